@@ -1,11 +1,5 @@
 """Least squares: ordinary [12.5]–[12.9]; weighted, every equation over the σ of its joint; sequential;
-with base parameters ≥ 0 where every robot that can exist has them so.
-
-Essential parameters: those that are not significant are set to zero, the others estimated again (12.7; Pham 91b).
-
-Backward elimination on the compressed equations, never back to the rows. The next candidate is the parameter with the
-largest relative standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of
-that step, and by one of all that was dropped so far together against the whole model; else elimination ends.
+with base parameters ≥ 0 where every robot that can exist has them so; on the essential parameters alone.
 """
 
 from __future__ import annotations
@@ -29,6 +23,7 @@ from exciter.identification.information.estimate import (
     enough_rows,
     linear_estimate,
     noise_of,
+    until_noise_settles,
 )
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
@@ -38,9 +33,6 @@ from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.typing import Array
-
-MOST_NOISE_ROUNDS = 100
-SETTLED_NOISE_CHANGE = 1e-10  # relative change of noise
 
 
 @dataclass(frozen=True)
@@ -56,12 +48,9 @@ class OrdinaryLeastSquares(Estimator):
     word, title = "ols", "ordinary least squares"
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = problem.compressed
-        enough_rows(compressed)
-        information = compressed.information()
-        values, _ = information.solve(problem.names)
-        noise = noise_of(compressed, values, np.ones(len(problem.joints)))
-        return linear_estimate(problem, compressed, values, np.ones(len(problem.joints)), noise, WHITE)
+        compressed, alike = enough_rows(problem.compressed), np.ones(len(problem.joints))
+        values, _ = compressed.information().solve(problem.names)
+        return linear_estimate(problem, compressed, values, alike, noise_of(compressed, values, alike), WHITE)
 
 
 @dataclass(frozen=True)
@@ -79,28 +68,25 @@ class WeightedLeastSquares(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = problem.compressed
-        enough_rows(compressed)
-        if self.noise is not None:
-            noise = compressed.per_group(self.noise)[0].copy()
-            values, _ = compressed.information(noise).solve(problem.names)
-            return linear_estimate(problem, compressed, values, noise, noise, WHITE + GIVEN)
-        values, noise = reweighted(compressed, problem.names)
-        return linear_estimate(problem, compressed, values, noise, noise, WHITE)
+        compressed = enough_rows(problem.compressed)
+        if self.noise is None:
+            values, noise = reweighted(compressed, problem.names)
+            return linear_estimate(problem, compressed, values, noise, noise, WHITE)
+        noise = compressed.per_group(self.noise)[0].copy()
+        values, _ = compressed.information(noise).solve(problem.names)
+        return linear_estimate(problem, compressed, values, noise, noise, WHITE + GIVEN)
 
 
 def reweighted(compressed: Compressed, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Parameters (p,) and noise (J,) that agree with each other."""
-    values, _ = compressed.information().solve(names)
-    noise = noise_of(compressed, values, np.ones(len(compressed.joints)))
-    for _ in range(MOST_NOISE_ROUNDS):
+
+    def fit(noise: Array) -> tuple[Array, Array]:
         values, _ = compressed.information(noise).solve(names)
-        before, noise = noise, noise_of(compressed, values, noise)
-        if (np.abs(noise - before) <= SETTLED_NOISE_CHANGE * noise).all():
-            break
-    else:  # few equations settle slowly: then at least the values are those of the weights that are told
-        values, _ = compressed.information(noise).solve(names)
-    return values, noise
+        return values, noise_of(compressed, values, noise)
+
+    values, noise, settled = until_noise_settles(fit, fit(np.ones(len(compressed.joints)))[1])
+    # few equations settle slowly: then at least the values are those of the weights that are reported
+    return values if settled else compressed.information(noise).solve(names)[0], noise
 
 
 @dataclass(frozen=True)
@@ -111,17 +97,16 @@ class Sequential(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = problem.compressed
-        enough_rows(compressed)
+        compressed = enough_rows(problem.compressed)
         if self.noise is None:
             _, noise = reweighted(compressed, problem.names)
         else:
-            noise = compressed.per_group(np.array(self.noise, dtype=float))[0]
+            noise = compressed.per_group(self.noise)[0]
         live = SequentialEstimator(problem.names, noise)
         for _, rows in problem.rows():
             live.update(rows.w, rows.y)
-        told = () if self.noise is None else GIVEN
-        return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + told)
+        given = () if self.noise is None else GIVEN
+        return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + given)
 
 
 # -- weighted least squares with base parameters ≥ 0 where every robot that can exist has them so --------------------
@@ -140,15 +125,13 @@ class NonNegative(Estimator):
     word, title = "nonnegative", "least squares with friction and rotor inertia not negative"
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = StandardEquations.of(problem).whole
-        enough_rows(compressed)
-        bound = nonnegative_base(problem)
-        values, noise = reweighted(compressed, problem.names)
-        for _ in range(MOST_NOISE_ROUNDS):
+        compressed, bound = enough_rows(StandardEquations.of(problem).whole), nonnegative_base(problem)
+
+        def fit(noise: Array) -> tuple[Array, Array]:
             values = bounded(compressed.information(noise), bound)
-            before, noise = noise, noise_of(compressed, values, noise)
-            if (np.abs(noise - before) <= SETTLED_NOISE_CHANGE * noise).all():
-                break
+            return values, noise_of(compressed, values, noise)
+
+        values, noise, _ = until_noise_settles(fit, reweighted(compressed, problem.names)[1])
         found = linear_estimate(problem, compressed, values, noise, noise, WHITE + NONNEGATIVE_ASSUMPTIONS)
         held = [name for name, value, b in zip(problem.names, values, bound, strict=True) if b and value == 0.0]
         text = f"held at zero: {', '.join(held)}" if held else "no bound was reached"
@@ -170,7 +153,9 @@ def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
     return values
 
 
-ESSENTIAL_TEST_LEVEL = 0.05
+# -- essential parameters --------------------------------------------------------------------------------------------
+
+
 CHOSEN_BY_THE_DATA = assumed(
     "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
     "cannot prove, and are somewhat too narrow for parameters near the level of the test"
@@ -205,15 +190,21 @@ class EliminationStep:
 
 @dataclass(frozen=True)
 class Essential(Estimator):
-    """level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay."""
+    """Parameters that are not significant are set to zero, the others estimated again (12.7; Pham 91b).
+
+    Backward elimination on the compressed equations. The next candidate is the parameter with the largest relative
+    standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of that step, and by
+    one of all that was dropped so far together against the whole model; else elimination ends.
+
+    level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay.
+    """
 
     word, title = "essential", "least squares on the essential parameters"
-    level: Annotated[float, Number(above=0.0, below=1.0)] = ESSENTIAL_TEST_LEVEL
+    level: Annotated[float, Number(above=0.0, below=1.0)] = 0.05
     keep: Names = ()
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = problem.compressed
-        enough_rows(compressed)
+        compressed = enough_rows(problem.compressed)
         steps = self.steps(compressed)
         dropped = {step.name for step in steps if step.dropped}
         kept = np.array([k for k, name in enumerate(problem.names) if name not in dropped], dtype=np.int64)
@@ -228,8 +219,7 @@ class Essential(Estimator):
     def steps(self, compressed: Compressed) -> tuple[EliminationStep, ...]:
         """The evidence, in order; the last one is what elimination stopped at, where it did."""
         names = compressed.parameters
-        unknown = [name for name in self.keep if name not in names]
-        if unknown:
+        if unknown := [name for name in self.keep if name not in names]:
             raise ParameterError(unknown_name("parameter", unknown[0], names))
         _, noise = reweighted(compressed, names)
         # over its noise and √inflation, a group of rows counts for as many as are independent
@@ -247,18 +237,20 @@ class Essential(Estimator):
             i = min(free, key=lambda i: size[i])
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
+            alone = float(stats.f.sf(f, 1, freedom))
+            together = float(stats.f.sf(risen / (len(steps) + 1), len(steps) + 1, freedom))
             step = EliminationStep(
-                names[kept[i]],
-                float(100.0 / max(size[i], 1e-300)),
-                f,
-                float(stats.f.sf(f, 1, freedom)),
-                float(stats.f.sf(risen / (len(steps) + 1), len(steps) + 1, freedom)),
-                float(np.sqrt(squares / count)),
-                float(np.sqrt((squares + f) / count)),
-                True,
+                name=names[kept[i]],
+                relative_std_percent=float(100.0 / max(size[i], 1e-300)),
+                f=f,
+                probability=alone,
+                together=together,
+                before=float(np.sqrt(squares / count)),
+                after=float(np.sqrt((squares + f) / count)),
+                dropped=min(alone, together) >= self.level,
             )
-            steps.append(replace(step, dropped=min(step.probability, step.together) >= self.level))
-            if not steps[-1].dropped:
+            steps.append(step)
+            if not step.dropped:
                 break
             squares += f
             kept.pop(i)

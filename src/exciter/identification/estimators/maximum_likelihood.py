@@ -58,21 +58,16 @@ class MaximumLikelihood(Estimator):
             start = _Start.of(problem, measured)
             found = self._agreed(start)
         at = found.at
-        covariance = found.newton.beta.solve(problem.names)[1]
         rows = np.array([one.rows for one in at.measured])
         variance = np.array([one.noise**2 for one in at.measured])
-        regressor = start.regressor
-        return Estimate(
-            problem.names,
-            problem.units,
-            at.point.beta,
-            covariance,
-            problem.joints,
-            np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
-            float(rows.sum() - len(at.point.beta)),
-            LIKELIHOOD_ASSUMPTIONS,
-            regressor.condition_number,
-            regressor.condition_number_normalized,
+        return Estimate.of(
+            problem,
+            start.regressor,
+            values=at.point.beta,
+            covariance=found.newton.beta.solve(problem.names)[1],
+            noise=np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
+            freedom=float(rows.sum() - len(at.point.beta)),
+            assumptions=LIKELIHOOD_ASSUMPTIONS,
             notes=(*_solution_notes(found), *start.notes, *_noise_notes(problem, at.measured, start.stated)),
         )
 
@@ -160,7 +155,8 @@ class _Start:
             "friction is not certain"
         )
         point = Point(tuple(one.delta for one in used), beta)
-        return cls(used, point, stated, regressor, (note("torques", text),) if count < have else ())
+        notes = (note("torques", text),) if count < have else ()
+        return cls(measured=used, point=point, stated=stated, regressor=regressor, notes=notes)
 
 
 def _with_noise(measured: tuple[Measured, ...], noise: list[Array]) -> tuple[Measured, ...]:

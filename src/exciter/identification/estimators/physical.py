@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Annotated, Any
 
 import numpy as np
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.information.estimate import assumed, enough_rows
+from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.estimate import WHITE, assumed, enough_rows, filtered
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Bound, KnownOfABody, one_by_one, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
@@ -28,20 +30,14 @@ from exciter.identification.physical.penalised_fit import (
     PhysicalEstimate,
     StandardFit,
     WeightChoice,
+    base_covariance,
     choose_weight,
-    physical_estimate,
+    residual_rise,
     settled,
     unconstrained,
 )
-from exciter.identification.physical.prior_metric import (
-    METRICS,
-    Metric,
-    PseudoInertia,
-    Reference,
-    base_prior,
-    whitened_links,
-)
-from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues, nonnegative_terms
+from exciter.identification.physical.prior_metric import METRICS, Metric, PseudoInertia, Reference, base_prior
+from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
@@ -71,7 +67,33 @@ class Pull:
     choice: WeightChoice | None
     notes: tuple[Note, ...]
 
-    def rows(self, problem: Problem) -> Array | None:
+    def fit(self) -> StandardFit:
+        return settled(self.objective, self.free.noise, self.cones)
+
+    def estimate(
+        self, problem: Problem, found: StandardFit, assumptions: tuple[Note, ...], *notes: Note
+    ) -> PhysicalEstimate:
+        """Of what was found, compared with the fit without prior and bounds."""
+        equations = self.objective.equations
+        before, after = (Residuals.of(equations.whole, equations.grouping @ x.chi) for x in (self.free, found))
+        return PhysicalEstimate.of(
+            problem,
+            equations.whole.information(),
+            values=equations.grouping @ found.chi,
+            covariance=base_covariance(equations, found),
+            noise=found.noise,
+            freedom=float(equations.compressed.independent.sum() - len(problem.names)),
+            assumptions=(*WHITE, *assumptions, *filtered(equations.compressed.inflation)),
+            standard=found.chi,
+            notes=(*self.notes, *notes, residual_rise(before, after)),
+            choice=self.choice,
+            free=before,
+            weights=found.weights,
+            prior=self._rows(problem),
+            pulled=assumptions,
+        )
+
+    def _rows(self, problem: Problem) -> Array | None:
         """(m, b + 1) of the prior for base parameters; None where there is none, or it is not least squares."""
         objective, base = self.objective, problem.base
         links = objective.equations.links
@@ -107,19 +129,12 @@ class Prior(Estimator):
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
-        objective = pull.objective
-        found = settled(objective, pull.free.noise, pull.cones)
-        links = found.chi[: objective.equations.links].reshape(-1, 10)
+        found = pull.fit()
+        links, _ = pull.objective.equations.split(found.chi)
         verdict = consistency(links, problem.model.robot.joint_names)
         bad = [link.name for link in verdict.links if not link.consistent]
-        notes = pull.notes
-        if bad:
-            text = f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that"
-            notes += (warning("bodies", text),)
-        prior = pull.rows(problem)
-        return physical_estimate(
-            problem, objective.equations, found, pull.free, pull.assumptions, notes, pull.choice, prior
-        )
+        text = f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that"
+        return pull.estimate(problem, found, pull.assumptions, *([warning("bodies", text)] if bad else []))
 
     def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
         """What is to be minimised for this problem; limits: bounds within which it will be."""
@@ -141,7 +156,8 @@ class Prior(Estimator):
         else:
             text = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
         objective = PenalisedObjective(equations, reference, self.metric, weight)
-        return Pull(objective, free, cones, choice, (*reference.notes, done("prior", text)))
+        notes = (*reference.notes, done("prior", text))
+        return Pull(objective=objective, free=free, cones=cones, choice=choice, notes=notes)
 
 
 CONSISTENT_ASSUMPTIONS = assumed(
@@ -177,43 +193,31 @@ class PhysicallyConsistent(Estimator):
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
         pull = prior.pull(problem, self._limits)
-        objective = pull.objective
-        equations, reference = objective.equations, objective.reference
-        found = settled(objective, pull.free.noise, pull.cones)
-        chi = self._inside(found.chi, equations, reference)
-        found = StandardFit(chi, found.factor, found.weights, found.noise)
-        notes = (*pull.notes, *self._active(chi, equations, reference))
-        assumptions = pull.assumptions + CONSISTENT_ASSUMPTIONS if objective.weight else CONSISTENT_ASSUMPTIONS
-        rows = pull.rows(problem)
-        return physical_estimate(problem, equations, found, pull.free, assumptions, notes, pull.choice, rows)
+        found = pull.fit()
+        found = replace(found, chi=self._inside(found.chi, pull.objective))
+        pulled = pull.assumptions if pull.objective.weight else ()
+        return pull.estimate(problem, found, pulled + CONSISTENT_ASSUMPTIONS, *self._active(found.chi, pull.objective))
 
     def _limits(self, equations: StandardEquations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]
         return [*physics(equations, reference, self.margin), *given]
 
-    def _inside(self, chi: Array, equations: StandardEquations, reference: Reference) -> Array:
+    def _inside(self, chi: Array, objective: PenalisedObjective) -> Array:
         """χ with what the solver's tolerance left outside put right: a trace of the reference body added, terms cut."""
-        links = chi[: equations.links].reshape(-1, 10)
-        smallest = np.linalg.eigvalsh(whitened_links(links, reference.lower))[:, 0]
-        lacking = np.maximum(self.margin - smallest, 0.0)
-        terms = chi[equations.links :]
-        terms = np.where(nonnegative_terms(equations), np.maximum(terms, 0.0), terms)
-        return np.concatenate([(links + lacking[:, None] * reference.links).ravel(), terms])
+        links, terms = objective.equations.split(chi)
+        lacking = np.maximum(self.margin - objective.reference.thinnest(links), 0.0)
+        inside = links + lacking[:, None] * objective.reference.links
+        return np.concatenate([inside.ravel(), objective.equations.nonnegative_part(terms)])
 
-    def _active(self, chi: Array, equations: StandardEquations, reference: Reference) -> list[Note]:
+    def _active(self, chi: Array, objective: PenalisedObjective) -> list[Note]:
         """Which bounds of physics hold the estimate."""
-        model = equations.model
-        links = chi[: equations.links].reshape(-1, 10)
-        smallest = np.linalg.eigvalsh(whitened_links(links, reference.lower))[:, 0]
-        thin = [
-            j.name for j, x in zip(model.robot.joints, smallest, strict=True) if x - self.margin < ACTIVE_BOUND_FRACTION
-        ]
-        names = model.standard[equations.links :]
-        size = chi[equations.links :] / equations.term_scale
-        zero = [
-            n
-            for n, x, b in zip(names, size, nonnegative_terms(equations), strict=True)
-            if b and x < ACTIVE_BOUND_FRACTION
-        ]
-        held = {"links held at the limit of what can exist": thin, "held at zero": zero}
-        return [done("bounds", f"{how}: {', '.join(names)}") for how, names in held.items() if names]
+        equations = objective.equations
+        links, terms = equations.split(chi)
+        thin = objective.reference.thinnest(links) - self.margin < ACTIVE_BOUND_FRACTION
+        zero = equations.nonnegative & (terms / equations.term_scale < ACTIVE_BOUND_FRACTION)
+        held = {
+            "links held at the limit of what can exist": compress(equations.model.robot.joint_names, thin),
+            "held at zero": compress(equations.model.standard[equations.links :], zero),
+        }
+        named = {how: ", ".join(names) for how, names in held.items()}
+        return [done("bounds", f"{how}: {names}") for how, names in named.items() if names]

@@ -25,7 +25,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
 from exciter.identification.information.compressed import Compressed, Labelled, compress
-from exciter.identification.information.estimate import FILTERED, TINY, Estimate, assumed, enough_rows
+from exciter.identification.information.estimate import TINY, Estimate, assumed, enough_rows, filtered
 from exciter.identification.information.estimate import taken as taken_of
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
@@ -189,16 +189,26 @@ class IterativelyReweighted(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         if self.loss is None:
             return WeightedLeastSquares().estimate(problem)
-        enough_rows(problem.compressed)
-        values, _ = reweighted(problem.compressed, problem.names)
-        state = _Pass(problem, _first_scale(problem, values), values)
+        values, _ = reweighted(enough_rows(problem.compressed), problem.names)
+        state = _Pass(problem=problem, scale=_first_scale(problem, values), values=values)
         convex = isinstance(self.loss, HuberLoss)
         passes = 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
             state, _, passes = _settled(state, HuberLoss(), near, RESCALING_PASSES)
         state, seen, more = _settled(state, self.loss, self.tolerance, RESCALING_PASSES if convex else 0)
-        return _estimate(state, seen, self.loss, passes + more)
+        compressed = problem.compressed
+        correlated = filtered(compressed.inflation)
+        return Estimate.of(
+            problem,
+            compressed.information(),
+            values=seen.values,
+            covariance=seen.covariance,
+            noise=state.scale,
+            freedom=float(compressed.independent.sum() - len(state.values)),
+            assumptions=(*ROBUST_ASSUMPTIONS, *correlated, *(FILTERED_OUTLIERS if correlated else ())),
+            notes=_notes(seen, self.loss, passes + more),
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ class _Pass:
 
         problem = self.problem
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
-        return _ReweightedEquations(self, weighted, sums, median.value)
+        return _ReweightedEquations(state=self, weighted=weighted, sums=sums, median=median.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,25 +324,6 @@ def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple
     raise ParameterError(
         f"reweighting did not settle in {MOST_REWEIGHTING_PASSES} passes (last step: {moved:.2g} σ, allowed "
         f"{tolerance:g}); use the Huber loss, which has one answer, or raise the tolerance"
-    )
-
-
-def _estimate(state: _Pass, seen: _ReweightedEquations, loss: Loss, passes: int) -> Estimate:
-    problem, compressed = state.problem, state.problem.compressed
-    information = compressed.information()
-    filtered = compressed.inflation.max() > 1.0 + 1e-9
-    return Estimate(
-        problem.names,
-        problem.units,
-        seen.values,
-        seen.covariance,
-        compressed.joints,
-        state.scale,
-        float(compressed.independent.sum() - len(state.values)),
-        (*ROBUST_ASSUMPTIONS, *FILTERED, *FILTERED_OUTLIERS) if filtered else ROBUST_ASSUMPTIONS,
-        information.condition_number,
-        information.condition_number_normalized,
-        notes=_notes(seen, loss, passes),
     )
 
 

@@ -1,26 +1,10 @@
-"""DIDIM: direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
-
-The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free of
-noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
-∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
-
-Covariance of Zᵀe for errors of any colour: Σ z_tᵀ R(t − s) z_s, with R(k) the autocovariance of the residuals.
-
-Filtered rows whose noise comes from differentiated positions have errors far from white: most of their variance is
-where the motion has nothing. What counts is their spectrum at the frequencies of Z; so R is taken from the residuals,
-joints together, with a Parzen window, and summed over frequencies, block by block.
-
-Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
-
-Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the motion
-of a simulated closed loop, knows nothing of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so it is made
-anew with every χ until they agree. Both sides and the instruments go through the same formulation, filters included.
-"""
+"""Estimators that simulate the closed loop: DIDIM and instrumental variables (IDIM-IV). Both need the controller."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import fft
@@ -32,9 +16,17 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_problem import Loops, SimulatedFit, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds
-from exciter.identification.estimators.least_squares import MOST_NOISE_ROUNDS, SETTLED_NOISE_CHANGE, reweighted
+from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Labelled, compress
-from exciter.identification.information.estimate import WHITE, Estimate, assumed, enough_rows, linear_estimate, noise_of
+from exciter.identification.information.estimate import (
+    WHITE,
+    Estimate,
+    assumed,
+    enough_rows,
+    linear_estimate,
+    noise_of,
+    until_noise_settles,
+)
 from exciter.identification.information.problem import Problem
 from exciter.settings import Positive
 from exciter.typing import Array
@@ -44,8 +36,14 @@ KNOWN_CONTROLLER = assumed("controller and reference are known, and keep the mot
 
 @dataclass(frozen=True)
 class DIDIM(Estimator):
-    """loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by
-    more than this part of its σ. It starts from weighted least squares on the measured motion.
+    """Direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
+
+    The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
+    of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
+    ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
+
+    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
+    than this part of its σ. It starts from weighted least squares on the measured motion.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
     torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
@@ -60,8 +58,7 @@ class DIDIM(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         loops = Loops.of(problem, self.loop)
-        enough_rows(problem.compressed)
-        start, _ = reweighted(problem.compressed, problem.names)
+        start, _ = reweighted(enough_rows(problem.compressed), problem.names)
         found = loops.settle(start, _matched, self.rounds, self.tolerance, exact=True)
         estimate = linear_estimate(
             problem, found.along.compressed, found.values, found.noise, found.noise, WHITE + KNOWN_CONTROLLER
@@ -74,7 +71,119 @@ def _matched(along: Problem) -> SimulatedFit:
     values, noise = reweighted(compressed, along.names)
     information = compressed.information(noise)
     covariance = np.linalg.inv(information.gram())
-    return SimulatedFit(values, np.sqrt(np.diag(covariance)), noise, information.r, along)
+    return SimulatedFit(values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=information.r, along=along)
+
+
+INSTRUMENT_ASSUMPTIONS = assumed(
+    "errors of the equations are stationary, of any colour and correlated between joints",
+    "the simulated motion knows nothing of them, so controller and reference are known",
+)
+
+
+@dataclass(frozen=True)
+class InstrumentalVariables(Estimator):
+    """Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
+
+    Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
+    motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so
+    it is made anew with every χ until they agree. Both sides and the instruments go through the same formulation.
+
+    loop, rounds, tolerance: as of ``DIDIM``; it starts from weighted least squares, too.
+
+    The remaining bias is of second order (of q̇², say), so light filtering helps. The direction of dry
+    friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
+    average less than ±1, and no instrument mends that. route: how the measured motion was differentiated; the simulated
+    positions then go through it too, and what it does to them (corners at reversals, the controller's steps between two
+    samples, the gain of central differences) is made up for. Without, a log of 100 Hz with dry friction leaves 0.6 % of
+    the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``coloured_covariance``.
+    """
+
+    word, title = "iv", "instrumental variables"
+    inner = ("loop", "route")
+    loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
+    route: FilteredDifferences | None = None
+    rounds: Rounds = 20
+    tolerance: Positive = 1e-3
+
+    def estimate(self, problem: Problem) -> Estimate:
+        loops = Loops.of(problem, self.loop, self.route)
+        compressed = enough_rows(problem.compressed)
+        start, noise = reweighted(compressed, problem.names)
+        update = partial(_update, problem, noise)
+        found = loops.settle(start, update, self.rounds, self.tolerance, exact=False)
+        independent = float(compressed.independent.sum())
+        freedom = max(independent - len(found.values), 1.0)
+        meat = coloured_covariance(lambda: _series(problem, found), found.noise)
+        bread = np.linalg.inv(found.factor)
+        return Estimate.of(
+            problem,
+            compressed.information(),
+            values=found.values,
+            covariance=bread @ meat @ bread.T * (independent / freedom),
+            noise=found.noise,
+            freedom=freedom,
+            assumptions=INSTRUMENT_ASSUMPTIONS,
+            notes=found.notes,
+        )
+
+
+def _update(problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
+    """χ with the instruments of ``along``, weights and residuals in agreement; σ as if errors were white."""
+    p = len(problem.names)
+    cross = np.zeros((len(problem.joints), p, 2 * p + 1))  # Zᵀ [W y Z] per joint
+
+    def labelled() -> Iterator[Labelled]:
+        for run, measured, instruments in _pairs(problem, along):
+            z = instruments.w.transpose(1, 2, 0)
+            cross[:, :, : p + 1] += z @ measured.sides.transpose(1, 0, 2)
+            cross[:, :, p + 1 :] += z @ z.transpose(0, 2, 1)
+            yield run, np.zeros(len(measured), dtype=np.int64), measured
+
+    compressed = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1)
+
+    def fit(noise: Array) -> tuple[tuple[Array, Array], Array]:
+        weighted = (cross / (noise**2)[:, None, None]).sum(axis=0)
+        values = _solved(weighted[:, :p], weighted[:, p])
+        return (values, weighted), noise_of(compressed, values, noise)
+
+    (values, weighted), noise, _ = until_noise_settles(fit, noise)
+    inverse = np.linalg.inv(weighted[:, :p])
+    covariance = inverse @ weighted[:, p + 1 :] @ inverse.T
+    return SimulatedFit(
+        values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=weighted[:, :p], along=along
+    )
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    try:
+        return np.asarray(np.linalg.solve(matrix / np.outer(scale, scale), right / scale) / scale)
+    except np.linalg.LinAlgError:
+        raise ParameterError(
+            "the simulated motion does not excite all parameters; is this the reference that the robot followed?"
+        ) from None
+
+
+def _pairs(problem: Problem, along: Problem) -> Iterator[tuple[int, Rows, Rows]]:
+    """Measured equations and those of the simulated motion at the same instants. Of dry friction, the measured ones
+    have what was simulated: its direction, and what it held back at rest (``SimulatedPieces``)."""
+    dry = np.flatnonzero(dry_friction(problem.model)[problem.base.independent])
+    simulated = np.append(dry, len(problem.names))
+    for (run, measured), (_, instruments) in zip(problem.rows(), along.rows(), strict=True):
+        assert np.array_equal(measured.time, instruments.time)
+        sides = measured.sides.copy(order="K")
+        sides[..., simulated] = instruments.sides[..., simulated]
+        yield run, replace(measured, sides=sides), instruments
+
+
+def _series(problem: Problem, found: SimulatedFit) -> Iterator[InstrumentSeries]:
+    """Instruments and residuals over time."""
+    for _, measured, instruments in _pairs(problem, found.along):
+        left = measured.y - measured.w @ found.values
+        yield InstrumentSeries(measured.time, measured.rate, instruments.w, left)
+
+
+# -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------
 
 
 COVARIANCE_BLOCK_INSTANTS = 4096  # instants that are looked at together; what is farther apart counts as independent
@@ -93,7 +202,13 @@ class InstrumentSeries:
 
 
 def coloured_covariance(series: Callable[[], Iterable[InstrumentSeries]], noise: Array) -> Array:
-    """(p, p) of Σ zᵀ e / noise²; series: gone through twice, pieces in order of time; noise (n,): the weights."""
+    """(p, p) of Σ zᵀ e / noise²; series: gone through twice, pieces in order of time; noise (n,): the weights.
+
+    Σ z_tᵀ R(t − s) z_s, with R(k) the autocovariance of the residuals. Filtered rows whose noise comes from
+    differentiated positions have errors far from white: most of their variance is where the motion has nothing. What
+    counts is their spectrum at the frequencies of Z; so R is taken from the residuals, joints together, with a Parzen
+    window, and summed over frequencies, block by block.
+    """
     longest, count, lagged = 1, 0, np.zeros((MOST_COVARIANCE_LAGS + 1, len(noise), len(noise)))
     for block in _blocks(series()):
         longest, count = max(longest, len(block.time)), count + len(block.time)
@@ -151,111 +266,3 @@ def _joined(parts: list[InstrumentSeries]) -> InstrumentSeries:
     names = ("time", "z", "residual")
     time, z, residual = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     return InstrumentSeries(time, parts[0].rate, z, residual)
-
-
-INSTRUMENT_ASSUMPTIONS = assumed(
-    "errors of the equations are stationary, of any colour and correlated between joints",
-    "the simulated motion knows nothing of them, so controller and reference are known",
-)
-
-
-@dataclass(frozen=True)
-class InstrumentalVariables(Estimator):
-    """loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by
-    more than this part of its σ. It starts from weighted least squares.
-
-    What is left of the noise's bias is of second order (of q̇², say), so light filtering helps. The direction of dry
-    friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
-    average less than ±1, and no instrument mends that. route: how the measured motion was differentiated; the simulated
-    positions then go through it too, and what it does to them (corners at reversals, the controller's steps between two
-    samples, the gain of central differences) is made up for. Without, a log of 100 Hz with dry friction leaves 0.6 % of
-    the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``coloured_covariance``.
-    """
-
-    word, title = "iv", "instrumental variables"
-    inner = ("loop", "route")
-    loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
-    route: FilteredDifferences | None = None
-    rounds: Rounds = 20
-    tolerance: Positive = 1e-3
-
-    def estimate(self, problem: Problem) -> Estimate:
-        loops = Loops.of(problem, self.loop, self.route)
-        enough_rows(problem.compressed)
-        start, noise = reweighted(problem.compressed, problem.names)
-
-        def update(along: Problem) -> SimulatedFit:
-            return _update(problem, along, noise)
-
-        found = loops.settle(start, update, self.rounds, self.tolerance, exact=False)
-        compressed = problem.compressed
-        independent = float(compressed.independent.sum())
-        freedom = max(independent - len(found.values), 1.0)
-        meat = coloured_covariance(lambda: _series(problem, found), found.noise)
-        bread = np.linalg.inv(found.factor)
-        return Estimate(
-            problem.names,
-            problem.units,
-            found.values,
-            bread @ meat @ bread.T * (independent / freedom),
-            compressed.joints,
-            found.noise,
-            freedom,
-            INSTRUMENT_ASSUMPTIONS,
-            compressed.information().condition_number,
-            compressed.information().condition_number_normalized,
-            notes=found.notes,
-        )
-
-
-def _update(problem: Problem, along: Problem, noise: Array) -> SimulatedFit:
-    """χ with the instruments of ``along``, weights and residuals in agreement; σ as if errors were white."""
-    p = len(problem.names)
-    cross = np.zeros((len(problem.joints), p, 2 * p + 1))  # Zᵀ [W y Z] per joint
-
-    def labelled() -> Iterator[Labelled]:
-        for run, measured, instruments in _pairs(problem, along):
-            z = instruments.w.transpose(1, 2, 0)
-            cross[:, :, : p + 1] += z @ measured.sides.transpose(1, 0, 2)
-            cross[:, :, p + 1 :] += z @ z.transpose(0, 2, 1)
-            yield run, np.zeros(len(measured), dtype=np.int64), measured
-
-    compressed = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1)
-    for _ in range(MOST_NOISE_ROUNDS):
-        weighted = (cross / (noise**2)[:, None, None]).sum(axis=0)
-        values = _solved(weighted[:, :p], weighted[:, p])
-        before, noise = noise, noise_of(compressed, values, noise)
-        if (np.abs(noise - before) <= SETTLED_NOISE_CHANGE * noise).all():
-            break
-    inverse = np.linalg.inv(weighted[:, :p])
-    covariance = inverse @ weighted[:, p + 1 :] @ inverse.T
-    return SimulatedFit(values, np.sqrt(np.diag(covariance)), noise, weighted[:, :p], along)
-
-
-def _solved(matrix: Array, right: Array) -> Array:
-    scale = np.sqrt(np.abs(np.diag(matrix)))
-    try:
-        return np.asarray(np.linalg.solve(matrix / np.outer(scale, scale), right / scale) / scale)
-    except np.linalg.LinAlgError:
-        raise ParameterError(
-            "the simulated motion does not excite all parameters; is this the reference that the robot followed?"
-        ) from None
-
-
-def _pairs(problem: Problem, along: Problem) -> Iterator[tuple[int, Rows, Rows]]:
-    """Measured equations and those of the simulated motion at the same instants. Of dry friction, the measured ones
-    have what was simulated: its direction, and what it held back at rest (``SimulatedPieces``)."""
-    dry = np.flatnonzero(dry_friction(problem.model)[problem.base.independent])
-    simulated = np.append(dry, len(problem.names))
-    for (run, measured), (_, instruments) in zip(problem.rows(), along.rows(), strict=True):
-        assert np.array_equal(measured.time, instruments.time)
-        sides = measured.sides.copy(order="K")
-        sides[..., simulated] = instruments.sides[..., simulated]
-        yield run, replace(measured, sides=sides), instruments
-
-
-def _series(problem: Problem, found: SimulatedFit) -> Iterator[InstrumentSeries]:
-    """Instruments and residuals over time."""
-    for _, measured, instruments in _pairs(problem, found.along):
-        left = measured.y - measured.w @ found.values
-        yield InstrumentSeries(measured.time, measured.rate, instruments.w, left)

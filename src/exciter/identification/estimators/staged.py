@@ -7,6 +7,7 @@ friction first.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -14,9 +15,9 @@ import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.information.estimate import FILTERED, Estimate, assumed
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import Information
-from exciter.identification.information.problem import Problem
+from exciter.identification.information.problem import Problem, zero_torque
 from exciter.identification.stages.cells import Cells, cells_of
 from exciter.identification.stages.error_propagation import StageSolver, State, refuse_few_rows
 from exciter.identification.stages.stage import ActingAtRest, AtRest, FrictionParameters, Stage, SteadyMotion, Unused
@@ -42,13 +43,14 @@ class Staged(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         _refuse(problem, self.stages)
         cells = cells_of(problem, self.stages)
-        _refuse_no_torque(problem, cells)
+        for j in np.unique(cells.joint):
+            if not cells.factors[cells.joint == j, :, -1].any():
+                raise zero_torque(problem.joints[j])
         state, notes = State.start(cells, len(problem.names)), list[Note]()
         for k, stage in enumerate(self.stages):
             state, said = _through(problem, cells, state, k, stage)
             notes.append(said)
-        missing = [name for name, known in zip(problem.names, state.known, strict=True) if not known]
-        if missing:
+        if missing := [name for name, known in zip(problem.names, state.known, strict=True) if not known]:
             raise ParameterError(
                 f"no stage determines {', '.join(missing)}; add a stage that asks for them, or move more"
             )
@@ -56,17 +58,19 @@ class Staged(Estimator):
         everything = Information.empty(len(problem.names))
         for factor in cells.factors[used]:
             everything = everything.add(factor[:, :-1], factor[:, -1])
-        return Estimate(
-            problem.names,
-            problem.units,
-            state.values,
-            state.covariance(cells),
-            problem.joints,
-            _pooled_noise(cells, state, len(problem.joints)),
-            state.freedom(cells),
-            _assumptions(cells, self.stages),
-            everything.condition_number,
-            everything.condition_number_normalized,
+        alone = (
+            f"nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
+            for stage in self.stages
+            if stage.alone
+        )
+        return Estimate.of(
+            problem,
+            everything,
+            values=state.values,
+            covariance=state.covariance(cells),
+            noise=_pooled_noise(cells, state, len(problem.joints)),
+            freedom=state.freedom(cells),
+            assumptions=(*STAGE_ASSUMPTIONS, *assumed(*alone), *filtered(cells.inflation)),
             notes=tuple(notes),
         )
 
@@ -112,30 +116,10 @@ def _refuse(problem: Problem, stages: tuple[Stage, ...]) -> None:
         )
     runs = {run.name for run in problem.runs}
     for stage in stages:
-        strange = [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]
-        if strange:
+        if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
             raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
-        lost = [name for name in stage.runs or () if name not in runs]
-        if lost:
+        if lost := [name for name in stage.runs or () if name not in runs]:
             raise RecordingError(f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}")
-
-
-def _refuse_no_torque(problem: Problem, cells: Cells) -> None:
-    for j in np.unique(cells.joint):
-        if not cells.factors[cells.joint == j, :, -1].any():
-            raise RecordingError(
-                f"the torque of '{problem.joints[j]}' is zero throughout: it was not recorded, or the drive was off; "
-                "lock the joint, or give a log that has it"
-            )
-
-
-def _assumptions(cells: Cells, stages: tuple[Stage, ...]) -> tuple[Note, ...]:
-    alone = (
-        f"nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
-        for stage in stages
-        if stage.alone
-    )
-    return (*STAGE_ASSUMPTIONS, *assumed(*alone), *(FILTERED if cells.inflation.max() > 1.0 + 1e-9 else ()))
 
 
 def _pooled_noise(cells: Cells, state: State, joints: int) -> Array:
@@ -146,8 +130,19 @@ def _pooled_noise(cells: Cells, state: State, joints: int) -> Array:
     return np.asarray(np.sqrt(squares / np.maximum(rows, 1.0)))
 
 
+class StageSequence(Estimator):
+    """A known sequence of stages, which depends on the robot."""
+
+    @abstractmethod
+    def stages(self, problem: Problem) -> tuple[Stage, ...]:
+        """In order."""
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return Staged(self.stages(problem)).estimate(problem)
+
+
 @dataclass(frozen=True)
-class LinkByLink(Estimator):
+class LinkByLink(StageSequence):
     """From the last link to the first [12.22]–[12.24]: Φ is upper block triangular, so that the equation of joint j
     adds the parameters of link j to those of the links after it, which are known by then."""
 
@@ -157,12 +152,9 @@ class LinkByLink(Estimator):
         names = problem.model.robot.joint_names
         return tuple(Stage(f"link of {names[j]}", joints=(j,)) for j in reversed(range(len(names))))
 
-    def estimate(self, problem: Problem) -> Estimate:
-        return Staged(self.stages(problem)).estimate(problem)
-
 
 @dataclass(frozen=True)
-class TwoStep(Estimator):
+class TwoStep(StageSequence):
     """The last ``wrist`` joints first, then the others with the wrist known (12.7): for robots whose wrist links are
     of another order of magnitude than those of the shoulder. None: three, of a short arm half."""
 
@@ -177,12 +169,9 @@ class TwoStep(Estimator):
         first = n - wrist
         return (Stage("wrist", joints=tuple(range(first, n))), Stage("shoulder", joints=tuple(range(first))))
 
-    def estimate(self, problem: Problem) -> Estimate:
-        return Staged(self.stages(problem)).estimate(problem)
-
 
 @dataclass(frozen=True)
-class StaticThenDynamic(Estimator):
+class StaticThenDynamic(StageSequence):
     """Gravity from poses at rest, then the inertias and friction from motion, gravity known (Rackl et al. 2012).
 
     Rests on torques at rest being those of gravity: no derivatives are needed, but a torque measured at the motor
@@ -203,12 +192,9 @@ class StaticThenDynamic(Estimator):
         static = Stage("static", ActingAtRest(), selection=self.rest, runs=self.runs, alone=True, mean=True)
         return (static, Stage("dynamic", selection=Unused()))
 
-    def estimate(self, problem: Problem) -> Estimate:
-        return Staged(self.stages(problem)).estimate(problem)
-
 
 @dataclass(frozen=True)
-class FrictionFirst(Estimator):
+class FrictionFirst(StageSequence):
     """Friction axis by axis from where the joint moves at constant velocity, then the rest (12.3.3 ii).
 
     Whatever else acts on the axis there (gravity, Coriolis) is estimated along and forgotten, so that nothing is
@@ -227,6 +213,3 @@ class FrictionFirst(Estimator):
             if FrictionParameters((j,)).chosen(problem).any()
         )
         return (*axes, Stage("rest", selection=Unused()))
-
-    def estimate(self, problem: Problem) -> Estimate:
-        return Staged(self.stages(problem)).estimate(problem)

@@ -30,14 +30,21 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import FILTERED, Estimate, assumed, enough_rows, noise_of
+from exciter.identification.information.estimate import (
+    Estimate,
+    assumed,
+    enough_rows,
+    filtered,
+    noise_of,
+    until_noise_settles,
+)
 from exciter.identification.information.problem import Problem
 from exciter.notes import done
 from exciter.parameters.parameter_names import split_name
 from exciter.settings import ByName, Names, Number
 from exciter.typing import Array
 
-MOST_NOISE_ROUNDS, SETTLED_TOTAL_NOISE_CHANGE = 100, 1e-9
+SETTLED_TOTAL_NOISE_CHANGE = 1e-9  # relative change of σ, below which weights and residuals agree
 TOTAL_ASSUMPTIONS = assumed(
     "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as stated",
     "asymptotic covariance",
@@ -59,29 +66,26 @@ class TotalLeastSquares(Estimator):
     exact: Names = ("Fs", "off")
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = problem.compressed
-        enough_rows(compressed)
+        compressed = enough_rows(problem.compressed)
         sizes = self.sizes(compressed)
         _, sigma = reweighted(compressed, problem.names)
         values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), _pooled(sizes, compressed))
-        for _ in range(MOST_NOISE_ROUNDS):
+
+        def fit(sigma: Array) -> tuple[Array, Array]:
+            nonlocal values
             values = _minimised(compressed, sizes, sigma, values)
-            residual = noise_of(compressed, values, sigma * np.sqrt(_amplified(sizes, values)))
-            before, sigma = sigma, residual / np.sqrt(_amplified(sizes, values))
-            if (np.abs(sigma - before) <= SETTLED_TOTAL_NOISE_CHANGE * sigma).all():
-                break
-        information = compressed.information()
-        return Estimate(
-            problem.names,
-            problem.units,
-            values,
-            total_covariance(compressed, sizes, sigma, values, problem.names),
-            compressed.joints,
-            sigma * np.sqrt(_amplified(sizes, values)),
-            float(compressed.independent.sum() - len(values)),
-            TOTAL_ASSUMPTIONS + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ()),
-            information.condition_number,
-            information.condition_number_normalized,
+            growth = np.sqrt(_amplified(sizes, values))
+            return values, noise_of(compressed, values, sigma * growth) / growth
+
+        values, sigma, _ = until_noise_settles(fit, sigma, SETTLED_TOTAL_NOISE_CHANGE)
+        return Estimate.of(
+            problem,
+            compressed.information(),
+            values=values,
+            covariance=total_covariance(compressed, sizes, sigma, values, problem.names),
+            noise=sigma * np.sqrt(_amplified(sizes, values)),
+            freedom=float(compressed.independent.sum() - len(values)),
+            assumptions=TOTAL_ASSUMPTIONS + filtered(compressed.inflation),
             notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -26,6 +28,9 @@ def assumed(*texts: str) -> tuple[Note, ...]:
 WHITE = assumed("every equation has an error of its own, of one variance per joint, and W is exact")
 FILTERED = assumed("filtered rows count for as many as their bandwidth is worth")
 GIVEN = assumed("σ was given")
+MOST_NOISE_ROUNDS = 100
+SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+Fit = TypeVar("Fit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,18 @@ class Estimate:
     condition_number_normalized: float = float("nan")
     standard: Array | None = None
     notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def of(cls, problem: Problem, regressor: Information, **found: Any) -> Self:
+        """Of a problem's parameters; regressor: information of W, not divided by noise. found: the other fields."""
+        return cls(
+            names=problem.names,
+            units=problem.units,
+            joints=problem.joints,
+            condition_number=regressor.condition_number,
+            condition_number_normalized=regressor.condition_number_normalized,
+            **found,
+        )
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {word}" for word, count in self.counts.items() if count)
@@ -105,8 +122,8 @@ class Estimate:
 TINY = 1e-13  # of the torque: what rounding leaves of exact data
 
 
-def enough_rows(compressed: Compressed) -> None:
-    """At least one equation more than parameters."""
+def enough_rows(compressed: Compressed) -> Compressed:
+    """The same, where there is at least one equation more than parameters."""
     have, p = int(compressed.rows.sum()), len(compressed.parameters)
     worth = compressed.independent.sum()
     if min(have, worth) <= p:
@@ -115,6 +132,7 @@ def enough_rows(compressed: Compressed) -> None:
             f"{have} equations{alike} for {p} parameters; record longer, filter or decimate less, or ask for fewer "
             "parameters"
         )
+    return compressed
 
 
 def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
@@ -129,6 +147,24 @@ def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
     signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
     sigma = np.sqrt(compressed.squares(values).sum(axis=0) / freedom)
     return np.asarray(np.maximum(sigma, np.maximum(TINY * signal, 1e-300)))
+
+
+def until_noise_settles(
+    fit: Callable[[Array], tuple[Fit, Array]], noise: Array, change: float = SETTLED_NOISE_CHANGE
+) -> tuple[Fit, Array, bool]:
+    """A fit with weights 1/``noise`` (J,) gives what it found and the σ (J,) of its residuals, again and again until
+    weights and residuals agree: the last fit, that σ, and whether they do."""
+    for _ in range(MOST_NOISE_ROUNDS):
+        found, after = fit(noise)
+        before, noise = noise, after
+        if (np.abs(noise - before) <= change * noise).all():
+            return found, noise, True
+    return found, noise, False
+
+
+def filtered(inflation: Array) -> tuple[Note, ...]:
+    """What is assumed where rows are not independent; see ``Compressed.inflation``."""
+    return FILTERED if inflation.max() > 1.0 + 1e-9 else ()
 
 
 def taken(compressed: Compressed, weights: Array) -> Array:
@@ -151,16 +187,12 @@ def linear_estimate(
     inverse = np.linalg.inv(information.r)
     spread = compressed.per_group(weights) ** 2 / (noise * np.sqrt(compressed.inflation))
     meat = compressed.information(spread).r @ inverse @ inverse.T
-    filtered = compressed.inflation.max() > 1.0 + 1e-9
-    return Estimate(
-        problem.names,
-        problem.units,
-        values,
-        meat.T @ meat,
-        compressed.joints,
-        noise,
-        float(compressed.independent.sum() - len(values)),
-        assumptions + (FILTERED if filtered else ()),
-        compressed.information().condition_number,
-        compressed.information().condition_number_normalized,
+    return Estimate.of(
+        problem,
+        compressed.information(),
+        values=values,
+        covariance=meat.T @ meat,
+        noise=noise,
+        freedom=float(compressed.independent.sum() - len(values)),
+        assumptions=assumptions + filtered(compressed.inflation),
     )

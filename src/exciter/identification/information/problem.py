@@ -129,10 +129,7 @@ class Problem:
             mine = found.where(found.run == index)
             for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):
                 if squares == 0.0 and rows:  # no rows: it rests throughout, as it may where another run moves it
-                    raise RecordingError(
-                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, or the drive was "
-                        "off; lock the joint, or give a log that has it"
-                    )
+                    raise zero_torque(joint, run.name)
         return found
 
     @cached_property
@@ -156,6 +153,14 @@ class Problem:
         return (
             measured if (scales == 1.0).all() else replace(measured, factors=measured.factors / scales[..., None, None])
         )
+
+
+def zero_torque(joint: str, run: str = "") -> RecordingError:
+    """Of a joint, throughout a run or all of them."""
+    return RecordingError(
+        f"the torque of '{joint}' is zero throughout{f' {run}' if run else ''}: it was not recorded, or the drive was "
+        "off; lock the joint, or give a log that has it"
+    )
 
 
 def _divided(rows: Rows, scales: Array) -> Rows:

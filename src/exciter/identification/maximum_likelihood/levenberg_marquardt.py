@@ -45,7 +45,8 @@ class LinearisedLikelihood:
     @classmethod
     def at(cls, point: Point, measured: tuple[Measured, ...]) -> LinearisedLikelihood:
         both = zip(measured, point.deltas, strict=True)
-        return cls(point, measured, tuple(one.gram(delta, point.beta) for one, delta in both))
+        grams = tuple(one.gram(delta, point.beta) for one, delta in both)
+        return cls(point=point, measured=measured, grams=grams)
 
     def with_noise(self, noise: Sequence[Array]) -> LinearisedLikelihood:
         """Around the same point, torques of every period with another σ (n,)."""
@@ -127,21 +128,21 @@ def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS)
     newton = at.eliminated()
     for iteration in range(rounds):
         if newton.length <= SETTLED_STEP_LENGTH:
-            return Solved(at, newton, now, iteration, True)
+            return Solved(at=at, newton=newton, cost=now, iterations=iteration, settled=True)
         while True:
             trial = at.point.moved(*(at.eliminated(damping) if damping else newton).step())
             then = cost(trial, at.measured)
             if then <= now * (1.0 + COST_ROUNDING_FRACTION):
                 break
             damping = max(DAMPING_FACTOR * damping, FIRST_DAMPING)
-            if (
-                newton.length <= ACCEPTED_STEP_LENGTH or damping > LARGEST_DAMPING
-            ):  # a jump of the model (sign of q̇) is in the way
-                return Solved(at, newton, now, iteration, newton.length <= ACCEPTED_STEP_LENGTH)
+            accepted = newton.length <= ACCEPTED_STEP_LENGTH
+            if accepted or damping > LARGEST_DAMPING:  # a jump of the model (sign of q̇) is in the way
+                return Solved(at=at, newton=newton, cost=now, iterations=iteration, settled=accepted)
         at, now = LinearisedLikelihood.at(trial, at.measured), then
         newton = at.eliminated()
         damping = 0.0 if damping <= FIRST_DAMPING else damping / DAMPING_FACTOR
-    return Solved(at, newton, now, rounds, newton.length <= ACCEPTED_STEP_LENGTH)
+    accepted = newton.length <= ACCEPTED_STEP_LENGTH
+    return Solved(at=at, newton=newton, cost=now, iterations=rounds, settled=accepted)
 
 
 def _cholesky(normal: Array) -> Array:

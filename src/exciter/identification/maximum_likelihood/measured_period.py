@@ -21,6 +21,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.processed import FourierSeries, Processed
+from exciter.identification.information.problem import zero_torque
 from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -73,7 +74,7 @@ class TorqueSpectrum:
         frequency = np.arange(top + 1) / period
         growth = np.ones(top + 1) if analog is None else 1.0 / np.abs(response(analog, frequency))
         gain = float(np.sqrt((growth[0] ** 2 + 2.0 * (growth[1:] ** 2).sum()) / samples))
-        return cls(samples, gain / growth, gain)
+        return cls(samples=samples, weights=gain / growth, gain=gain)
 
     @property
     def rows(self) -> int:
@@ -127,7 +128,9 @@ class Measured:
                 f"{run.name} is no average over periods, which maximum likelihood needs; give the recording's period "
                 "[s] where the motion repeats (FourierFit), or use another estimator"
             )
-        _refuse_zero_torque(model, run, piece)
+        for name, size in zip(model.robot.joint_names, _size(piece.torque), strict=True):
+            if size == 0.0:
+                raise zero_torque(name, run.name)
         count, periods = len(piece), series.samples / len(piece)
         angles = np.maximum(
             series.noise if angles is None else angles, LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
@@ -141,16 +144,16 @@ class Measured:
         else:
             noise = np.full(model.n, np.nan) if piece.torque_noise is None else piece.torque_noise
         return cls(
-            model,
-            columns,
-            replace(series, noise=angles),
-            piece.motion.time,
-            piece.torque,
-            np.maximum(noise, LEAST_NOISE_FRACTION * _size(piece.torque)),
-            GIVEN_NOISE_FREEDOM if torques is not None else max((periods - 1.0) * count, 1.0),
-            np.zeros(len(model.standard)) if run.payload is None else load_chi(model, run.payload),
-            spectrum,
-            np.ones(piece.torque.shape[::-1], dtype=bool),
+            model=model,
+            columns=columns,
+            series=replace(series, noise=angles),
+            time=piece.motion.time,
+            torque=piece.torque,
+            noise=np.maximum(noise, LEAST_NOISE_FRACTION * _size(piece.torque)),
+            noise_freedom=GIVEN_NOISE_FREEDOM if torques is not None else max((periods - 1.0) * count, 1.0),
+            load=np.zeros(len(model.standard)) if run.payload is None else load_chi(model, run.payload),
+            spectrum=spectrum,
+            kept=np.ones(piece.torque.shape[::-1], dtype=bool),
         )
 
     @property
@@ -285,12 +288,3 @@ class Measured:
 def _size(torque: Array) -> Array:
     """(n,) rms."""
     return np.asarray(np.sqrt((torque**2).mean(axis=0)))
-
-
-def _refuse_zero_torque(model: DynamicModel, run: Run, piece: Processed) -> None:
-    for name, size in zip(model.robot.joint_names, _size(piece.torque), strict=True):
-        if size == 0.0:
-            raise RecordingError(
-                f"the torque of '{name}' is zero throughout {run.name}: it was not recorded, or the drive was off; "
-                "lock the joint, or give a log that has it"
-            )

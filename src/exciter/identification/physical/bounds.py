@@ -30,7 +30,6 @@ from exciter.errors import ExciterError, ParameterError, shown
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone
 from exciter.identification.physical.prior_metric import Reference, svec
-from exciter.identification.physical.prior_values import nonnegative_terms
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
@@ -258,7 +257,7 @@ def _bodies(equations: StandardEquations, reference: Reference, margin: float) -
 
 
 def _terms(equations: StandardEquations) -> list[Cone]:
-    wanted = np.flatnonzero(nonnegative_terms(equations))
+    wanted = np.flatnonzero(equations.nonnegative)
     if not len(wanted):
         return []
     g = np.zeros((len(wanted), len(equations.model.standard)))
@@ -303,7 +302,7 @@ def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
     negligible = BASE_COEFFICIENT_ROUNDING * np.abs(equations.grouping).max(axis=1)
     smallest = np.linalg.eigvalsh(coefficient_matrix(links.reshape(len(links), -1, 10)))[..., 0]
     bodies = (smallest >= -negligible[:, None]).all(axis=1)
-    wanted = nonnegative_terms(equations)
+    wanted = equations.nonnegative
     signs = np.where(wanted, terms >= -negligible[:, None], np.abs(terms) <= negligible[:, None]).all(axis=1)
     return np.asarray(bodies & signs)
 

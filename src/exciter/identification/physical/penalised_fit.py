@@ -15,8 +15,7 @@ from scipy import linalg
 
 from exciter.identification.information.compressed import Compressed, Residuals
 from exciter.identification.information.cross_validation import Score, cross_validate
-from exciter.identification.information.estimate import FILTERED, WHITE, Estimate
-from exciter.identification.information.problem import Problem
+from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference
 from exciter.identification.physical.standard_equations import StandardEquations
@@ -100,7 +99,7 @@ class PenalisedObjective:
 
     def _value(self, sides: Sides, chi: Array) -> float:
         total = 0.5 * float(((sides[0] @ chi - sides[1]) ** 2).sum())
-        links = chi[: self.equations.links].reshape(-1, 10)
+        links, _ = self.equations.split(chi)
         return total + (self.weight * self.metric.value(links, self.reference) if self.weight else 0.0)
 
     def _step(self, sides: Sides, chi: Array, cones: Sequence[Cone]) -> tuple[Array, Array]:
@@ -113,7 +112,7 @@ class PenalisedObjective:
         """The second-order model at χ as least squares: rows (m, p) and right sides (m,)."""
         if not self.weight:
             return sides
-        root, target = self.metric.model(chi[: self.equations.links].reshape(-1, 10), self.reference)
+        root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
         block = np.zeros((target.size, len(chi)))
         _fill(block, np.sqrt(self.weight) * root)
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
@@ -186,7 +185,7 @@ def choose_weight(
         return cross_validate(equations.compressed, fit, noise)
 
     scores = tuple(score(float(weight)) for weight in weights)
-    return WeightChoice(weights, scores, int(np.argmin([score.mean for score in scores])))
+    return WeightChoice(weights=weights, scores=scores, chosen=int(np.argmin([score.mean for score in scores])))
 
 
 def candidates(equations: StandardEquations, reference: Reference, noise: Array) -> Array:
@@ -199,7 +198,6 @@ def candidates(equations: StandardEquations, reference: Reference, noise: Array)
     return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
 
 
-MOST_FREE_FIT_ROUNDS = 100
 SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
 NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
 EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
@@ -233,7 +231,7 @@ def unconstrained(equations: StandardEquations, reference: Reference) -> Standar
     """The best fit, without prior (but for a trace) and without bounds."""
     plain = PenalisedObjective(equations, reference, PseudoInertia())
     found = settled(plain, equations.signal)
-    for _ in range(MOST_FREE_FIT_ROUNDS):
+    for _ in range(MOST_NOISE_ROUNDS):
         before, found = found, settled(plain, found.noise)
         if (np.abs(found.weights - before.weights) <= SETTLED_WEIGHT_CHANGE * found.weights).all():
             break
@@ -249,45 +247,11 @@ def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] =
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)
-    return StandardFit(chi, factor, weights, equations.noise(chi, factor, weights))
+    noise = equations.noise(chi, factor, weights)
+    return StandardFit(chi=chi, factor=factor, weights=weights, noise=noise)
 
 
-def physical_estimate(
-    problem: Problem,
-    equations: StandardEquations,
-    found: StandardFit,
-    free: StandardFit,
-    assumptions: tuple[Note, ...],
-    notes: Sequence[Note],
-    choice: WeightChoice | None = None,
-    prior: Array | None = None,
-) -> PhysicalEstimate:
-    """free: the unconstrained fit, to compare residuals with."""
-    before, after = (Residuals.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
-    filtered = equations.compressed.inflation.max() > 1.0 + 1e-9
-    plain = equations.whole.information()
-    return PhysicalEstimate(
-        problem.names,
-        problem.units,
-        equations.grouping @ found.chi,
-        covariance(equations, found),
-        problem.joints,
-        found.noise,
-        float(equations.compressed.independent.sum() - len(problem.names)),
-        (*WHITE, *assumptions, *(FILTERED if filtered else ())),
-        plain.condition_number,
-        plain.condition_number_normalized,
-        found.chi,
-        (*notes, rise(before, after)),
-        choice,
-        before,
-        found.weights,
-        prior,
-        assumptions,
-    )
-
-
-def covariance(equations: StandardEquations, found: StandardFit) -> Array:
+def base_covariance(equations: StandardEquations, found: StandardFit) -> Array:
     """(b, b) of β = P χ: K⁻¹ (data + prior) K⁻ᵀ, where the data's share counts the noise that was found and the
     correlation of filtered rows, and the prior's share is taken at its word."""
     rows, _ = equations.sides(found.weights)
@@ -302,8 +266,8 @@ def covariance(equations: StandardEquations, found: StandardFit) -> Array:
     return np.asarray(0.5 * (result + result.T))
 
 
-def rise(before: Residuals, after: Residuals) -> Note:
-    """How much worse the fit is than without prior and bounds, and what that betrays."""
+def residual_rise(before: Residuals, after: Residuals) -> Note:
+    """How much worse the fit is than without prior and bounds, and what that may mean."""
     percent = after.percent - before.percent
     worst = int(np.argmax(percent))
     total = f"{after.total_percent:.3g} % of what was measured, {before.total_percent:.3g} % without prior and bounds"

@@ -93,6 +93,10 @@ class Reference:
         """(n, 10, 10) φ ↦ svec(L⁻¹ J L⁻ᵀ)."""
         return whitening(self.lower)
 
+    def thinnest(self, links: Array) -> Array:
+        """(n,) smallest eigenvalue of L⁻¹ J L⁻ᵀ of links (n, 10): negative where no body has them."""
+        return np.asarray(np.linalg.eigvalsh(whitened_links(links, self.lower))[:, 0])
+
     def with_small_offsets(self, equations: StandardEquations, part: float) -> Reference:
         """Offsets known to be as here, zero unless described, to ``part`` of the rms torque of their joint."""
         offsets = [

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.identification.physical.prior_metric import Reference, whitened_links
@@ -90,8 +89,7 @@ class Described(PriorValues):
     word, title = "description", "the inertias of the description"
 
     def reference(self, equations: StandardEquations) -> Reference:
-        nominal = equations.model.nominal
-        links = nominal[: equations.links].reshape(-1, 10)
+        links, terms = equations.split(equations.model.nominal)
         mass = float(np.maximum(links[:, 0], 0.0).sum())
         if mass == 0.0:
             raise ParameterError(
@@ -110,7 +108,7 @@ class Described(PriorValues):
         if names:
             text = f"made a body that can exist of what the description says for {', '.join(names)}"
             notes.append(note("prior", text))
-        return Reference(links, _terms(equations), tuple(notes))
+        return Reference(links=links, terms=equations.nonnegative_part(terms), notes=tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,8 @@ class UniformRods(PriorValues):
         mass = fitted_mass(equations, rods)[0] if self.mass is None else self.mass
         origin = "fitted to the data" if self.mass is None else "as given"
         text = f"prior: uniform rods from joint to joint, {mass:.4g} kg all together ({origin})"
-        return Reference(mass * rods, _terms(equations), (done("prior", text),))
+        terms = equations.nonnegative_part(equations.split(equations.model.nominal)[1])
+        return Reference(links=mass * rods, terms=terms, notes=(done("prior", text),))
 
 
 @dataclass(frozen=True)
@@ -187,13 +186,3 @@ def _thickened(links: Array, rods: Array) -> tuple[Array, list[int]]:
     thicker = vectors * np.maximum(values, REPAIRED_BODY_FRACTION)[:, None, :] @ vectors.swapaxes(1, 2)
     repaired = from_pseudo_inertia(lower @ thicker @ lower.swapaxes(1, 2))
     return np.where(thin[:, None], repaired, links), [int(k) for k in np.flatnonzero(thin)]
-
-
-def _terms(equations: StandardEquations) -> Array:
-    terms = equations.model.nominal[equations.links :]
-    return np.where(nonnegative_terms(equations), np.maximum(terms, 0.0), terms)
-
-
-def nonnegative_terms(equations: StandardEquations) -> NDArray[np.bool_]:
-    """(t,) which joint-term parameters physics wants ≥ 0."""
-    return np.array([flag for term in equations.model.bound for flag in term.nonnegative], dtype=bool)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
@@ -49,6 +50,19 @@ class StandardEquations:
     def links(self) -> int:
         """10 n: how many of χ belong to links; joint terms follow."""
         return 10 * self.model.n
+
+    def split(self, chi: Array) -> tuple[Array, Array]:
+        """(n, 10) of links and (t,) of joint terms, of χ."""
+        return chi[: self.links].reshape(-1, 10), chi[self.links :]
+
+    @cached_property
+    def nonnegative(self) -> NDArray[np.bool_]:
+        """(t,) which joint-term parameters physics wants ≥ 0."""
+        return np.array([flag for term in self.model.bound for flag in term.nonnegative], dtype=bool)
+
+    def nonnegative_part(self, terms: Array) -> Array:
+        """Joint terms (t,), zero where they are negative and must not be."""
+        return np.where(self.nonnegative, np.maximum(terms, 0.0), terms)
 
     @cached_property
     def whole(self) -> Compressed:

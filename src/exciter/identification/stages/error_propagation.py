@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.identification.information.estimate import TINY
+from exciter.identification.information.estimate import TINY, until_noise_settles
 from exciter.identification.information.information import SINGULAR
 from exciter.identification.stages.cells import Cells
 from exciter.typing import Array
 
 BoolArray = NDArray[np.bool_]
-MOST_NOISE_ROUNDS, SETTLED_NOISE_CHANGE = 100, 1e-10
 UNDETERMINED_SHARE = 1e-6  # share of a parameter in directions the equations say nothing of
 POOLED_POSE_FREEDOM = 2.0  # poses, that it counts for that all joints are alike
 
@@ -49,7 +48,12 @@ class State:
     def start(cls, cells: Cells, p: int) -> State:
         c = len(cells.factors)
         return cls(
-            np.zeros(p), np.zeros(p, dtype=bool), np.zeros((p, c, p)), np.full(c, np.nan), np.ones(c), np.full(c, -1)
+            values=np.zeros(p),
+            known=np.zeros(p, dtype=bool),
+            errors=np.zeros((p, c, p)),
+            noise=np.full(c, np.nan),
+            left=np.ones(c),
+            source=np.full(c, -1),
         )
 
     def covariance(self, cells: Cells) -> Array:
@@ -105,12 +109,11 @@ class StageSolver:
 
     def solve(self, wanted: BoolArray) -> State:
         """With the unknown parameters ``wanted`` (u,) determined, and noise from the residuals, both in agreement."""
-        sigma = self._first_noise()
-        for _ in range(MOST_NOISE_ROUNDS):
-            solved = self._solve(sigma)
-            before, sigma = sigma, solved.noise
-            if (np.abs(sigma - before) <= SETTLED_NOISE_CHANGE * sigma).all():
-                break
+
+        def fit(sigma: Array) -> tuple[None, Array]:
+            return None, self._solve(sigma).noise
+
+        _, sigma, _ = until_noise_settles(fit, self._solve(np.ones(int(self.mine.sum()))).noise)
         return self._state(self._solve(sigma), wanted, sigma)
 
     def _state(self, solved: _Solved, wanted: BoolArray, sigma: Array) -> State:
@@ -125,16 +128,12 @@ class StageSolver:
         errors[np.ix_(own, mine)] += gain.reshape(len(own), len(mine), p)
         values[own], known[own], noise[mine], left[mine] = solved.values[wanted], True, sigma, solved.left
         source[mine] = self.stage * (self.cells.joint.max() + 1) + self.cells.joint[mine]
-        return State(values, known, errors, noise, left, source)
+        return State(values=values, known=known, errors=errors, noise=noise, left=left, source=source)
 
     def _rows(self, columns: NDArray[np.int64]) -> Array:
         """(c_mine · p, …) rows of R, of some columns."""
         rows = self.cells.factors[self.mine][:, :-1][:, :, columns]
         return rows.reshape(rows.shape[0] * rows.shape[1], len(columns))
-
-    def _first_noise(self) -> Array:
-        """Per cell, from unweighted residuals."""
-        return self._solve(np.ones(int(self.mine.sum()))).noise
 
     def _solve(self, sigma: Array) -> _Solved:
         """With noise σ (c_mine,): unknowns, and η with x_e = x̂_e − C^½ η, whose prior is one row each."""
@@ -155,7 +154,8 @@ class StageSolver:
         leverage = (u[: len(right), kept] ** 2).sum(axis=1)
         noise, left = self._noise((residual**2).reshape(-1, p).sum(axis=1), leverage.reshape(-1, p).sum(axis=1))
         unknowns = len(self.unknown)
-        return _Solved(found[:unknowns], inverse[:unknowns, : len(right)] * weight[:, 0], noise, left)
+        gain = inverse[:unknowns, : len(right)] * weight[:, 0]
+        return _Solved(values=found[:unknowns], gain=gain, noise=noise, left=left)
 
     def _noise(self, squares: Array, taken: Array) -> tuple[Array, Array]:
         """σ per cell: of all cells of its joint in this stage, over what is left of their degrees of freedom; and how

@@ -18,25 +18,7 @@ import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross
 from exciter.dynamics.kernels.blocks import jit_exact as jit  # NaN must be seen
-from exciter.identification.closed_loop.kernels.rows import (
-    ARM_OFFSET_ROW,
-    BACKWARD_ROW,
-    BASE_ARM_ROW,
-    COSINE_ROW,
-    FORWARD_ROW,
-    FREE_LENGTH_ROW,
-    LINK_ARM_ROW,
-    OFFSET_ROW,
-    PRELOAD_ROW,
-    ROOT_ROW,
-    ROOT_WIDTH_ROW,
-    ROTOR_ROW,
-    SINE_ROW,
-    STIFFNESS_ROW,
-    STRIBECK_ROW,
-    STRIBECK_VELOCITY_ROW,
-    VISCOUS_ROW,
-)
+from exciter.identification.closed_loop.kernels import rows as row
 
 MOST_FRICTION_SWEEPS = 200  # of the search for friction forces when joints rest
 SETTLED_FORCE_CHANGE = 1e-12  # of the bounds: change of a force that ends it
@@ -174,15 +156,17 @@ def rigid(arm, q, qd, work, mass, bias):
 @jit
 def smooth(forces, j, q, qd):
     """What joint j takes besides bodies, rotor and dry friction: viscous friction, offset, springs."""
-    value = forces[VISCOUS_ROW, j] * qd + forces[OFFSET_ROW, j]
-    if forces[ROOT_ROW, j] != 0.0:
-        value += forces[ROOT_ROW, j] * qd * (qd * qd + forces[ROOT_WIDTH_ROW, j] ** 2) ** -0.25
-    if forces[SINE_ROW, j] != 0.0 or forces[COSINE_ROW, j] != 0.0:
-        value += forces[SINE_ROW, j] * np.sin(q) + forces[COSINE_ROW, j] * np.cos(q)
-    if forces[BASE_ARM_ROW, j] != 0.0:
-        angle, product = q + forces[ARM_OFFSET_ROW, j], forces[BASE_ARM_ROW, j] * forces[LINK_ARM_ROW, j]
-        length = np.sqrt(forces[BASE_ARM_ROW, j] ** 2 + forces[LINK_ARM_ROW, j] ** 2 - 2.0 * product * np.cos(angle))
-        pull = forces[STIFFNESS_ROW, j] * (length - forces[FREE_LENGTH_ROW, j]) + forces[PRELOAD_ROW, j]
+    value = forces[row.VISCOUS_ROW, j] * qd + forces[row.OFFSET_ROW, j]
+    if forces[row.ROOT_ROW, j] != 0.0:
+        value += forces[row.ROOT_ROW, j] * qd * (qd * qd + forces[row.ROOT_WIDTH_ROW, j] ** 2) ** -0.25
+    if forces[row.SINE_ROW, j] != 0.0 or forces[row.COSINE_ROW, j] != 0.0:
+        value += forces[row.SINE_ROW, j] * np.sin(q) + forces[row.COSINE_ROW, j] * np.cos(q)
+    if forces[row.BASE_ARM_ROW, j] != 0.0:
+        angle, product = q + forces[row.ARM_OFFSET_ROW, j], forces[row.BASE_ARM_ROW, j] * forces[row.LINK_ARM_ROW, j]
+        length = np.sqrt(
+            forces[row.BASE_ARM_ROW, j] ** 2 + forces[row.LINK_ARM_ROW, j] ** 2 - 2.0 * product * np.cos(angle)
+        )
+        pull = forces[row.STIFFNESS_ROW, j] * (length - forces[row.FREE_LENGTH_ROW, j]) + forces[row.PRELOAD_ROW, j]
         value += pull * product * np.sin(angle) / length
     return value
 
@@ -261,13 +245,13 @@ def accelerate(arm, q, qd, torque, step, work, qdd):
     mass, free, low, high, friction, pushed = work[8:]
     rigid(arm, q, qd, work[:8], mass, free)
     for j in range(n):
-        mass[j, j] += forces[ROTOR_ROW, j]
+        mass[j, j] += forces[row.ROTOR_ROW, j]
         free[j] = torque[j] - free[j] - smooth(forces, j, q[j], qd[j])
         more = 0.0
-        if forces[STRIBECK_ROW, j] != 0.0:
-            more = forces[STRIBECK_ROW, j] * np.exp(-((qd[j] / forces[STRIBECK_VELOCITY_ROW, j]) ** 2))
-        high[j] = max(forces[FORWARD_ROW, j] + more, 0.0)
-        low[j] = -max(forces[BACKWARD_ROW, j] + more, 0.0)
+        if forces[row.STRIBECK_ROW, j] != 0.0:
+            more = forces[row.STRIBECK_ROW, j] * np.exp(-((qd[j] / forces[row.STRIBECK_VELOCITY_ROW, j]) ** 2))
+        high[j] = max(forces[row.FORWARD_ROW, j] + more, 0.0)
+        low[j] = -max(forces[row.BACKWARD_ROW, j] + more, 0.0)
         friction[j] = high[j] if qd[j] > 0.0 else low[j] if qd[j] < 0.0 else 0.0
         pushed[j] = free[j] - friction[j]
     if not factored(mass):
