@@ -280,7 +280,7 @@ class ClosedLoop:
                 f"kept in memory ({LARGEST_REFERENCE_SAMPLES // self.robot.n}); identify from fewer periods, or a "
                 "slower controller"
             )
-        return Ticks(1.0 / rate, every, count)
+        return Ticks(step=1.0 / rate, every=every, count=count)
 
     @property
     def _needed_rate(self) -> float:

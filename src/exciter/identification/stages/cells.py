@@ -119,7 +119,10 @@ class _Collected:
         had = self.found.get(key, _Cell(np.zeros((0, self.p + 1))))
         upper: Array = np.asarray(np.linalg.qr(np.vstack([had.factor, sides]), mode="r"))
         self.found[key] = _Cell(
-            upper, had.rows + rows, had.independent + float(independent), had.scatter + rows * scatter
+            factor=upper,
+            rows=had.rows + rows,
+            independent=had.independent + float(independent),
+            scatter=had.scatter + rows * scatter,
         )
 
     def cells(self, stages: int) -> Cells:
@@ -129,12 +132,12 @@ class _Collected:
             factor[: len(cell.factor)] = cell.factor
         labels = np.array([key[2] for key in used], dtype=np.int64)
         return Cells(
-            factors,
-            np.array([key[1] for key in used], dtype=np.int64),
-            (labels[:, None] >> np.arange(stages)) & 1 == 1,
-            np.array([cell.rows for cell in used.values()], dtype=np.int64),
-            np.array([cell.independent for cell in used.values()]),
-            np.array([cell.scatter / cell.rows for cell in used.values()]),
+            factors=factors,
+            joint=np.array([key[1] for key in used], dtype=np.int64),
+            used=(labels[:, None] >> np.arange(stages)) & 1 == 1,
+            rows=np.array([cell.rows for cell in used.values()], dtype=np.int64),
+            independent=np.array([cell.independent for cell in used.values()]),
+            scatter=np.array([cell.scatter / cell.rows for cell in used.values()]),
         )
 
 

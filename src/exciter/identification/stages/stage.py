@@ -254,7 +254,7 @@ class _Follower:
         if miss > LARGEST_MISS_INTERVALS / self._rate:
             raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
         motion = Motion(time, around.q[near], around.qd[near], around.qdd[near])
-        return Instants(motion, around, self._reach, self._rate)
+        return Instants(motion=motion, around=around, reach=self._reach, rate=self._rate)
 
     def _within(self, first: float, last: float) -> Motion | None:
         """Samples from one instant [s] to another, of pieces however long, without a copy of the others."""

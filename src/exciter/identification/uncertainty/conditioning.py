@@ -131,4 +131,4 @@ def torque_band(model: DynamicModel, estimate: Estimate, motion: Motion, level: 
         rows = phi[:, :, model.base.independent]
         torque[part] = rows @ estimate.values
         std[part] = np.linalg.norm(rows @ root, axis=2)
-    return Band(torque, std, np.hypot(std, noise), estimate.quantile(level))
+    return Band(torque=torque, std=std, measured=np.hypot(std, noise), reach=estimate.quantile(level))

@@ -3,12 +3,10 @@
 θ̂ = A⁻¹ Wᵀ Σ⁻¹ y has the covariance A⁻¹ B A⁻¹ with B = Wᵀ Σ⁻¹ C Σ⁻¹ W, whatever the errors' covariance C is. What C is,
 is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticErrors``).
 
-The covariance of an estimate that is pulled to a prior, errors correlated in time and between joints.
-
-β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t) with A = Wᵀ Σ⁻¹ W + Sᵀ S, the prior being ‖S β − t‖². Its covariance is A⁻¹ (B + s² Sᵀ S) A⁻¹:
-B is that of correlated errors, and s how far off the prior is, in units of what its weight says. The
-weight may have been chosen stronger than the prior is good, for the sake of prediction; how far the data pulled β̂ from
-the prior tells: S β̂ − t has the covariance S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ.
+With a prior ‖S β − t‖², β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t), A = Wᵀ Σ⁻¹ W + Sᵀ S, has the covariance A⁻¹ (B + s² Sᵀ S) A⁻¹: s
+is the error of the prior, in units of what its weight says. The weight may have been chosen stronger than the prior is
+good, for the sake of prediction; the distance from β̂ to the prior shows it: S β̂ − t has the covariance
+S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ class CorrelatedErrors(Settings, ABC):
         slow = sum(c.rows * c.covariance[0].diagonal() for c, _ in tapered)
         within = rows - sum(c.rows for c, _ in tapered)
         fast = np.where(within >= 1.0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1.0), 0.0)
-        return CorrelatedResiduals(fit, block, tuple(tapered), fast)
+        return CorrelatedResiduals(fit=fit, block=block, tapered=tuple(tapered), fast=fast)
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,13 @@ def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedError
     least = float(fit.compressed.rows.sum(axis=0).min())
     reach = max(taper.lags / c.rate for c, taper in residuals.tapered)
     faded = all(f.faded for c, _ in residuals.tapered for f in c.fading)
-    return Sandwich(covariance, _worth(fit, meat), float(np.clip(freedom, 1.0, least)), reach, faded)
+    return Sandwich(
+        covariance=covariance,
+        independent=_worth(fit, meat),
+        freedom=float(np.clip(freedom, 1.0, least)),
+        reach=reach,
+        faded=faded,
+    )
 
 
 def _worth(fit: LinearFit, meat: Array) -> Array:
@@ -300,7 +304,10 @@ def with_correlated_errors_and_prior(
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
-    found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
+    fit = LinearFit(
+        compressed=compressed, values=estimate.values, weights=estimate.weights, free=every, inverse_root=root
+    )
+    found = sandwich(equations, fit, errors)
     reach = root.T @ prior[:, :-1].T  # (b, m)
     free = root @ information.z  # without bounds, which would pull from the prior as well
     off = _off(prior, free, found.covariance, reach)

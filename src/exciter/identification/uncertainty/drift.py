@@ -117,11 +117,12 @@ def candidates(problem: Problem) -> tuple[DriftCandidate, ...]:
         for k, (name, unit) in enumerate(zip(term.names, term.units, strict=True)):
             joints = {joint for joint, column in term.rows if column == k}
             if len(joints) == 1 and not term.columns.conservative[k] and at + k in columns:
-                found.append(DriftCandidate(joints.pop(), name, unit, columns[at + k]))
+                found.append(DriftCandidate(joint=joints.pop(), parameter=name, unit=unit, column=columns[at + k]))
         at += len(term.names)
     if problem.joints == model.robot.joint_names:
         for j, joint in enumerate(model.robot.joints):
-            found.append(DriftCandidate(j, f"{OFFSET_SYMBOL}{j + 1}", "N" if joint.is_prismatic else "N·m", -1))
+            unit = "N" if joint.is_prismatic else "N·m"
+            found.append(DriftCandidate(joint=j, parameter=f"{OFFSET_SYMBOL}{j + 1}", unit=unit, column=-1))
     return tuple(found)
 
 
@@ -199,15 +200,15 @@ class Drifting:
         first, names = len(self.problem.names), self.problem.model.robot.joint_names
         return tuple(
             Drift(
-                names[c.joint],
-                c.parameter,
-                c.unit,
-                float(values[c.column]) if c.column >= 0 else 0.0,
-                float(values[k]),
-                float(std[k]),
-                float(p_values[k]),
-                self.clock[1],
-                not found.faded,
+                joint=names[c.joint],
+                parameter=c.parameter,
+                unit=c.unit,
+                value=float(values[c.column]) if c.column >= 0 else 0.0,
+                change=float(values[k]),
+                std=float(std[k]),
+                p_value=float(p_values[k]),
+                seconds=self.clock[1],
+                doubtful=not found.faded,
             )
             for k, c in enumerate(self.candidates, start=first)
         )

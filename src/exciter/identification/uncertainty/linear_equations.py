@@ -119,7 +119,7 @@ class LinearFit:
         information = compressed.columns(free).information(weights)
         information.refuse_singular([compressed.parameters[k] for k in free])
         root = linalg.solve_triangular(information.r, np.eye(len(free)))
-        return cls(compressed, values, weights, free, np.asarray(root))
+        return cls(compressed=compressed, values=values, weights=weights, free=free, inverse_root=np.asarray(root))
 
     @property
     def is_least_squares(self) -> bool:

@@ -174,7 +174,9 @@ def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0)
     for rate, pieces in stretches(equations, block, combinations):
         counted = np.zeros(joints)
         for covariance, leverage in _lagged(_counting(pieces, counted), most):
-            before = found.get(rate) or Correlation(rate, np.zeros(joints), np.zeros(1), np.zeros(1))
+            before = found.get(rate) or Correlation(
+                rate=rate, rows=np.zeros(joints), covariance=np.zeros(1), leverage=np.zeros(1)
+            )
             found[rate] = replace(
                 before, covariance=before.covariance + covariance, leverage=before.leverage + leverage
             )
@@ -307,10 +309,10 @@ def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
     )
     fading = found.fading[j]
     return Whiteness(
-        joint,
-        float(rho[1]),
-        float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
-        fading.lag / found.rate if fading.faded else float("inf"),
-        float(np.clip(slow, 0.0, 1.0)),
-        1.0 / found.rate,
+        joint=joint,
+        neighbour=float(rho[1]),
+        p_value=float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
+        fades=fading.lag / found.rate if fading.faded else float("inf"),
+        slow=float(np.clip(slow, 0.0, 1.0)),
+        interval=1.0 / found.rate,
     )
