@@ -34,7 +34,7 @@ from exciter.experiment.virtual.synthetic import synthetic
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import UNIT_PSEUDO_INERTIAS, Entropic, svec
 from exciter.identification.physical.prior_values import UniformRods
@@ -145,7 +145,7 @@ def main() -> None:
             ("consistent with rods as prior", PhysicallyConsistent(Prior(values=UniformRods(), weight=AUTO))),
         ):
             values = estimator.estimate(train).values
-            print(f"  {Residuals.of(held_out.compressed, values).total_percent:6.2f}  {words}")
+            print(f"  {ResidualSizes.of(held_out.compressed, values).total_percent:6.2f}  {words}")
 
 
 if __name__ == "__main__":

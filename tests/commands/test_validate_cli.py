@@ -11,7 +11,7 @@ from exciter.cli import main
 from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.identification.identified_model import KINDS
+from exciter.identification.identified_model import RESULT_KINDS
 from exciter.robot import embedded
 
 ARM = "kuka-ir361"
@@ -111,8 +111,8 @@ def test_damaged_results_are_refused(place, tmp_path, capsys):
 
         return change
 
-    changes = [without(key) for key in KINDS]
-    changes += [put(value, key) for key in KINDS for value in (7j.real, "x", [[]])[: 2 if key == "words" else 3]]
+    changes = [without(key) for key in RESULT_KINDS]
+    changes += [put(value, key) for key in RESULT_KINDS for value in (7j.real, "x", [[]])[: 2 if key == "words" else 3]]
     changes += [
         put(float("nan"), "parameters", 0, "value"),
         put(None, "parameters", 0),
@@ -147,7 +147,7 @@ def refused_or_done(capsys, *arguments) -> str:
 
 def harmless(data) -> bool:
     """Of another content than before, and yet a result: numbers and words that nothing is computed from."""
-    return set(data) >= set(KINDS) and all(isinstance(data[key], kind) for key, kind in KINDS.items())
+    return set(data) >= set(RESULT_KINDS) and all(isinstance(data[key], kind) for key, kind in RESULT_KINDS.items())
 
 
 def test_another_robot_beside_the_result_is_noticed(place, tmp_path, capsys):

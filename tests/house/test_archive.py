@@ -13,7 +13,7 @@ import pytest
 
 from exciter.archive import archived, unarchived
 from exciter.errors import ExciterError
-from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.compressed import ResidualSizes
 from exciter.notes import Note, Severity, warning
 from exciter.robot import load
 
@@ -90,7 +90,9 @@ def test_damage_is_told_in_one_line(tmp_path):
 
 
 def test_fields_that_another_version_has_are_told(tmp_path):
-    tree = json.dumps({"class": f"{Residuals.__module__}:Residuals", "number": 0, "fields": {"colour": 1}}).encode()
+    tree = json.dumps(
+        {"class": f"{ResidualSizes.__module__}:ResidualSizes", "number": 0, "fields": {"colour": 1}}
+    ).encode()
     np.savez(tmp_path / "new.npz", tree=np.frombuffer(tree, dtype=np.uint8))
     with pytest.raises(ExciterError, match="of another version"):
         unarchived(tmp_path / "new.npz")

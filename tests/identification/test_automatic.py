@@ -30,14 +30,19 @@ from exciter.identification.config.identify_settings import EquationFilter
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.cross_validation import Score
+from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.physical.prior_values import PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cutoff_choice import LOST, MULTIPLES, candidates, choose_route
+from exciter.identification.selection.cutoff_choice import (
+    CUTOFFS_PER_BAND,
+    MOST_EDGE_FRACTION,
+    candidates,
+    choose_route,
+)
 from exciter.identification.selection.friction_candidates import (
     PRESLIDING_TRAVELS,
     RIPPLE_TRAVEL_RAD,
@@ -48,11 +53,10 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.prior_and_tilt_choice import (
-    FAINT,
-    WEIGHTS,
-    WORSE,
+    AS_GOOD_FRACTION,
+    FAINT_PRIOR_WEIGHTS,
+    PRIOR_WEIGHTS,
     choose_weight,
-    strongest_as_good,
 )
 from exciter.identification.selection.trial import Trial
 from exciter.parameters.consistency import dummies
@@ -119,13 +123,13 @@ def score(*squares: float) -> Score:
     ],
 )
 def test_the_strongest_prior_that_is_as_good_as_the_best(scores: list[Score], chosen: int) -> None:
-    assert strongest_as_good(scores) == chosen
+    assert simplest_within_error(scores, AS_GOOD_FRACTION) == chosen
 
 
 def test_what_is_within_chance_but_clearly_worse_is_not_as_good() -> None:
     """Of the cases above: that it is this limit that decides."""
     strong, best = score(0.5, 3, 0.5, 2), score(1, 1, 1, 1)
-    assert WORSE * best.mean < strong.mean - best.mean < strong.error_of_difference(best)
+    assert AS_GOOD_FRACTION * best.mean < strong.mean - best.mean < strong.error_of_difference(best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +175,7 @@ def weighed(problem: Problem, links: np.ndarray) -> tuple[float, float, float]:
 def test_a_good_prior_holds_what_a_poor_motion_does_not_show() -> None:
     links = seven_axes().nominal[:70].reshape(7, 10)
     weight, pulled, free = weighed(seen(0.1, 1.0), links)
-    assert weight == WEIGHTS[0]
+    assert weight == PRIOR_WEIGHTS[0]
     assert pulled < 0.1 * free
 
 
@@ -181,7 +185,7 @@ def test_a_wrong_prior_gives_way_to_a_good_motion() -> None:
     shuffled = links * (np.roll(links[:, 0], 3) / links[:, 0])[:, None]
     weight, pulled, free = weighed(seen(1.0, 0.01), shuffled)
     right, _, _ = weighed(seen(1.0, 0.01), links)
-    assert right == WEIGHTS[0]
+    assert right == PRIOR_WEIGHTS[0]
     assert weight < right
     assert pulled < 1.1 * free
 
@@ -190,7 +194,7 @@ def test_a_prior_of_the_wrong_size_must_go() -> None:
     """Links a hundred times too light, which a good motion shows: no weight that takes them seriously is kept."""
     links = seven_axes().nominal[:70].reshape(7, 10) / 100.0
     weight, pulled, free = weighed(seen(1.0, 0.01), links)
-    assert weight < WEIGHTS[-1]
+    assert weight < PRIOR_WEIGHTS[-1]
     assert pulled < 1.1 * free
 
 
@@ -416,13 +420,13 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
     run = Run((Processed(motion, motion.qd, rate),), recording=log)
     found = candidates(band, [run])
     assert found == tuple(sorted(found))
-    for cutoff in [multiple * band for multiple in MULTIPLES]:
+    for cutoff in [multiple * band for multiple in CUTOFFS_PER_BAND]:
         kept = any(abs(cutoff - one) < 0.01 * cutoff for one in found)
         if cutoff > HIGHEST * rate:
             assert not kept, cutoff
             continue
         lost = Run.of(log, FilteredDifferences(cutoff)).parts[0].motion.time[0]  # type: ignore[index]
-        assert kept == (lost < LOST * seconds), cutoff
+        assert kept == (lost < MOST_EDGE_FRACTION * seconds), cutoff
     assert candidates(100.0 * rate, [run]) == ()
 
 
@@ -593,7 +597,7 @@ def test_an_estimator_with_a_prior_gets_its_weight(estimator: Any, weight: float
     if weight is not None:
         assert prior.weight == weight
     else:
-        assert prior.weight in (*WEIGHTS, *FAINT)
+        assert prior.weight in (*PRIOR_WEIGHTS, *FAINT_PRIOR_WEIGHTS)
     assert prior.offset == found.chosen.offset
     assert "estimator" not in chosen_of(found)
     asked = IdentifyConfig.of({"identify": {"estimator": estimator}}, "here").estimator(ROBOT)

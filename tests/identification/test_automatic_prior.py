@@ -19,7 +19,12 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_values import Described
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.prior_and_tilt_choice import FARTHEST, OFFSETS, choose_offset, choose_tilt
+from exciter.identification.selection.prior_and_tilt_choice import (
+    LARGEST_TILT_RAD,
+    OFFSET_SIGMAS,
+    choose_offset,
+    choose_tilt,
+)
 from exciter.identification.selection.trial import Trial
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import load
@@ -74,7 +79,7 @@ def little_motion(middle: float) -> Motion:
 def test_offsets_are_held_near_zero_and_elsewhere_predictions_profit() -> None:
     trial = trial_of(run_of(arm(), little_motion(-0.5)))
     offset, choice = choose_offset(trial, 0.1, trial.noise(1e-3))
-    assert offset == OFFSETS[0]
+    assert offset == OFFSET_SIGMAS[0]
     assert "3 %" in choice.value
     elsewhere = little_motion(-1.3)
     model = trial.problem.model
@@ -130,7 +135,7 @@ def test_a_base_that_leans_is_found(degrees: float) -> None:
 @pytest.mark.parametrize("degrees", [0.0, 4.0, 10.0])
 def test_upright_stays_upright_and_far_is_not_believed(degrees: float) -> None:
     """Four degrees are no error of mounting: whoever mounts a robot so knows it."""
-    assert np.radians(4.0) > FARTHEST
+    assert np.radians(4.0) > LARGEST_TILT_RAD
     run = run_of(arm().with_gravity(leaning(degrees)), smooth_motion(arm(), TIME, 5))
     trial = trial_of(run)
     gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))

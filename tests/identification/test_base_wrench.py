@@ -24,7 +24,7 @@ from exciter.experiment.signals.local_routes import FilteredDifferences, Smoothi
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
+from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS, BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -108,7 +108,7 @@ def test_pieces_and_a_filter() -> None:
             for pieces in ([part], [part[:3], part[3:2200], part[2200:]])
         )
         assert_allclose(whole.sides, cut.sides, rtol=0, atol=1e-10 * np.abs(whole.sides).max())
-        assert whole.joints == EQUATIONS == formulation.equations(model)
+        assert whole.joints == WRENCH_EQUATIONS == formulation.equations(model)
 
 
 def test_known_payload_is_taken_off() -> None:

@@ -17,9 +17,9 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.identify_settings import (
-    ERRORS,
+    ERROR_MODELS,
     EquationFilter,
-    Evaluation,
+    EvaluationFilter,
     IdentifySettings,
     IndependentErrors,
 )
@@ -54,7 +54,7 @@ from exciter.settings.kinds import (
 )
 
 ROBOT = embedded.robot("kuka-ir361")
-FAMILIES = (ESTIMATORS, FORMULATIONS, ROUTES, LAWS, ERRORS, LOSSES, METRICS, PRIOR_VALUES)
+FAMILIES = (ESTIMATORS, FORMULATIONS, ROUTES, LAWS, ERROR_MODELS, LOSSES, METRICS, PRIOR_VALUES)
 CLASSES = [pytest.param(family, cls, id=f"{family.what} {cls.word}") for family in FAMILIES for cls in family]
 BOUNDS = (MassBound("elbow", 2.0), CentreSphere("wrist", (0.0, 0.0, 0.05), 0.03), MassBound(None, 10.0, 20.0))
 
@@ -146,7 +146,7 @@ WHOLE = IdentifySettings(
     route=FilteredDifferences(20.0, measured_velocity=True, bands=5.0),
     filter=EquationFilter(10.0, 3, 4),
     dead_zone={"joint_1": 0.1, "joint_2": 0.1, "joint_3": 0.2},
-    evaluation=Evaluation(12.0),
+    evaluation=EvaluationFilter(12.0),
     noise=(1.0, 2.0, 3.0),
     uncertainty=IndependentErrors(),
     folds=7,

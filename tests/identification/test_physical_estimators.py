@@ -13,7 +13,7 @@ from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError
 from exciter.identification.estimators.least_squares import NonNegative, WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
-from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import (
@@ -145,7 +145,9 @@ def test_every_posture_of_a_poorly_excited_panda_has_a_positive_inertia():
 
     plain = WeightedLeastSquares().estimate(problem)
     held_out = problem_of(model, chi, 0.05, part=SLOW, seed=3).compressed
-    rise = Residuals.of(held_out, found.values).total_percent - Residuals.of(held_out, plain.values).total_percent
+    rise = (
+        ResidualSizes.of(held_out, found.values).total_percent - ResidualSizes.of(held_out, plain.values).total_percent
+    )
     assert rise <= 0.1
     assert "held at the limit of what can exist" in " ".join(texts(found.notes))
 
@@ -170,9 +172,9 @@ def test_grams_and_tonnes(size, values):
     found = PhysicallyConsistent(Prior(values=values, weight=0.0)).estimate(problem)
     assert consistency(links_of(model, found.standard), tolerance=0.0).consistent
     assert (found.standard[70:] >= 0.0).all()
-    fit = Residuals.of(problem.compressed, found.values).total_percent
+    fit = ResidualSizes.of(problem.compressed, found.values).total_percent
     assert fit < found.free.total_percent + 0.1
-    assert Residuals.of(problem_of(model, chi, seed=5).compressed, found.values).total_percent < 60.0
+    assert ResidualSizes.of(problem_of(model, chi, seed=5).compressed, found.values).total_percent < 60.0
 
 
 def test_the_solver_agrees_with_an_independent_one():
@@ -504,7 +506,7 @@ def test_cross_validation_weighs_priors_by_their_worth(metric):
     trusted = Prior(metric).estimate(poor)
     plain = WeightedLeastSquares().estimate(poor)
     fresh = problem_of(model, chi, seed=7)
-    errors = [Residuals.of(fresh.compressed, e.values).total_percent for e in (trusted, plain)]
+    errors = [ResidualSizes.of(fresh.compressed, e.values).total_percent for e in (trusted, plain)]
     assert errors[0] < 0.3 * errors[1]
     wrong = chi.copy()
     bodies = links_of(model, wrong)
@@ -512,7 +514,7 @@ def test_cross_validation_weighs_priors_by_their_worth(metric):
     rich = problem_of(model, wrong, 0.01, samples=1200)
     doubted = Prior(metric).estimate(rich)
     assert trusted.choice.weight >= 100.0 * doubted.choice.weight
-    errors = [Residuals.of(problem_of(model, wrong, seed=7).compressed, e.values).total_percent
+    errors = [ResidualSizes.of(problem_of(model, wrong, seed=7).compressed, e.values).total_percent
               for e in (doubted, WeightedLeastSquares().estimate(rich))]  # fmt: skip
     assert errors[0] < 1.2 * errors[1]
     assert "by cross-validation" in " ".join(texts(trusted.notes))
@@ -590,7 +592,7 @@ def test_masses_in_wrong_units_are_noticed(factor):
     problem = replace(problem, model=model_of(replace(truth.robot, joints=joints)))
     found = PhysicallyConsistent().estimate(problem)
     assert "are they in kg" in found.notes[1].text
-    assert Residuals.of(problem.compressed, found.values).total_percent < 4.0
+    assert ResidualSizes.of(problem.compressed, found.values).total_percent < 4.0
     assert 0.3 < links_of(truth, found.standard)[:, 0].sum() / links_of(truth, truth.nominal)[:, 0].sum() < 3.0
     assert "are they in kg" not in " ".join(
         texts(Described().reference(StandardEquations.of(replace(problem, model=truth))).notes)
@@ -624,6 +626,6 @@ def test_physics_helps_a_real_robot_that_hardly_moves(name, share):
     """Run A to run B, never seen: bodies that exist predict far better than those of least squares."""
     benchmark_module = benchmark("consistent")
     train, held_out = benchmark_module.recorded(require_data(name), name)
-    plain = Residuals.of(held_out.compressed, WeightedLeastSquares().estimate(train).values).total_percent
+    plain = ResidualSizes.of(held_out.compressed, WeightedLeastSquares().estimate(train).values).total_percent
     found = PhysicallyConsistent().estimate(train)
-    assert Residuals.of(held_out.compressed, found.values).total_percent < share * plain
+    assert ResidualSizes.of(held_out.compressed, found.values).total_percent < share * plain

@@ -20,7 +20,7 @@ from exciter.experiment.recording.about import About
 from exciter.experiment.recording.native import write_recording
 from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
-from exciter.identification.identified_model import KINDS, SEALED, IdentifiedModel, read_result
+from exciter.identification.identified_model import RESULT_KINDS, RESULT_SEAL, IdentifiedModel, read_result
 from exciter.pipeline.saving import unsealed_result
 from exciter.robot import embedded, load
 from exciter.robot.load import RobotOptions
@@ -366,12 +366,12 @@ def test_a_report_that_was_changed_or_removed_is_nobodys_motion(design, designs)
 
 
 def write_result(folder, value, urdf):
-    kinds = {key: (kind[0] if isinstance(kind, tuple) else kind)() for key, kind in KINDS.items()}
-    with staged(folder, SEALED) as stage:
+    kinds = {key: (kind[0] if isinstance(kind, tuple) else kind)() for key, kind in RESULT_KINDS.items()}
+    with staged(folder, RESULT_SEAL) as stage:
         (stage / "robot.urdf").write_text(f"<robot name='{value}'/>")
         if urdf:
             (stage / "identified.urdf").write_text(f"<robot name='identified {value}'/>")
-        SEALED.write(stage, {**kinds, "words": [value]})
+        RESULT_SEAL.write(stage, {**kinds, "words": [value]})
 
 
 def test_a_result_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_path):

@@ -21,7 +21,7 @@ from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.compressed import Residuals, one_thread
+from exciter.identification.information.compressed import ResidualSizes, one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque
 from exciter.identification.uncertainty.conditioning import torque_band
@@ -187,12 +187,12 @@ def test_baselines_are_the_residuals_of_the_compressed_equations(model, estimate
     problem = Problem(model, (a_run(model, 1),), InverseDynamic(through))
     found = baselines(problem, estimate)
     for name, values in (("identified", estimate.values), (DESCRIPTION, problem.nominal)):
-        expected, left = Residuals.of(problem.measured, values), found.of(name)
+        expected, left = ResidualSizes.of(problem.measured, values), found.of(name)
         assert_allclose(left.rms, expected.rms, rtol=1e-8)
         assert_allclose(left.percent, expected.percent, rtol=1e-8)
         assert_allclose(left.total_percent, expected.total_percent, rtol=1e-8)
     assert_allclose(found.of(ZERO).percent, 100.0)
-    assert_allclose(found.signal, Residuals.of(problem.measured, estimate.values).signal)
+    assert_allclose(found.signal, ResidualSizes.of(problem.measured, estimate.values).signal)
     assert found.identified.total_percent < found.of(DESCRIPTION).total_percent < found.of(GRAVITY).total_percent < 100
 
 
@@ -517,7 +517,7 @@ def test_a_joint_that_rests_throughout_is_not_judged(model, estimate, period):
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["models"]["identified"]["joints"]["joint_2"]["percent"] is None
     assert plain["floor"]["joints"]["joint_2"]["sigma"] is None
-    seen = Residuals.of(replace(judge, runs=(Run.at(motion, torque, RATE),)).measured, estimate.values)
+    seen = ResidualSizes.of(replace(judge, runs=(Run.at(motion, torque, RATE),)).measured, estimate.values)
     assert_allclose(seen.percent, left.percent, rtol=1e-6)
     idle = Motion(motion.time, q, 1e-4 * np.ones_like(q), 0.0 * q)
     with pytest.raises(RecordingError, match="every joint rests throughout"):

@@ -16,10 +16,10 @@ from exciter.commands.progress import steps
 from exciter.export.full_set import left_out
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.config.identify_config import judged_words
-from exciter.identification.identification import Judged
-from exciter.identification.identified_model import SEALED, URDF
+from exciter.identification.identification import JudgedRun
+from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.payload import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.selection.trial import Choice
 from exciter.notes import lines, texts
@@ -73,7 +73,7 @@ def answer_lines(result: Identified) -> list[str]:
 
 def payload_lines(payload: PayloadEstimate) -> list[str]:
     """Mass, centre and inertia with their standard deviations, and notes."""
-    rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
+    rows = zip(LOAD_QUANTITIES, LOAD_UNITS, payload.values, payload.std, strict=True)
     listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
     return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
 
@@ -138,10 +138,12 @@ def plain_table(*columns: str, **aligned: str) -> Table:
 def print_left_out(out: Console, lost: Iterable[str]) -> None:
     """lost: names of parameters."""
     if names := ", ".join(lost):
-        out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
+        out.print(
+            f"{IDENTIFIED_URDF} has no place for {names}: they are in result.json, and in a comment", markup=False
+        )
 
 
-def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
+def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
     table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
     files = [PurePath(one.run).name for one in judged]
     names = files if len(set(files)) == len(files) else [one.run for one in judged]
@@ -202,6 +204,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_text(data), end="")
     else:
         print_result(found)
-        written = sorted([*data[HASHES], SEALED.name])
+        written = sorted([*data[HASHES], RESULT_SEAL.name])
         console().print(f"written to {folder}: {', '.join(written)}", markup=False)
     return 0

@@ -1,4 +1,4 @@
-"""Settings for a first run, one after the other, from the training runs alone.
+"""``automatic:`` of the section identify: settings left open, chosen one after the other from the training runs.
 
 1. The filter of the equations, from the band of the motion.
 2. The route from positions to accelerations, by cross-validation.
@@ -8,13 +8,15 @@
 5. How near to zero offsets are, by cross-validation.
 6. Whether the base leans, by cross-validation.
 
-Cross-validation is over stretches of time, of the period where a motion repeats (``Run.fold``).
+Cross-validation is over stretches of time, of the period where a motion repeats (``Run.fold``). The result is a
+configuration in which nothing is open any more, so that it asks for the same again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,18 +26,18 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.identify_settings import AS_GIVEN, CHOOSE, EquationFilter
+from exciter.identification.config.identify_settings import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.cross_validation import simplest_within_error
-from exciter.identification.information.problem import FOLDS, Problem
+from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
-from exciter.identification.runs.run import Run, common_side
+from exciter.identification.runs.run import Run, bounded_parts, common_side
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
@@ -46,25 +48,31 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.prior_and_tilt_choice import WEIGHTS, choose_offset, choose_tilt, choose_weight
+from exciter.identification.selection.prior_and_tilt_choice import (
+    PRIOR_WEIGHTS,
+    choose_offset,
+    choose_tilt,
+    choose_weight,
+)
 from exciter.identification.selection.trial import Choice, Trial
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-ROUNDS = 2  #: of friction and the weight of the prior
-FIRST_WEIGHT = 10.0  #: of the prior, until it is chosen
-WEAK = 1e-3  #: weight with which noise is estimated: residuals of a strong prior would be its own errors
-TRIED = np.array([100.0, 10.0, 1.0])  # weights of the prior, while variants are compared
+FRICTION_AND_WEIGHT_ROUNDS = 2
+FIRST_PRIOR_WEIGHT = 10.0  #: until it is chosen
+NOISE_PRIOR_WEIGHT = 1e-3  #: with which noise is estimated: residuals of a strong prior would be its own errors
+COUPLING_PRIOR_WEIGHTS = np.array([100.0, 10.0, 1.0])  #: while variants of coupled motors are compared
+Terms = tuple[JointTerm, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What the user fixed, and what the choices are made from.
 
-    model: with the terms that were given; those of friction are chosen anew where ``friction``. route: whether it is to
-    be chosen; remake: runs through a route. weight: of the prior, None: to be chosen. offset: whether to choose how
-    near to zero they are; tilt: whether gravity may lean.
+    model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
+    motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean.
     """
 
     model: DynamicModel
@@ -78,8 +86,26 @@ class Asked:
     offset: bool = True
     tilt: bool = True
     values: PriorValues = field(default_factory=BestKnown)
-    folds: int = FOLDS
+    folds: int = USUAL_FOLDS
     step: Callable[[str], None] = lambda words: None
+
+    @cached_property
+    def side(self) -> str | None:
+        return common_side(self.runs)
+
+    def starting(self, kept: Terms) -> Terms:
+        """What settings are compared with before friction is chosen."""
+        return starting_terms(kept, self.side) if self.friction else kept
+
+    def trial(self, terms: Terms, runs: tuple[Run, ...]) -> Trial:
+        model = replace(self.model, terms=terms)
+        return Trial(Problem(model, runs, InverseDynamic(self.filter), self.folds), self.values)
+
+    def weighed(self, trial: Trial) -> tuple[float, Choice]:
+        """The weight of the prior."""
+        if self.weight is not None:
+            return self.weight, Choice("estimator", f"{self.weight:.3g}", "as given", "weight")
+        return choose_weight(trial, trial.noise(NOISE_PRIOR_WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +115,7 @@ class Chosen:
 
     runs: tuple[Run, ...]
     route: FilteredDifferences | None
-    terms: tuple[JointTerm, ...]
+    terms: Terms
     weight: float
     choices: tuple[Choice, ...]
     friction: FrictionChoice | None
@@ -98,41 +124,57 @@ class Chosen:
 
 
 def choose_settings(asked: Asked) -> Chosen:
-    side = common_side(asked.runs)
-    model, choices = asked.model, []
+    model, choices = asked.model, list[Choice]()
     kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION_TERMS)))
-    start = starting_terms(kept, side) if asked.friction else kept
     runs, route = asked.runs, None
     if asked.route:
         asked.step("choosing the cut-off")
-        found = choose_route(
-            asked.remake, lambda some: _trial(asked, replace(model, terms=start), some), asked.band, runs
-        )
+        start = asked.starting(kept)
+        found = choose_route(asked.remake, lambda some: asked.trial(start, some), asked.band, runs)
         if found is not None:
             runs, route = found.runs, found.route
             choices.append(found.choice)
     if asked.friction:
         asked.step("choosing friction")
-        kept, coupled = _coupled(asked, kept, side, runs)
+        kept, coupled = _coupled_motors(asked, kept, runs)
         choices += coupled
-    found_terms = _terms(asked, kept, side, runs)
+    made = _terms_and_prior(asked, kept, runs)
     gravity: Array | None = None
     leans: tuple[Choice, ...] = ()
     if asked.tilt and np.any(model.robot.gravity):
         asked.step("looking whether the base leans")
-        trial = replace(found_terms.trial, offset=found_terms.offset)
-        gravity, choice = choose_tilt(trial, found_terms.weight, trial.noise(WEAK))
+        trial = replace(made.trial, offset=made.offset)
+        gravity, choice = choose_tilt(trial, made.weight, trial.noise(NOISE_PRIOR_WEIGHT))
         leans = (choice,)
         if gravity is not None:  # what was chosen for a robot that stands upright may have stood for the lean
             leaning = replace(asked, model=replace(model, robot=model.robot.with_gravity(gravity)))
-            found_terms = _terms(leaning, kept, side, runs)
-    every = (*choices, *found_terms.choices, *leans)
-    terms = found_terms.trial.problem.model.terms
-    return Chosen(runs, route, terms, found_terms.weight, every, found_terms.friction, found_terms.offset, gravity)
+            made = _terms_and_prior(leaning, kept, runs)
+    return Chosen(
+        runs=runs,
+        route=route,
+        terms=made.trial.problem.model.terms,
+        weight=made.weight,
+        choices=(*choices, *made.choices, *leans),
+        friction=made.friction,
+        offset=made.offset,
+        gravity=gravity,
+    )
+
+
+def _coupled_motors(asked: Asked, kept: Terms, runs: tuple[Run, ...]) -> tuple[Terms, list[Choice]]:
+    variants = coupled_variants(kept, asked.side)
+    if len(variants) == 1:
+        return kept, []
+    trials = [asked.trial(asked.starting(terms), runs) for _, terms in variants]
+    noise = trials[-1].noise(NOISE_PRIOR_WEIGHT)
+    scores = [trial.best_score(COUPLING_PRIOR_WEIGHTS, noise) for trial in trials]
+    name, terms = variants[simplest_within_error(scores)]
+    listed = ", ".join(f"{score.mean:.4g} with {one}" for (one, _), score in zip(variants, scores, strict=True))
+    return terms, [Choice("terms", name, f"error {listed}", "coupled motors")]
 
 
 @dataclass(frozen=True, eq=False)
-class _Terms:
+class _TermsAndPrior:
     """Friction, weight of the prior and size of offsets, which belong together; trial: with all but the offset."""
 
     trial: Trial
@@ -142,75 +184,41 @@ class _Terms:
     choices: tuple[Choice, ...]
 
 
-def _terms(asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]) -> _Terms:
+def _terms_and_prior(asked: Asked, kept: Terms, runs: tuple[Run, ...]) -> _TermsAndPrior:
+    """Friction and the weight of the prior alternately, until both are of the same model; then offsets."""
+    trial = asked.trial(asked.starting(kept), runs)
+    weight, why = asked.weighed(trial)
     friction: FrictionChoice | None = None
+    choices = list[Choice]()
     if asked.friction:
-        trial, weight, friction, choices = _friction_and_weight(asked, kept, side, runs)
-    else:
-        trial = _trial(asked, replace(asked.model, terms=kept), runs)
-        weight, choice = _weight(asked, trial)
-        choices = [choice]
+        if not 0.0 < weight < PRIOR_WEIGHTS[-1]:  # faint: the prior is far off
+            weight = asked.weight or FIRST_PRIOR_WEIGHT
+        robot = asked.model.robot
+        barred, ripple = barred_terms(robot, runs), not any(joint.is_prismatic for joint in robot.joints)
+        for _ in range(FRICTION_AND_WEIGHT_ROUNDS):
+            load = None if asked.side == LINK else gear_load(trial.problem.model, _full_set(trial, weight))
+            candidates = friction_candidates(load, ripple=ripple)
+            problem = asked.trial(kept, runs).problem
+            friction = choose_friction(problem, candidates, (trial.reference, weight), barred)
+            trial = asked.trial(friction.terms, runs)
+            weight, why = asked.weighed(trial)
+        assert friction is not None
+        listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
+        reason = "for every joint the simplest model that predicts stretches left out as well as the best, with the "
+        choices.append(Choice("friction", listed, f"{reason}prior in place"))
+    choices.append(why)
     offset = None
     if asked.offset and any(isinstance(term, Offset) for term in trial.problem.model.terms):
-        offset, choice = choose_offset(trial, weight, trial.noise(WEAK))
-        choices.append(choice)
-    return _Terms(trial, weight, offset, friction, tuple(choices))
-
-
-def _trial(asked: Asked, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:
-    return Trial(Problem(model, runs, InverseDynamic(asked.filter), asked.folds), asked.values)
-
-
-def _weight(asked: Asked, trial: Trial) -> tuple[float, Choice]:
-    if asked.weight is not None:
-        return asked.weight, Choice("estimator", f"{asked.weight:.3g}", "as given", "weight")
-    return choose_weight(trial, trial.noise(WEAK))
-
-
-def _coupled(
-    asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]
-) -> tuple[tuple[JointTerm, ...], list[Choice]]:
-    variants = coupled_variants(kept, side)
-    if len(variants) == 1:
-        return kept, []
-    trials = [_trial(asked, replace(asked.model, terms=starting_terms(terms, side)), runs) for _, terms in variants]
-    noise = trials[-1].noise(WEAK)
-    scores = [min(trial.scores(TRIED, noise), key=lambda score: score.mean) for trial in trials]
-    chosen = simplest_within_error(scores)
-    listed = ", ".join(f"{score.mean:.4g} with {name}" for (name, _), score in zip(variants, scores, strict=True))
-    choice = Choice("terms", variants[chosen][0], f"error {listed}", "coupled motors")
-    return variants[chosen][1], [choice]
-
-
-def _friction_and_weight(
-    asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]
-) -> tuple[Trial, float, FrictionChoice, list[Choice]]:
-    """Alternately, until both are of the same model."""
-    model = replace(asked.model, terms=starting_terms(kept, side))
-    trial = _trial(asked, model, runs)
-    first, _ = _weight(asked, trial)
-    weight = first if 0.0 < first < WEIGHTS[-1] else asked.weight or FIRST_WEIGHT  # faint: the prior is far off
-    barred = barred_terms(model.robot, runs)
-    for _ in range(ROUNDS):
-        load = None if side == LINK else gear_load(trial.problem.model, _full_set(trial, weight))
-        candidates = friction_candidates(load, ripple=not any(j.is_prismatic for j in model.robot.joints))
-        problem = replace(trial.problem, model=replace(model, terms=kept))
-        friction = choose_friction(problem, candidates, (trial.reference, weight), barred)
-        trial = _trial(asked, replace(model, terms=friction.terms), runs)
-        weight, why = _weight(asked, trial)
-    listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
-    reason = (
-        "for every joint the simplest model that predicts stretches left out as well as the best, with the prior in "
-        "place"
-    )
-    return trial, weight, friction, [Choice("friction", listed, reason), why]
+        offset, why = choose_offset(trial, weight, trial.noise(NOISE_PRIOR_WEIGHT))
+        choices.append(why)
+    return _TermsAndPrior(trial=trial, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
 
 
 def _full_set(trial: Trial, weight: float) -> Array:
     """χ (p,) of all equations and the prior."""
     equations = StandardEquations.of(trial.problem)
     objective = PenalisedObjective(equations, trial.reference, PseudoInertia(), weight)
-    return objective.minimum(equations.sides(equations.weights(trial.noise(WEAK))))[0]
+    return objective.minimum(equations.sides(equations.weights(trial.noise(NOISE_PRIOR_WEIGHT))))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,37 +240,39 @@ def choose_automatically(
     step: Callable[[str], None] = lambda words: None,
 ) -> Automatic:
     """remake: the runs through another route. Keys that are given stay as they are."""
-    given, first = config.settings.filter, list[Choice]()
-    if given is None:
-        both: ParallelFilter | None
+    settings, parts, choices = config.settings, bounded_parts(runs), list[Choice]()
+    both = None if settings.filter is None else settings.filter.parallel
+    if settings.filter is None:
         both, choice = choose_equation_filter(runs)
-        first = [choice]
-    else:
-        both = given.parallel
-    prior = prior_of(config.settings.estimator or PhysicallyConsistent())
+        choices.append(choice)
+    prior = prior_of(settings.estimator or PhysicallyConsistent())
     known = prior or Prior()
-    asked = Asked(
-        config.model(robot),
-        runs,
-        both,
-        motion_band(part for run in runs for part in run.bounded.parts),
-        remake,
-        route=config.route is None and all(part.series is None for run in runs for part in run.bounded.parts),
-        friction=config.settings.friction != AS_GIVEN,
-        weight=None if isinstance(known.weight, str) else known.weight,
-        offset=prior is not None and prior.offset is None,
-        tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
-        values=known.values,
-        folds=config.folds,
-        step=step,
-    )
     with one_thread():
-        chosen = choose_settings(asked)
+        chosen = choose_settings(
+            Asked(
+                model=config.model(robot),
+                runs=runs,
+                filter=both,
+                band=motion_band(parts),
+                remake=remake,
+                route=settings.route is None and all(part.series is None for part in parts),
+                friction=settings.friction != FRICTION_AS_GIVEN,
+                weight=None if isinstance(known.weight, str) else known.weight,
+                offset=prior is not None and prior.offset is None,
+                tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
+                values=known.values,
+                folds=settings.folds,
+                step=step,
+            )
+        )
     stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
     settled = _settled(config, both, chosen)
-    last = (*_rest_choice(config, settled, stands, chosen.runs), *_estimator_choices(config))
-    found = [one for one in chosen.choices if prior is not None or one.part != "weight"]
-    return Automatic(settled, stands, chosen.runs, chosen, (*first, *found, *last))
+    choices += [one for one in chosen.choices if prior is not None or one.part != "weight"]
+    if settings.dead_zone is None:
+        choices.append(_rest_choice(settled, stands, chosen.runs))
+    if settings.estimator is None:
+        choices += _estimator_choices(noise_given=settings.noise is not None)
+    return Automatic(config=settled, robot=stands, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
 
 
 def _gravity_is_open(run: Run) -> bool:
@@ -276,34 +286,25 @@ def prior_of(estimator: Estimator) -> Prior | None:
     return estimator if isinstance(estimator, Prior) else None
 
 
-def _rest_choice(
-    config: IdentifyConfig, settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]
-) -> tuple[Choice, ...]:
+def _rest_choice(settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]) -> Choice:
     """Which joints have no equation while they rest."""
-    if config.settings.dead_zone is not None:
-        return ()
     zone = settled.judge(runs).zone(settled.model(robot))
     slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(robot.joint_names, zone, strict=True) if z)
     if not slow:
-        return (Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out"),)
+        return Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out")
     reason = "a hundredth of the fastest: a joint that is slower rests, and a sign cannot say what friction holds it"
-    return (Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason),)
+    return Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason)
 
 
-def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
+def _estimator_choices(*, noise_given: bool) -> list[Choice]:
     """The estimator, and how joints are weighted."""
-    if config.settings.estimator is not None:
-        return ()
     reason = (
-        "least squares; every link a body that can exist, friction, rotor inertia and "
-        "stiffness ≥ 0; where the motion tells little, the prior holds: inertias of the description, uniform rods "
-        "where these are placeholders"
+        "least squares; every link a body that can exist, friction, rotor inertia and stiffness ≥ 0; where the motion "
+        "tells little, the prior holds: inertias of the description, uniform rods where these are placeholders"
     )
     weighed = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
-    found = (Choice("estimator", "consistent", reason),)
-    if config.settings.noise is not None:
-        return found
-    return (*found, Choice("noise", "equations of a joint over the σ of its torque", weighed))
+    found = [Choice("estimator", "consistent", reason)]
+    return found if noise_given else [*found, Choice("noise", "equations of a joint over the σ of its torque", weighed)]
 
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
@@ -315,11 +316,11 @@ def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen
         estimator = replace(estimator, prior=pulled) if isinstance(estimator, PhysicallyConsistent) else pulled
     options, gravity = config.robot, chosen.gravity
     if gravity is not None:
-        options = replace(options, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
+        options = replace(options, gravity=tuple(gravity.tolist()))
     return replace(config, robot=options, terms=chosen.terms).with_settings(
         automatic=False,
         filter=EquationFilter.of(both),
         route=settings.route if chosen.route is None else chosen.route,
         estimator=estimator,
-        friction=AS_GIVEN if settings.friction == CHOOSE else settings.friction,  # it was chosen
+        friction=FRICTION_AS_GIVEN if settings.friction == CHOOSE_FRICTION else settings.friction,  # it was chosen
     )

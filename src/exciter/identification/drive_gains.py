@@ -1,6 +1,13 @@
-"""Equations I_j = k_j R_j (β + a) + e_j, compressed: bilinear in (β, k), by Gauss–Newton from a consistent start.
+"""Drive gains K [N·m/A] from currents: of a robot that carries a known load, or has parameters known beforehand.
 
-Parameters known beforehand (a link weighed, a drawing), as linear conditions C β = d on the base parameters.
+K_j I_j = W_j (β + A φ): as linear equations in (β, K) the noisy currents are columns, and least squares draws every
+gain towards zero; total least squares (Gautier and Briot 2014) asks for one noise in all columns, while W hardly has
+any. Here the currents stay on the side of the measurements,
+
+    I_j = (W_j (β + A φ)) / K_j + e_j,
+
+which is bilinear, has its noise where it is, and is solved by Gauss–Newton on compressed equations: maximum likelihood.
+Parameters known beforehand (a link weighed, a drawing) are linear conditions C β = d on the base parameters.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize, stats
+from scipy import linalg, optimize
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
@@ -21,30 +28,31 @@ from exciter.experiment.signals.processed import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import assumed
+from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
-ROUNDS, SETTLED = 20, 1e-4  # of the noise: rounds at most, and the relative change that ends them
-LEAST = 1e-6  # of the currents: a smaller noise is not believed, and would hide conditions with errors
-TAKES_PART = 1e-6  # of a unit vector: more, and a gain belongs to a direction
-WEAK = 0.15  # relative σ of a gain, beyond which first-order intervals are rough
-NOT_FIXED = (
+MOST_GAIN_NOISE_ROUNDS = 20
+GAIN_NOISE_CHANGE = 1e-4  #: relative, that ends the rounds
+LEAST_CURRENT_NOISE = 1e-6  #: of the currents: a smaller noise is not believed, and would hide conditions with errors
+GAIN_DIRECTION_SHARE = 1e-6  #: of a unit vector: more, and a gain belongs to a direction
+ROUGH_GAIN_STD = 0.15  #: relative σ of a gain, beyond which first-order intervals are rough
+GAINS_NOT_FIXED = (
     "currents alone give the gains only up to a common factor; give a run with a known load (payload:), or parameters "
     "that are known"
 )
-ASSUMPTIONS = assumed(
+GAIN_ASSUMPTIONS = assumed(
     "errors are white, in the currents alone, of one variance per joint",
     "the known load and parameters without an error are exact",
 )
-RANK = 1e-10  # relative singular value below which a direction is none
-EXACT = 1e-12  # of the largest variance: less is none
-AGREE = 1e-6  # of their size, by which exact values may contradict each other
-SINGULAR = 1e-9  # relative singular value below which the equations say nothing
-WORSE = 1.5  # times the best quotient: a start that leaves more is none
+KNOWN_RANK_TOLERANCE = 1e-10  #: relative singular value below which a direction is none
+EXACT_VARIANCE_FRACTION = 1e-12  #: of the largest variance: less is none
+KNOWN_VALUES_TOLERANCE = 1e-6  #: of their size, by which exact values may contradict each other
+GAIN_RANK_TOLERANCE = 1e-9  #: relative singular value below which the equations say nothing
+START_QUOTIENT_FACTOR = 1.5  #: times the best quotient: a start that leaves more is none
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Conditions:
 
     @classmethod
     def none(cls, b: int) -> Conditions:
-        return cls(np.zeros(b), np.eye(b), np.zeros((0, b)), np.zeros(0))
+        return cls(start=np.zeros(b), free=np.eye(b), rows=np.zeros((0, b)), values=np.zeros(0))
 
     @property
     def count(self) -> int:
@@ -111,7 +119,7 @@ def _combinations(base: BaseParameters, parts: Sequence[KnownParameter]) -> tupl
     outside = np.setdiff1d(np.arange(len(base.standard)), inside)
     grouping = base.grouping
     lengths = np.maximum(np.linalg.norm(grouping[:, outside], axis=0), 1e-300)
-    combinations = linalg.null_space((grouping[:, outside] / lengths).T, rcond=RANK).T
+    combinations = linalg.null_space((grouping[:, outside] / lengths).T, rcond=KNOWN_RANK_TOLERANCE).T
     if not len(combinations):
         raise ParameterError(_hint(base, inside))
     return combinations, combinations @ grouping[:, inside]
@@ -132,17 +140,18 @@ def _hint(base: BaseParameters, inside: list[int]) -> str:
 def _split(c: Array, d: Array, covariance: Array) -> Conditions:
     """Directions without an error become exact, the others rows over their errors."""
     variances, directions = np.linalg.eigh(covariance)
-    exact = variances <= EXACT * max(float(variances.max(initial=0.0)), 0.0)
+    exact = variances <= EXACT_VARIANCE_FRACTION * max(float(variances.max(initial=0.0)), 0.0)
     rotated, values = directions.T @ c, directions.T @ d
     start: Array = np.zeros(c.shape[1])
     free: Array = np.eye(c.shape[1])
     if exact.any():
         start = np.asarray(np.linalg.lstsq(rotated[exact], values[exact], rcond=None)[0], dtype=np.float64)
-        if np.abs(rotated[exact] @ start - values[exact]).max() > AGREE * np.abs(values[exact]).max():
+        if np.abs(rotated[exact] @ start - values[exact]).max() > KNOWN_VALUES_TOLERANCE * np.abs(values[exact]).max():
             raise ParameterError("the known parameters contradict each other; give one value for each, or errors")
-        free = linalg.null_space(rotated[exact], rcond=RANK)
+        free = linalg.null_space(rotated[exact], rcond=KNOWN_RANK_TOLERANCE)
     sigma = np.sqrt(variances[~exact])
-    return Conditions(start, free, rotated[~exact] / sigma[:, None], values[~exact] / sigma)
+    rows, values = rotated[~exact] / sigma[:, None], values[~exact] / sigma
+    return Conditions(start=start, free=free, rows=rows, values=values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,22 +181,22 @@ class Bilinear:
         g, n, wide = factors.shape[:3]
         lines = self.known.rows @ self.known.free
         held = np.linalg.lstsq(lines, self.known.values - self.known.rows @ self.known.start, rcond=None)[0]
-        free = linalg.null_space(lines, rcond=SINGULAR) if len(lines) else np.eye(size)
+        free = linalg.null_space(lines, rcond=GAIN_RANK_TOLERANCE) if len(lines) else np.eye(size)
         fixed = self.known.start + self.known.free @ held + self.carried
         r = factors[..., :-1]
         known = np.einsum("gjrp,gp->gjr", r, fixed)[..., None]
         exact = np.concatenate([r @ (self.known.free @ free), known], axis=-1).reshape(g * n * wide, -1)
         noisy = np.einsum("gjr,jk->gjrk", factors[..., -1], np.eye(n)).reshape(g * n * wide, n)
         scale = np.maximum(np.linalg.norm(exact, axis=0), 1e-300)
-        shape = np.linalg.lstsq(exact / scale, noisy, rcond=SINGULAR)[0] / scale[:, None]
+        shape = np.linalg.lstsq(exact / scale, noisy, rcond=GAIN_RANK_TOLERANCE)[0] / scale[:, None]
         left = noisy - exact @ shape
         noise = np.maximum(self.compressed.rows.sum(axis=0) * self.free_noise() ** 2, 1e-20 * self.compressed.signal)
         quotients, vectors = linalg.eigh(left.T @ left, np.diag(noise))
         found = []
-        for gains in vectors.T[quotients <= WORSE * abs(quotients[0])]:
+        for gains in vectors.T[quotients <= START_QUOTIENT_FACTOR * abs(quotients[0])]:
             unknown = shape @ gains
             if abs(unknown[-1]) * scale[-1] > 1e-9 * np.abs(unknown * scale).max():
-                k = _inverse(gains / unknown[-1])
+                k = _reciprocal(gains / unknown[-1])
                 found.append(np.append(held + free @ (unknown[:-1] / unknown[-1]), k))
         return found
 
@@ -197,24 +206,25 @@ class Bilinear:
         left = self.compressed.factors[..., -1, -1] ** 2
         return np.asarray(np.sqrt(left.sum(axis=0) / np.maximum(rows.sum(axis=0), 1)))
 
-    def left(self, x: Array) -> Array:
-        """(G, J, p + 1) currents that are not explained [A]."""
+    def torques(self, x: Array) -> Array:
+        """(G, J, p + 1) R (β + a), of which currents are k times as much [N·m]."""
         moved = self.beta(x) + self.carried
-        k = x[self.size :]
-        r, z = self.compressed.factors[..., :-1], self.compressed.factors[..., -1]
-        return np.asarray(z - k[:, None] * np.einsum("gjrp,gp->gjr", r, moved))
+        return np.asarray(np.einsum("gjrp,gp->gjr", self.compressed.factors[..., :-1], moved))
+
+    def unexplained(self, x: Array) -> Array:
+        """(G, J, p + 1) residual currents [A]."""
+        return np.asarray(self.compressed.factors[..., -1] - x[self.size :][:, None] * self.torques(x))
 
     def squares(self, x: Array) -> Array:
         """(J,)"""
-        return np.asarray((self.left(x) ** 2).sum(axis=(0, 2)))
+        return np.asarray((self.unexplained(x) ** 2).sum(axis=(0, 2)))
 
     def slopes(self, x: Array) -> Array:
         """(G, J, p + 1, unknowns) of explained currents."""
-        moved, k = self.beta(x) + self.carried, x[self.size :]
-        r = self.compressed.factors[..., :-1]
+        k, r = x[self.size :], self.compressed.factors[..., :-1]
         slopes = np.zeros((*r.shape[:3], len(x)))
         slopes[..., : self.size] = k[:, None, None] * (r @ self.known.free)
-        torque = np.einsum("gjrp,gp->gjr", r, moved)
+        torque = self.torques(x)
         for j in range(len(k)):
             slopes[:, j, :, self.size + j] = torque[:, j]
         return slopes
@@ -225,8 +235,9 @@ class Bilinear:
         return np.vstack([rows, np.pad(self.known.rows @ self.known.free, ((0, 0), (0, len(x) - self.size)))])
 
     def residuals(self, x: Array, sigma: Array) -> Array:
-        """(m,) the same of what is left."""
-        return np.append((self.left(x) / sigma[..., None]).ravel(), self.known.values - self.known.rows @ self.beta(x))
+        """(m,) the same of what is not explained."""
+        conditions = self.known.values - self.known.rows @ self.beta(x)
+        return np.append((self.unexplained(x) / sigma[..., None]).ravel(), conditions)
 
     def solve(self, x: Array, noise: Array) -> Array:
         """Least squares of k alone, each with its best θ, which is linear: variable projection (Golub & Pereyra 1973),
@@ -240,7 +251,7 @@ class Bilinear:
             columns = self.jacobian(at, sigma)[:, :size]
             scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
             u, singular, v = np.linalg.svd(columns / scale, full_matrices=False)
-            rank = int((singular > SINGULAR * singular[0]).sum()) if size else 0
+            rank = int((singular > GAIN_RANK_TOLERANCE * singular[0]).sum()) if size else 0
             u = u[:, :rank]
             at[:size] += v[:rank].T @ ((u.T @ self.residuals(at, sigma)) / singular[:rank]) / scale
             return at, u
@@ -266,7 +277,7 @@ class Bilinear:
         scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
         upper = np.linalg.qr(jacobian / scale, mode="r")
         _, singular, directions = np.linalg.svd(upper)
-        rank = int((singular > SINGULAR * singular[0]).sum())
+        rank = int((singular > GAIN_RANK_TOLERANCE * singular[0]).sum())
         return scale, singular[:rank], directions[:rank], directions[rank:]
 
     def taken(self, x: Array, noise: Array) -> Array:
@@ -277,7 +288,7 @@ class Bilinear:
         return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
 
 
-def _inverse(gains: Array) -> Array:
+def _reciprocal(gains: Array) -> Array:
     """k of gains; those that are not there at all begin like the others."""
     typical = float(np.median(np.abs(gains))) or 1.0
     return np.asarray(1.0 / np.where(np.abs(gains) > 1e-3 * typical, gains, typical))
@@ -313,7 +324,7 @@ class DriveGains:
     base: Array
     noise: Array
     freedom: float
-    assumptions: tuple[Note, ...] = ASSUMPTIONS
+    assumptions: tuple[Note, ...] = GAIN_ASSUMPTIONS
     notes: tuple[Note, ...] = ()
 
     @property
@@ -326,7 +337,7 @@ class DriveGains:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (J,) of the confidence interval of each gain (Student)."""
-        reach = float(stats.t.ppf(0.5 + 0.5 * level, max(self.freedom, 1.0))) * self.std
+        reach = student_quantile(level, self.freedom) * self.std
         return self.gains - reach, self.gains + reach
 
     @property
@@ -342,7 +353,7 @@ class DriveGains:
         rows = zip(self.joints, *np.where(self.determined, [self.gains, self.std, low, high], np.nan), strict=True)
         return {
             "gains": [
-                {"joint": j, **dict(zip(("value", "std", "low", "high"), map(_plain, numbers), strict=True))}
+                {"joint": j, **dict(zip(("value", "std", "low", "high"), map(finite_or_none, numbers), strict=True))}
                 for j, *numbers in rows
             ],
             "unit": "N·m/A",
@@ -373,7 +384,7 @@ def identify_gains(
         np.zeros(len(problem.names)) if x is None else problem.base.base_values(load_chi(model, x)) for x in payloads
     ]
     if not known and not np.any(carried):
-        raise ParameterError(NOT_FIXED)
+        raise ParameterError(GAINS_NOT_FIXED)
     compressed = problem.compressed
     return gains_of(compressed, np.array(carried)[compressed.run], conditions(problem.base, known))
 
@@ -389,17 +400,17 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
     if not (signal > 0.0).all():
         joint = compressed.joints[int(np.argmin(signal))]
         raise RecordingError(f"the current of '{joint}' is zero throughout; give a log that has it, or lock the joint")
-    noise = np.maximum(equations.free_noise(), LEAST * signal)
+    noise = np.maximum(equations.free_noise(), LEAST_CURRENT_NOISE * signal)
     starts = equations.starts()
     if not starts:
-        raise ParameterError(NOT_FIXED)
+        raise ParameterError(GAINS_NOT_FIXED)
     x = min((equations.solve(x, noise) for x in starts), key=lambda x: equations.cost(x, noise))
-    for _ in range(ROUNDS):
+    for _ in range(MOST_GAIN_NOISE_ROUNDS):
         x = equations.solve(x, noise)
         took = equations.taken(x, noise)
         before = noise
-        noise = np.maximum(np.sqrt(equations.squares(x) / np.maximum(rows - took, 1.0)), LEAST * signal)
-        if (np.abs(noise - before) <= SETTLED * noise).all():
+        noise = np.maximum(np.sqrt(equations.squares(x) / np.maximum(rows - took, 1.0)), LEAST_CURRENT_NOISE * signal)
+        if (np.abs(noise - before) <= GAIN_NOISE_CHANGE * noise).all():
             break
     return _judged(equations, x, noise)
 
@@ -413,7 +424,7 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
     meat = equations.jacobian(x, sigma / np.sqrt(compressed.inflation)) / scale @ inverse
     k, gains = x[-n:], 1.0 / x[-n:]
     covariance = ((meat.T @ meat) / np.outer(scale, scale))[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
-    determined = ~(np.abs(lost[:, -n:]) > TAKES_PART).any(axis=0) & np.isfinite(k) & (k != 0.0)
+    determined = ~(np.abs(lost[:, -n:]) > GAIN_DIRECTION_SHARE).any(axis=0) & np.isfinite(k) & (k != 0.0)
     notes: tuple[Note, ...] = ()
     if not determined.all():
         named = ", ".join(j for j, sure in zip(compressed.joints, determined, strict=True) if not sure)
@@ -425,7 +436,7 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
             raise ParameterError(text)
         notes = (warning("gains", text),)
     relative = np.sqrt(covariance.diagonal()) / np.abs(gains)
-    rough = determined & (relative > WEAK)
+    rough = determined & (relative > ROUGH_GAIN_STD)
     weak = [f"{compressed.joints[j]} ({100 * relative[j]:.0f} %)" for j in np.flatnonzero(rough)]
     if weak:
         text = f"known only roughly, and intervals are too: the gains of {', '.join(weak)}"
@@ -433,17 +444,19 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
     covariance[~determined], covariance[:, ~determined] = 0.0, 0.0
     covariance[~determined, ~determined] = np.inf
     freedom = float(compressed.independent.sum()) + equations.known.count - len(compressed.parameters) - n
-    values = np.where(determined, gains, np.nan)
-    beta = equations.beta(x)
     return DriveGains(
-        compressed.joints, values, covariance, determined, compressed.parameters, beta, noise, freedom, notes=notes
+        joints=compressed.joints,
+        gains=np.where(determined, gains, np.nan),
+        covariance=covariance,
+        determined=determined,
+        names=compressed.parameters,
+        base=equations.beta(x),
+        noise=noise,
+        freedom=freedom,
+        notes=notes,
     )
 
 
 def _in_amperes(recording: Recording) -> bool:
     """Whether what a run takes for the torque is the current."""
     return recording.torque is None and recording.current is not None and set(recording.about.gains or ()) == {1.0}
-
-
-def _plain(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None

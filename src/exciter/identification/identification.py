@@ -12,7 +12,7 @@ import numpy as np
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.compressed import Residuals, one_thread
+from exciter.identification.information.compressed import ResidualSizes, one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import physical_problems
@@ -25,12 +25,12 @@ Uncertainty = Callable[[Problem, Estimate], Estimate]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedRun:
     """Residuals of the estimate on a run, and those of the description's own parameters to compare with."""
 
     run: str
-    residuals: Residuals
-    description: Residuals
+    residuals: ResidualSizes
+    description: ResidualSizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Identification:
     estimator: Estimator
     estimate: Estimate
     judge: Problem
-    fit: Judged
-    validation: tuple[Judged, ...]
+    fit: JudgedRun
+    validation: tuple[JudgedRun, ...]
     seconds: float
 
     def __repr__(self) -> str:
@@ -99,6 +99,6 @@ def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
     return replace(problem, formulation=judge or InverseDynamic())
 
 
-def judged(measure: Problem, values: Array, name: str) -> Judged:
+def judged(measure: Problem, values: Array, name: str) -> JudgedRun:
     compressed = measure.measured
-    return Judged(name, Residuals.of(compressed, values), Residuals.of(compressed, measure.nominal))
+    return JudgedRun(name, ResidualSizes.of(compressed, values), ResidualSizes.of(compressed, measure.nominal))

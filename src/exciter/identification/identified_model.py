@@ -24,12 +24,12 @@ from exciter.robot.yaml_file import parse_json
 from exciter.settings import fill
 from exciter.typing import Array
 
-COPY = "robot"  #: the description beside the result, with the suffix it had
-URDF = "identified.urdf"
-ARCHIVE = "result.npz"  #: the whole result, to be opened again
-SEALED = Seal("result.json", (f"{COPY}.*", URDF, ARCHIVE, "report.html"), "identify again")
-RESULT = SEALED.name
-KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
+ROBOT_COPY = "robot"  #: the description beside the result, with the suffix it had
+IDENTIFIED_URDF = "identified.urdf"
+RESULT_ARCHIVE = "result.npz"  #: the whole result, to be opened again
+RESULT_SEAL = Seal("result.json", (f"{ROBOT_COPY}.*", IDENTIFIED_URDF, RESULT_ARCHIVE, "report.html"), "identify again")
+RESULT_FILE = RESULT_SEAL.name
+RESULT_KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     "parameters": list,
     "physically_consistent": (bool, type(None)),
     "settings": dict,
@@ -48,7 +48,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     "robot": dict,
     "versions": dict,
 }
-LARGEST = 1e12  #: of any number: more is no robot
+LARGEST_PARAMETER = 1e12  #: of any number: more is no robot
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class IdentifiedModel:
             return found
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
-            raise ExciterError(f"'{folder / RESULT}' is damaged ({why}); identify again") from None
+            raise ExciterError(f"'{folder / RESULT_FILE}' is damaged ({why}); identify again") from None
 
     @classmethod
     def _of(cls, folder: Path, data: dict[str, Any]) -> IdentifiedModel:
-        config = IdentifyConfig.of(data["settings"], str(folder / RESULT))
+        config = IdentifyConfig.of(data["settings"], str(folder / RESULT_FILE))
         return cls.of(data, _robot(folder, config, data["robot"]), folder=folder)
 
     @classmethod
@@ -109,7 +109,7 @@ class IdentifiedModel:
     ) -> IdentifiedModel:
         """Of the content of a result.json. made: model and settings, where they are there as objects. description: the
         robot's file, its copy in the folder where there is one."""
-        where = "result" if folder is None else str(folder / RESULT)
+        where = "result" if folder is None else str(folder / RESULT_FILE)
         if made is None:
             terms = terms_of(data["terms"] or "none", f"{where}: terms") or ()
             made = DynamicModel(robot, terms), IdentifyConfig.of(data["settings"], where)
@@ -173,17 +173,17 @@ class IdentifiedModel:
 
 def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
-    path = folder / RESULT
-    SEALED.refuse_open(folder)
+    path = folder / RESULT_FILE
+    RESULT_SEAL.refuse_open(folder)
     if not isfile(path):
-        raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
+        raise ExciterError(f"there is no {RESULT_FILE} in '{folder}'; give a folder that exciter identify wrote")
     try:
         data = parse_json(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
     except (ValueError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
-    for key, kind in KINDS.items():
+    for key, kind in RESULT_KINDS.items():
         if not isinstance(data, dict) or key not in data:
             raise ExciterError(f"'{path}' has no {key}: it is not a result of exciter identify; identify again")
         if not isinstance(data[key], kind):
@@ -193,19 +193,21 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     if about["file"] is None:  # Python code made the robot, or changed it
-        kept: Any = opened(folder, SEALED, ARCHIVE, object)
+        kept: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
         robot: Robot = kept.robot
         return robot
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
-        raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")
+        raise ExciterError(
+            f"'{path}' is not the description that {RESULT_FILE} beside it was made from; identify again"
+        )
     anywhere = Path(folder.absolute().anchor)  # meshes are not needed: none is opened, wherever it is said to lie
     options = replace(config.robot, mesh_root=anywhere, meshes=False)
     robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
-        raise ExciterError(f"'{path}' is not the robot of {RESULT} beside it: its joints differ; identify again")
+        raise ExciterError(f"'{path}' is not the robot of {RESULT_FILE} beside it: its joints differ; identify again")
     return replace(robot, name=str(about["name"]))
 
 
@@ -213,12 +215,12 @@ def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
     parameters, noise, standard = data["parameters"], data["noise"], data["standard"]
     values, covariance = _numbers([one["value"] for one in parameters]), _numbers(data["covariance"])
     p = len(parameters)
-    if not (np.abs(values) < LARGEST).all():
+    if not (np.abs(values) < LARGEST_PARAMETER).all():
         raise ValueError("a value is not finite")
     if covariance.shape != (p, p) or np.isnan(covariance).any() or (covariance.diagonal() < 0.0).any():
         raise ValueError(f"the covariance is not one of {p} parameters")
     chi = None if standard is None else _numbers([standard[name] for name in model.standard])
-    if chi is not None and not (np.abs(chi) < LARGEST).all():
+    if chi is not None and not (np.abs(chi) < LARGEST_PARAMETER).all():
         raise ValueError("a standard parameter is not finite")
     return Estimate(
         names=tuple(str(one["name"]) for one in parameters),

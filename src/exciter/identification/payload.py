@@ -1,4 +1,9 @@
-"""A load as it was identified: mass, centre, inertia, each with its uncertainty, and what is to be said about them."""
+"""Payload identification: what the robot carries in loaded runs and not in unloaded ones.
+
+Loaded rows are W (β + A φ), unloaded ones W β: a load φ on a frame adds A φ to the base parameters, with A the columns
+of the link that carries the frame in the grouping of base parameters, seen from the frame. All unknowns are estimated
+together, so that the uncertainty of the robot is in that of the load.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,14 @@ from exciter.experiment.recording import Payload
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import TINY, WHITE, Estimate, assumed
+from exciter.identification.information.estimate import (
+    EXACT_DATA_NOISE,
+    WHITE,
+    Estimate,
+    assumed,
+    finite_or_none,
+    student_quantile,
+)
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest
@@ -31,17 +43,19 @@ from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
 from exciter.typing import Array
 
-ROUNDS, SETTLED = 50, 1e-6  # of the noise: rounds at most, and the relative change that ends them
-RANK = 1e-8  # of A with columns of length one: a smaller diagonal of its factor is none
-SURELY, NOTABLY = 0.999, 1.3  # that residuals grow with the load, and by how much, before a word is said
-FIRST = 0.05  # of the torque: the noise to begin with
+MOST_LOAD_NOISE_ROUNDS = 50
+LOAD_NOISE_CHANGE = 1e-6  #: relative, that ends the rounds
+LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagonal of its factor is none
+GROWTH_CONFIDENCE = 0.999  #: that residuals grow with the load, before there is a warning
+LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, before there is a warning
+FIRST_NOISE_FRACTION = 0.05  #: of the torque: the noise to begin with
 LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.NAMES)
 SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
-QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
-UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
-LEVEL = 0.95
-ORTHOGONAL = 1e-7  # relative: a change of a quantity along what no motion shows, below which it is none
-MARGIN = 1e-5  # smallest eigenvalue of a body moved to the boundary, scaled to unit mass and size
+LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+LOAD_UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
+LOAD_CONFIDENCE = 0.95
+HIDDEN_CHANGE_TOLERANCE = 1e-7  #: relative change of a quantity along what no motion shows, below which it is none
+LEAST_BODY_EIGENVALUE = 1e-5  #: smallest eigenvalue of a body moved to the boundary, scaled to unit mass and size
 NO_MASS = "the mass is not significant: is a load mounted, and were the runs not swapped?"
 NO_INERTIA = (
     "the inertia about the centre is not significant: the motion is too slow for it, or the load too small; mass and "
@@ -79,7 +93,7 @@ class PayloadEstimate:
             return np.ones(10, dtype=bool)
         slopes = gradient(self.phi)  # NaN, and so not determined, without a mass
         change = np.abs(slopes @ self.hidden).max(axis=1)
-        return np.asarray(change <= ORTHOGONAL * np.abs(slopes).max(axis=1) * np.abs(self.hidden).max())
+        return np.asarray(change <= HIDDEN_CHANGE_TOLERANCE * np.abs(slopes).max(axis=1) * np.abs(self.hidden).max())
 
     @cached_property
     def values(self) -> Array:
@@ -97,9 +111,9 @@ class PayloadEstimate:
         """(10,) of QUANTITIES; infinite where not determined."""
         return np.where(self.determined, np.sqrt(np.maximum(self.values_covariance.diagonal(), 0.0)), np.inf)
 
-    def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
+    def interval(self, level: float = LOAD_CONFIDENCE) -> tuple[Array, Array]:
         """Lower and upper ends (10,) of the confidence interval of each of QUANTITIES (Student)."""
-        reach = float(stats.t.ppf(0.5 + 0.5 * level, max(self.freedom, 1.0))) * self.std
+        reach = student_quantile(level, self.freedom) * self.std
         return self.values - reach, self.values + reach
 
     @property
@@ -132,29 +146,28 @@ class PayloadEstimate:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What a person should know, notes of the fit included."""
-        said = list(self.fit_notes)
-        lost = [name for name, seen in zip(QUANTITIES, self.determined, strict=True) if not seen]
+        found = list(self.fit_notes)
+        lost = [name for name, seen in zip(LOAD_QUANTITIES, self.determined, strict=True) if not seen]
         if lost:
             text = f"no motion of this robot shows {', '.join(lost)} of a load on '{self.frame}'"
-            said.append(warning("excitation", text))
+            found.append(warning("excitation", text))
         if self.determined[0] and self.interval()[0][0] <= 0.0:
-            return (*said, warning("mass", NO_MASS))
+            return (*found, warning("mass", NO_MASS))
         seen = np.flatnonzero(self.determined[4:]) + 4
         if len(seen) and not self._significant(seen):
-            said.append(note("inertia", NO_INERTIA))
+            found.append(note("inertia", NO_INERTIA))
         elif not lost and not (verdict := link_consistency(self.phi, "the load")).consistent:
             text = f"{'; '.join(verdict.problems)}: consistent() gives the nearest body that can exist"
-            said.append(warning("inertia", text))
-        return tuple(said)
+            found.append(warning("inertia", text))
+        return tuple(found)
 
     def _significant(self, which: NDArray[np.int64]) -> bool:
         """Whether some of QUANTITIES differ from zero, together (Hotelling's T²)."""
         values, covariance = self.values[which], self.values_covariance[np.ix_(which, which)]
         scale = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
-        squares = (
-            values / scale @ np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True) @ (values / scale)
-        )
-        return bool(squares > len(which) * stats.f.ppf(LEVEL, len(which), max(self.freedom, 1.0)))
+        inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
+        squares = values / scale @ inverse @ (values / scale)
+        return bool(squares > len(which) * stats.f.ppf(LOAD_CONFIDENCE, len(which), max(self.freedom, 1.0)))
 
     def consistent(self) -> PayloadEstimate:
         """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate.
@@ -168,9 +181,8 @@ class PayloadEstimate:
         if link_consistency(self.phi).consistent:
             return self
         text = "moved to the nearest body that can exist; intervals are those of the free estimate"
-        return replace(
-            self, phi=nearest_body(self.phi, self.covariance), fit_notes=(*self.fit_notes, done("inertia", text))
-        )
+        notes = (*self.fit_notes, done("inertia", text))
+        return replace(self, phi=nearest_body(self.phi, self.covariance), fit_notes=notes)
 
     # -- for what comes next -------------------------------------------------------------------------------------------
 
@@ -183,14 +195,14 @@ class PayloadEstimate:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         low, high = self.interval()
-        rows = zip(QUANTITIES, UNITS, self.values, self.std, low, high, strict=True)
+        numbers = [[finite_or_none(x) for x in row] for row in np.transpose([self.values, self.std, low, high])]
         return {
             "frame": self.frame,
             "parameters": [
-                {"name": name, "unit": unit, "value": _plain(v), "std": _plain(d), "interval": [_plain(l), _plain(h)]}
-                for name, unit, v, d, l, h in rows
+                {"name": name, "unit": unit, "value": value, "std": std, "interval": [lower, upper]}
+                for name, unit, (value, std, lower, upper) in zip(LOAD_QUANTITIES, LOAD_UNITS, numbers, strict=True)
             ],
-            "level": LEVEL,
+            "level": LOAD_CONFIDENCE,
             "frame_parameters": dict(zip(inertial.NAMES, self.phi.tolist(), strict=True)),
             "frame_std": dict(zip(inertial.NAMES, self.frame_std.tolist(), strict=True)),
             "frame_covariance": self.covariance.tolist(),
@@ -208,13 +220,9 @@ def nearest_body(phi: Array, covariance: Array) -> Array:
     size = np.sqrt(max(float(np.abs(j[:3, :3]).max()), float(std[4:].max())) / mass)
     scale = np.sqrt(mass) * np.array([size, size, size, 1.0])
     g = svec(pseudo_inertia(np.eye(10)) / np.outer(scale, scale)).T
-    body = Cone("semidefinite", g, -MARGIN * svec(np.eye(4)), "the load is a body")
+    body = Cone("semidefinite", g, -LEAST_BODY_EIGENVALUE * svec(np.eye(4)), "the load is a body")
     ball = inertial.from_mass_com_inertia(mass, np.zeros(3), 0.4 * mass * size**2 * np.eye(3))
     return nearest(phi, Information.of_estimate(phi, covariance).r, [body], ball)
-
-
-def _plain(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
 
 
 def quantities(phi: Array) -> Array:
@@ -308,12 +316,30 @@ def payload_of(
     phi, covariance = _spread_out(kept, fit.values[b:], fit.covariance[b:, b:])
     freedom = float(equations.independent.sum()) + known.rows - len(labels)
     assumptions = WHITE + SAME_ROBOT
-    values, own = fit.values[:b], fit.covariance[:b, :b]
-    alone = Estimate(names, units or ("",) * b, values, own, loaded.joints, fit.noise[-1], freedom, assumptions)
+    alone = Estimate(
+        names=names,
+        units=units or ("",) * b,
+        values=fit.values[:b],
+        covariance=fit.covariance[:b, :b],
+        joints=loaded.joints,
+        noise=fit.noise[-1],
+        freedom=freedom,
+        assumptions=assumptions,
+    )
     before = fit.noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
     notes = () if before is None else _compared(equations, carries, before, fit.noise[-1], robot)
     return PayloadEstimate(
-        frame, phi, covariance, hidden, freedom, alone, loaded.joints, fit.noise[-1], before, assumptions, notes
+        frame=frame,
+        phi=phi,
+        covariance=covariance,
+        hidden=hidden,
+        freedom=freedom,
+        robot=alone,
+        joints=loaded.joints,
+        noise=fit.noise[-1],
+        noise_unloaded=before,
+        assumptions=assumptions,
+        fit_notes=notes,
     )
 
 
@@ -336,24 +362,24 @@ def payload_between(
     freedom = min(loaded.freedom, unloaded.freedom)
     notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
-    if rest and found.residual > rest * stats.f.ppf(SURELY, rest, max(freedom, 1.0)):
+    if rest and found.residual > rest * stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
         text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
             "expected): friction that depends on the load, or on temperature, may bias it"
         )
         notes = (warning("friction", text),)
     return PayloadEstimate(
-        frame,
-        phi,
-        covariance,
-        hidden,
-        freedom,
-        unloaded,
-        loaded.joints,
-        loaded.noise,
-        unloaded.noise,
-        loaded.assumptions + SAME_ROBOT,
-        notes,
+        frame=frame,
+        phi=phi,
+        covariance=covariance,
+        hidden=hidden,
+        freedom=freedom,
+        robot=unloaded,
+        joints=loaded.joints,
+        noise=loaded.noise,
+        noise_unloaded=unloaded.noise,
+        assumptions=loaded.assumptions + SAME_ROBOT,
+        fit_notes=notes,
     )
 
 
@@ -368,9 +394,9 @@ def _visible(effect: Array) -> tuple[NDArray[np.int64], Array]:
     """Which of φ to keep (r,), others being zero, so that A loses nothing; and the changes of φ (10, 10 − r) that have
     no effect. Most arms show all ten."""
     length = np.linalg.norm(effect, axis=0)
-    scale = np.where(length > RANK * length.max(), length, np.inf)
+    scale = np.where(length > LOAD_RANK_TOLERANCE * length.max(), length, np.inf)
     r, order = linalg.qr(effect / scale, mode="r", pivoting=True)
-    rank = int((np.abs(np.diag(r)) > RANK).sum())
+    rank = int((np.abs(np.diag(r)) > LOAD_RANK_TOLERANCE).sum())
     kept, lost = order[:rank], order[rank:]
     hidden = np.zeros((10, len(lost)))
     hidden[lost, np.arange(len(lost))] = 1.0
@@ -404,13 +430,13 @@ def _known(robot: Estimate | None, names: tuple[str, ...], p: int) -> Informatio
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _LoadFit:
     values: Array
     covariance: Array
     noise: Array  # (sets, J)
 
 
-def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> _Fit:
+def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> _LoadFit:
     """Weighted by the noise of every joint, with and without load, that the residuals themselves show."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
@@ -421,23 +447,22 @@ def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64
     if not (signal > 0.0).all():
         joint = equations.joints[int(np.argmin(signal.min(axis=0)))]
         raise RecordingError(f"the torque of '{joint}' is zero throughout; give a log that has it, or lock the joint")
-    noise = FIRST * signal
-    for round_ in range(ROUNDS):
+    noise = FIRST_NOISE_FRACTION * signal
+    for round_ in range(MOST_LOAD_NOISE_ROUNDS):
         sigma = noise[sets]
         information = equations.information(sigma).merge(known)
         if round_ == 0:
             information.refuse_singular(equations.parameters)
         inverse = linalg.solve_triangular(information.r, np.eye(p))
         values = inverse @ information.z
-        rotated = (equations.factors[..., :-1] / sigma[..., None, None]) @ inverse
-        took = member.T @ ((rotated**2).sum(axis=(2, 3)) * equations.inflation)
+        took = member.T @ equations.taken(inverse, sigma)
         squares = member.T @ equations.squares(values)
-        before, noise = noise, np.maximum(np.sqrt(squares / np.maximum(rows - took, 1.0)), TINY * signal)
-        if (np.abs(noise - before) <= SETTLED * noise).all():
+        before, noise = noise, np.maximum(np.sqrt(squares / np.maximum(rows - took, 1.0)), EXACT_DATA_NOISE * signal)
+        if (np.abs(noise - before) <= LOAD_NOISE_CHANGE * noise).all():
             break
     # A⁻¹ B A⁻¹ with A = Σ RᵀR/σ² and B the same with rows worth fewer independent ones counted as so many
     meat = equations.information(sigma / np.sqrt(equations.inflation)).merge(known).r @ inverse @ inverse.T
-    return _Fit(values, meat.T @ meat, noise)
+    return _LoadFit(values=values, covariance=meat.T @ meat, noise=noise)
 
 
 def _compared(
@@ -447,9 +472,9 @@ def _compared(
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]
     if not (carries == 0).any() and robot is not None:
         degrees[0] = np.full(len(before), max(robot.freedom / len(before), 1.0))
-    limit = stats.f.ppf(SURELY, degrees[1], degrees[0])
+    limit = stats.f.ppf(GROWTH_CONFIDENCE, degrees[1], degrees[0])
     ratio = after / before
-    grown = np.flatnonzero((ratio**2 > limit) & (ratio > NOTABLY))
+    grown = np.flatnonzero((ratio**2 > limit) & (ratio > LEAST_RESIDUAL_GROWTH))
     if not len(grown):
         return ()
     listed = ", ".join(f"{equations.joints[j]} ({ratio[j]:.2g} ×)" for j in grown)

@@ -20,7 +20,7 @@ from exciter.files import path_of
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
-from exciter.identification.identified_model import ARCHIVE, COPY, SEALED, IdentifiedModel
+from exciter.identification.identified_model import RESULT_ARCHIVE, RESULT_SEAL, ROBOT_COPY, IdentifiedModel
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
@@ -219,8 +219,8 @@ class Identified:
     @classmethod
     def open(cls, folder: str | Path) -> Identified:
         """What ``save``, or the command, wrote; samples of logs stay where they are."""
-        found = opened(Path(folder), SEALED, ARCHIVE, cls)
-        with_copy = replace(found, description=next(Path(folder).glob(f"{COPY}.*"), None))
+        found = opened(Path(folder), RESULT_SEAL, RESULT_ARCHIVE, cls)
+        with_copy = replace(found, description=next(Path(folder).glob(f"{ROBOT_COPY}.*"), None))
         vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
         return with_copy
 

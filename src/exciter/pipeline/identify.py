@@ -248,7 +248,7 @@ def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
     """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
     errors, or in one fit where the loaded runs alone do not determine the robot."""
     model, loaded = unloaded.model, ready.loaded_runs
-    frame = ready.config.payload_frame or (ready.stated[0].frame if ready.stated else last_frame(model.robot))
+    frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else last_frame(model.robot))
     estimator = WeightedLeastSquares()
     try:
         with_load, without = (

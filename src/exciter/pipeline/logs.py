@@ -287,7 +287,7 @@ def _usual_model(config: IdentifyConfig, robot: Robot) -> DynamicModel:
 
 def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool) -> tuple[Note, ...]:
     """What was found; a log that is useless is refused."""
-    if not quality.usable and not config.accept_problems:
+    if not quality.usable and not config.settings.accept_problems:
         raise RecordingError(
             f"{quality.verdict} ({quality.problems[0].text}); see exciter inspect, repair the log, or say "
             "accept_problems: true under identify:"

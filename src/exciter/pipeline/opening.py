@@ -10,7 +10,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.files.read import DESIGN
 from exciter.experiment.recording import Recording, read_recording
 from exciter.files import path_of
-from exciter.identification.identified_model import SEALED
+from exciter.identification.identified_model import RESULT_SEAL
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.settings_file import SettingsFile
@@ -56,8 +56,8 @@ def open(folder: str | Path) -> Identified | Designed:
     True
     """
     place = path_of(folder, "the folder")
-    if SEALED.is_there(place):
+    if RESULT_SEAL.is_there(place):
         return Identified.open(place)
     if DESIGN.is_there(place):
         return Designed.open(place)
-    raise ExciterError(f"'{folder}' has neither {SEALED.name} nor {DESIGN.name}; give a folder that was saved")
+    raise ExciterError(f"'{folder}' has neither {RESULT_SEAL.name} nor {DESIGN.name}; give a folder that was saved")

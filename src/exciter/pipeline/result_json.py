@@ -8,8 +8,8 @@ from typing import Any
 from exciter.identification.config.identify_config import judged_words
 from exciter.identification.config.identify_settings import EquationFilter
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identification import Identification, Judged
-from exciter.identification.identified_model import COPY
+from exciter.identification.identification import Identification, JudgedRun
+from exciter.identification.identified_model import ROBOT_COPY
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, notable, texts
@@ -19,7 +19,7 @@ from exciter.settings import written
 
 def copy_name(description: Path) -> str:
     """Of the description's copy beside result.json."""
-    return f"{COPY}{description.suffix}"
+    return f"{ROBOT_COPY}{description.suffix}"
 
 
 def result_data(result: Identified) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _standard(found: Identification) -> dict[str, float] | None:
     return dict(zip(found.problem.base.standard, found.estimate.standard.tolist(), strict=True))
 
 
-def _judged(one: Judged) -> dict[str, Any]:
+def _judged(one: JudgedRun) -> dict[str, Any]:
     return {
         "log": one.run,
         "joints": one.residuals.to_dict(),

@@ -21,7 +21,13 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import RecordingFile
 from exciter.export.urdf import identified_urdf
 from exciter.files import Seal, inside, output_folder, prepare, sha256, staged
-from exciter.identification.identified_model import ARCHIVE, COPY, SEALED, URDF, read_result
+from exciter.identification.identified_model import (
+    IDENTIFIED_URDF,
+    RESULT_ARCHIVE,
+    RESULT_SEAL,
+    ROBOT_COPY,
+    read_result,
+)
 from exciter.notes import texts
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed
@@ -38,7 +44,7 @@ REPORT = "report.html"
 def refuse_parts_of_results(*paths: Path, others: Iterable[Seal] = ()) -> None:
     """Refuse, before any work, to write a single file in place of one that belongs to a set: the set would be lost, and
     a motion that was certified with it. others: seals of sets that the pipeline does not write itself."""
-    seals = (DESIGN, SEALED, VALIDATED, *others)
+    seals = (DESIGN, RESULT_SEAL, VALIDATED, *others)
     for path in paths:
         for seal in seals:
             if seal.owns(path):
@@ -133,16 +139,16 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
                 "the file describes now; put the file back, or identify again"
             )
     data = result_data(found)
-    with staged(folder, SEALED, remove=unsealed_result(folder)) as stage:
+    with staged(folder, RESULT_SEAL, remove=unsealed_result(folder)) as stage:
         if found.description is not None:
             shutil.copyfile(found.description, stage / copy_name(found.description))
         if found.identification.physically_consistent:
             model, standard = found.identification.problem.model, found.estimate.standard
             text = identified_urdf(model, standard, found.description)
-            (stage / URDF).write_text(text, encoding="utf-8", newline="")
-        (stage / ARCHIVE).write_bytes(archived(found))
+            (stage / IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
+        (stage / RESULT_ARCHIVE).write_bytes(archived(found))
         found.report().write(stage / REPORT)
-        return SEALED.write(stage, data)
+        return RESULT_SEAL.write(stage, data)
 
 
 def refuse_foreign(robot: Robot, folder: Path) -> None:
@@ -154,7 +160,7 @@ def refuse_foreign(robot: Robot, folder: Path) -> None:
 def refuse_copy(description: Path, folder: Path) -> None:
     """A file of somebody else's is not written over by the copy of the description."""
     target = folder / copy_name(description)
-    before = {*SEALED.recorded(folder), *(path.name for path in unsealed_result(folder))}
+    before = {*RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
     ours = target.name in before or not target.exists()
     if not ours and sha256(target) != sha256(description):
         raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
@@ -162,15 +168,15 @@ def refuse_copy(description: Path, folder: Path) -> None:
 
 def unsealed_result(folder: Path) -> tuple[Path, ...]:
     """Companions of a result of an earlier version, which has no hashes of them; none that could be another's."""
-    if SEALED.recorded(folder):
+    if RESULT_SEAL.recorded(folder):
         return ()
     try:
         data = read_result(folder)
         copy, digest = inside(folder, data["robot"]["file"]), data["robot"]["sha256"]
-        ours = copy.stem == COPY and copy.is_file() and sha256(copy) == digest
+        ours = copy.stem == ROBOT_COPY and copy.is_file() and sha256(copy) == digest
     except (ExciterError, KeyError, TypeError):
         return ()
-    found = ((copy,) if ours else ()) + ((folder / URDF,) if data.get("physically_consistent") else ())
+    found = ((copy,) if ours else ()) + ((folder / IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
     return tuple(path for path in found if path.is_file())
 
 

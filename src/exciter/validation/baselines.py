@@ -24,7 +24,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.noise import FEWEST, estimate_noise, trimmed_deviation
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import resample
-from exciter.identification.formulations.base_wrench import EQUATIONS
+from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -229,7 +229,7 @@ def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
 
 def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tuple[Array | None, str]:
     """Rows of a mean over periods: its noise is known by the average, its colour from the periods themselves."""
-    if problem.joints == EQUATIONS:
+    if problem.joints == WRENCH_EQUATIONS:
         return None, "of a wrench averaged over periods no noise is kept"
     if len(pieces) != 1 or pieces[0].torque_noise is None:
         return None, "a single period has nothing to be compared with"
@@ -277,7 +277,7 @@ def _beginning(run: Run) -> list[Processed]:
 
 
 def _measured(problem: Problem, piece: Processed) -> Array:
-    if problem.joints == EQUATIONS:
+    if problem.joints == WRENCH_EQUATIONS:
         if piece.wrench is None:
             raise RecordingError("no wrench on the base was recorded")
         return piece.wrench
@@ -286,7 +286,7 @@ def _measured(problem: Problem, piece: Processed) -> Array:
 
 def _instead(problem: Problem, piece: Processed, make: Callable[[Array], Array]) -> Processed:
     """With something else made of what was measured."""
-    if problem.joints == EQUATIONS:
+    if problem.joints == WRENCH_EQUATIONS:
         return replace(piece, wrench=make(_measured(problem, piece)))
     return replace(piece, torque=make(piece.torque))
 

@@ -22,7 +22,7 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.identification import Judged, Uncertainty, judged
+from exciter.identification.identification import JudgedRun, Uncertainty, judged
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -55,8 +55,8 @@ class Compared:
 
     name: str
     estimate: Estimate | None
-    fit: Judged | None
-    validation: tuple[Judged, ...]
+    fit: JudgedRun | None
+    validation: tuple[JudgedRun, ...]
     seconds: float
     failed: str = ""
 
@@ -130,7 +130,7 @@ class Comparison:
 
     methods: tuple[Compared, ...]
     differences: tuple[Difference, ...]
-    description: Judged
+    description: JudgedRun
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:

@@ -27,9 +27,9 @@ from exciter.identification.identification import Uncertainty
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import (
-    LEVEL,
-    QUANTITIES,
-    UNITS,
+    LOAD_CONFIDENCE,
+    LOAD_QUANTITIES,
+    LOAD_UNITS,
     PayloadEstimate,
     gradient,
     identify_payload,
@@ -84,8 +84,8 @@ class KnownLoad:
     def outside(self) -> tuple[str, ...]:
         """Quantities whose error exceeds what chance makes in 5 % of cases in any of them (Student, Bonferroni)."""
         count = max(int(self.found.determined.sum()), 1)
-        limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LEVEL) / count, max(self.found.freedom, 1.0))
-        sizes = zip(QUANTITIES, np.abs(self.sigmas), strict=True)
+        limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LOAD_CONFIDENCE) / count, max(self.found.freedom, 1.0))
+        sizes = zip(LOAD_QUANTITIES, np.abs(self.sigmas), strict=True)
         return tuple(name for name, size in sizes if size > limit)
 
     @property
@@ -109,8 +109,10 @@ class KnownLoad:
         if self.found.determined[1:4].all():
             apart = 1e3 * float(np.linalg.norm(centre - self.known[1:4]))
             worst = 1 + int(np.argmax(np.abs(self.sigmas[1:4])))
-            said.append(f"its centre is {apart:.3g} mm from the known one, {QUANTITIES[worst]} {self._error(worst)}")
-        lost = [name for name, seen in zip(QUANTITIES, self.found.determined, strict=True) if not seen]
+            said.append(
+                f"its centre is {apart:.3g} mm from the known one, {LOAD_QUANTITIES[worst]} {self._error(worst)}"
+            )
+        lost = [name for name, seen in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not seen]
         if lost:
             said.append(f"not compared, for no motion of this robot shows them: {', '.join(lost)}")
         return (*said, *texts((*self.notes, *self.found.fit_notes)))
@@ -128,11 +130,13 @@ class KnownLoad:
         )
 
     def _error(self, k: int) -> str:
-        return f"{self.errors[k]:+.2g} {UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
+        return f"{self.errors[k]:+.2g} {LOAD_UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        columns = zip(QUANTITIES, UNITS, self.known, self.found.values, self.std, self.errors, self.sigmas, strict=True)
+        columns = zip(
+            LOAD_QUANTITIES, LOAD_UNITS, self.known, self.found.values, self.std, self.errors, self.sigmas, strict=True
+        )
         return {
             "verdict": self.verdict,
             "frame": self.found.frame,
@@ -166,7 +170,7 @@ def recover_known_load(
     estimator: Estimator | None = None,
     uncertainty: Uncertainty | None = None,
 ) -> KnownLoad:
-    """known_std: σ of what is known, one or one per quantity (mass, centre, inertia as in ``QUANTITIES``).
+    """known_std: σ of what is known, one or one per quantity (mass, centre, inertia as in ``LOAD_QUANTITIES``).
 
     Runs with and without the load are identified apart and the load is what lies between; where the loaded ones alone
     do not determine the robot, all in one fit. uncertainty: what makes both covariances honest, errors correlated in
@@ -229,7 +233,7 @@ def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple
     across, spread = across / scale, spread / np.outer(scale, scale)
     count = len(across)
     squares = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
-    limit = float(stats.f.ppf(LEVEL, count, max(found.freedom, 1.0)))
+    limit = float(stats.f.ppf(LOAD_CONFIDENCE, count, max(found.freedom, 1.0)))
     return float(np.sqrt(max(squares, 0.0) / count)), float(np.sqrt(limit))
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.formulations.base_wrench import EQUATIONS, UNITS
+from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -74,7 +75,7 @@ class Prediction:
     @property
     def of_joints(self) -> bool:
         """Whether the equations are those of the robot's joints, one each; not so for a force plate or a power."""
-        return len(self.joints) == self.q.shape[1] and self.joints != EQUATIONS
+        return len(self.joints) == self.q.shape[1] and self.joints != WRENCH_EQUATIONS
 
     def pictures(self, robot: Robot, frame: str) -> Pictures:
         """Positions at even times, between those of the equations, and the path of a frame."""
@@ -163,8 +164,8 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
 
 def equation_units(problem: Problem) -> tuple[str, ...]:
     """Of the equations: N·m and N of joints; of anything else what its formulation measures."""
-    if problem.joints == EQUATIONS:
-        return UNITS
+    if problem.joints == WRENCH_EQUATIONS:
+        return WRENCH_UNITS
     robot = problem.model.robot
     if problem.joints == robot.joint_names:
         return tuple("N" if joint.is_prismatic else "N·m" for joint in robot.joints)

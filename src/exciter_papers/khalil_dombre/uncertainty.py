@@ -13,7 +13,7 @@ import exciter as ex
 from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimators.least_squares import Essential
-from exciter.identification.information.estimate import POORLY, Estimate
+from exciter.identification.information.estimate import POOR_STD_RATIO, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
@@ -102,7 +102,8 @@ def run(effort: Effort) -> Part:
         shown(
             "parameters poorly identified by the rule after [12.10]",
             poorly,
-            f"of {len(set_up.true_values())}; relative σ more than {POORLY:g} times the smallest; first repetition, "
+            f"of {len(set_up.true_values())}; relative σ more than {POOR_STD_RATIO:g} times the smallest; first "
+            "repetition, "
             "filtered and decimated",
         ),
     )

@@ -12,7 +12,7 @@ from exciter.dynamics.base import inertia_base
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.rows import DECIMATION
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.payload import LEVEL as REGION
+from exciter.identification.payload import LOAD_CONFIDENCE as REGION
 from exciter.parameters import inertial
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

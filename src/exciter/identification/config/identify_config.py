@@ -19,7 +19,7 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import ComputedTorque
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.config.identify_settings import (
-    CHOOSE,
+    CHOOSE_FRICTION,
     Errors,
     IdentifySettings,
     IndependentErrors,
@@ -43,7 +43,7 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
 from exciter.identification.uncertainty.correlated_errors import (
     CorrelatedErrors,
@@ -64,7 +64,8 @@ from exciter.settings import (
 )
 
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-LINEAR = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)  #: others have a covariance of their own
+#: others have a covariance of their own
+LINEAR_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 #: what a drive has, unless terms: says otherwise
 USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
@@ -89,7 +90,8 @@ class IdentifyConfig:
         data = known_keys(given, where, CONFIG_KEYS)
         robot = options_from({key: one for key, one in data.items() if key in keys_of(RobotOptions)}, where, folder)
         settings = fill(IdentifySettings, data.get("identify"), f"{where}: identify", folder=folder)
-        return cls(robot, terms_of(data.get("terms"), f"{where}: terms"), settings, where=f"{where}: identify")
+        terms = terms_of(data.get("terms"), f"{where}: terms")
+        return cls(robot=robot, terms=terms, settings=settings, where=f"{where}: identify")
 
     def overridden(self, **given: Any) -> IdentifyConfig:
         """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
@@ -104,18 +106,22 @@ class IdentifyConfig:
         """What is wrong whatever the logs are, before they are read."""
         settings = self.settings
         if "loop" in self._estimator.inner and not (planned and settings.control is not None):
-            raise ExciterError(
-                f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned "
-                "(planned), and how it was controlled (control)"
-            )
+            raise self._plan_missing()
+        named = {*FORMULATIONS, *ESTIMATORS}  # a file can name them; methods of the user's own it cannot
         own: dict[str, Any] = {
-            key: None for key in ("formulation", "estimator") if not _registered(getattr(settings, key))
+            key: None for key in ("formulation", "estimator") if type(getattr(settings, key)) not in named
         }
         fill(IdentifySettings, written(replace(settings, **own)), self.where, robot=robot)  # numbers are of its joints
         if settings.payload is not None:
             robot.frame(settings.payload)
         self.model(robot)
         _ = self.automatic, self.known_parameters
+
+    def _plan_missing(self) -> ExciterError:
+        return ExciterError(
+            f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (planned), and "
+            "how it was controlled (control)"
+        )
 
     # -- made for a robot and its logs -----------------------------------------------------------------------------
 
@@ -144,12 +150,12 @@ class IdentifyConfig:
     def _both(self, runs: tuple[Run, ...]) -> ParallelFilter | None:
         """What both sides go through."""
         given = self.settings.filter
-        return usual_filter(_parts(runs)) if given is None else given.parallel
+        return usual_filter(bounded_parts(runs)) if given is None else given.parallel
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
         # maximum likelihood compares torques as they were measured
         as_measured = isinstance(self._estimator, MaximumLikelihood) and self.settings.filter is None
-        rate = min((part.rate for part in _parts(runs)), default=1.0)
+        rate = min((part.rate for part in bounded_parts(runs)), default=1.0)
         made = with_filter(self._formulation, None if as_measured else self._both(runs), rate)
         return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
 
@@ -159,12 +165,8 @@ class IdentifyConfig:
             return self.settings.dead_zone
         if not runs or isinstance(self._estimator, StaticThenDynamic):
             return 0.0
-        fastest = [np.abs(part.motion.qd).max(axis=0) for part in _parts(runs) if len(part)]
+        fastest = [np.abs(part.motion.qd).max(axis=0) for part in bounded_parts(runs) if len(part)]
         return tuple((REST_SPEED_FRACTION * np.max(fastest, axis=0)).tolist())
-
-    @property
-    def folds(self) -> int:
-        return self.settings.folds
 
     @property
     def method_name(self) -> str:
@@ -181,14 +183,10 @@ class IdentifyConfig:
         return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
-        return Problem(model, runs, self.formulation(runs), self.folds)
+        return Problem(model, runs, self.formulation(runs), self.settings.folds)
 
     def estimator(
-        self,
-        robot: Robot,
-        planned: Curve | None = None,
-        periods: int | None = None,
-        runs: tuple[Run, ...] = (),
+        self, robot: Robot, planned: Curve | None = None, periods: int | None = None, runs: tuple[Run, ...] = ()
     ) -> Estimator:
         """planned, periods: the motion that was sent, and how often it was run through, for iv and didim."""
         found, noise, loop = self._estimator, self.settings.noise, None
@@ -197,10 +195,7 @@ class IdentifyConfig:
             noise = tuple((passed * per_joint(noise, robot.joint_names, f"{self.where}: noise")[:, 0]).tolist())
         if "loop" in found.inner:
             if planned is None:
-                raise ExciterError(
-                    f"{word_of(found)} simulates the controlled robot; say which motion was planned "
-                    "(planned), and how it was controlled (control)"
-                )
+                raise self._plan_missing()
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
         return told(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
 
@@ -222,22 +217,14 @@ class IdentifyConfig:
         return wanted
 
     @property
-    def accept_problems(self) -> bool:
-        return self.settings.accept_problems
-
-    @property
     def chooses_friction(self) -> bool:
-        return self.settings.friction == CHOOSE
+        return self.settings.friction == CHOOSE_FRICTION
 
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:
         """What drive gains are to be found from beside known payloads; None: gains are not asked for."""
         given = self.settings.gains
         return None if given is None else tuple(KnownParameter(name, *known) for name, known in given.items())
-
-    @property
-    def payload_frame(self) -> str | None:
-        return self.settings.payload
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""
@@ -251,20 +238,11 @@ def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
     return None if given is None else fill(ListOfTerms().hint, given, where)
 
 
-def _registered(method: Any) -> bool:
-    """Whether a file could name it; one of the user's own it cannot."""
-    return any(type(method) is cls for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
-
-
-def _parts(runs: tuple[Run, ...]) -> list[Any]:
-    return [part for run in runs for part in run.bounded.parts]
-
-
 def differences_route(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:
     """The filtered differences that runs went through, chosen or given; None where it was another route."""
     if isinstance(route, FilteredDifferences):
         return route
-    parts = [part for run in runs for part in run.bounded.parts]
+    parts = bounded_parts(runs)
     chosen = route is None and parts and all(part.position_bandwidth < float("inf") for part in parts)
     return FilteredDifferences() if chosen else None
 
@@ -274,7 +252,7 @@ def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
     both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
     if both is None:
         return 1.0
-    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.bounded.parts)
+    rate, limit = min((part.rate, part.torque_bandwidth) for part in bounded_parts(runs))
     return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
 
 
@@ -291,13 +269,10 @@ def judged_words(judge: Formulation) -> str:
         f"{low_pass.cutoff:.4g} Hz, order {low_pass.order}, forwards and backwards; the prediction went through the "
         "same"
     )
-    if _rests(judge.dead_zone):
+    zone = judge.dead_zone
+    if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
         return f"{through}. While a joint with dry friction rests, it does not count."
     return f"{through}, and every sample counts, at rest too." if both.factor == 1 else f"{through}."
-
-
-def _rests(dead_zone: PerJoint) -> bool:
-    return bool(np.any(list(dead_zone.values()) if isinstance(dead_zone, Mapping) else dead_zone))
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
@@ -305,7 +280,7 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
     so."""
     if isinstance(errors, IndependentErrors):
         return estimate
-    if isinstance(estimator, LINEAR):
+    if isinstance(estimator, LINEAR_ESTIMATORS):
         return with_correlated_errors(problem, estimate, errors)
     if isinstance(estimator, PhysicallyConsistent) and estimator.prior.weight in (None, AUTO, 0.0):
         return _of_the_free_fit(problem, estimate, errors)

@@ -20,10 +20,6 @@ identify:
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
   accept_problems: false                   # also use logs that exciter inspect finds useless
-
-Percentages of residuals (``evaluation:``) are 100 · RMS(τ_f − τ̂_f) / RMS(τ_f) over every sample: τ_f is the measured
-torque through a zero-phase Butterworth filter, τ̂_f the prediction through the same one. Edges are cut; nothing is
-decimated, and rest counts like motion. So methods with filters and dead zones of their own are compared by one figure.
 """
 
 from __future__ import annotations
@@ -44,8 +40,8 @@ from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.problem import FOLDS
-from exciter.identification.runs.run import Run
+from exciter.identification.information.problem import USUAL_FOLDS
+from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.uncertainty.correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,
@@ -68,11 +64,11 @@ from exciter.settings import (
 from exciter.settings.kinds import Flag, Kind
 from exciter.settings.wrong import wrong
 
-MOST_THINNED = 1_000_000  # samples of which one is kept
-NONE = "none"  #: no filter
+MOST_SAMPLES_PER_ROW = 1_000_000  # samples of which one is kept
+NO_FILTER_WORD = "none"  #: no filter
 MOST_FOLDS = 1000  #: more would be single samples
-CHOOSE, AS_GIVEN = "choose", "as-given"  #: friction
-IDENTIFY = "identify"  #: drive gains
+CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
+IDENTIFY_GAINS = "identify"  #: drive gains
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,9 @@ class EquationFilter(Settings):
     """``{cutoff: 10, order: 4, factor: 5}``: a Butterworth low-pass, cutoff [Hz] and order of one pass, and of how many
     samples one is kept, unless given what the cut-off allows; ``none``, or a cutoff of None: as measured."""
 
-    cutoff: Annotated[float | None, Number(above=0.0, unit="Hz", open=NONE)]
+    cutoff: Annotated[float | None, Number(above=0.0, unit="Hz", open=NO_FILTER_WORD)]
     order: Annotated[int, Whole(1)] = 4
-    factor: Annotated[int | None, Whole(1, MOST_THINNED)] = None
+    factor: Annotated[int | None, Whole(1, MOST_SAMPLES_PER_ROW)] = None
 
     def __post_init__(self) -> None:
         _ = self.parallel  # refuses orders that no filter has
@@ -102,21 +98,26 @@ class EquationFilter(Settings):
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
         if not isinstance(given, str):
             return given
-        if given.strip().lower() != NONE:
+        if given.strip().lower() != NO_FILTER_WORD:
             raise wrong(f" is {shown(given)}; give none, or {{cutoff: …}} [Hz]")
-        return {"cutoff": NONE}
+        return {"cutoff": NO_FILTER_WORD}
 
     @classmethod
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        return {"anyOf": [{"const": NONE}, schema]}
+        return {"anyOf": [{"const": NO_FILTER_WORD}, schema]}
 
     def spelling(self, data: dict[str, Any]) -> Any:
-        return NONE if self.cutoff is None else {"cutoff": self.cutoff, "order": self.order, **data}
+        return NO_FILTER_WORD if self.cutoff is None else {"cutoff": self.cutoff, "order": self.order, **data}
 
 
 @dataclass(frozen=True)
-class Evaluation(Settings):
-    """``{cutoff: 10, order: 4}``: cutoff [Hz] and order of one pass."""
+class EvaluationFilter(Settings):
+    """``{cutoff: 10, order: 4}``: cutoff [Hz] and order of one pass.
+
+    Percentages are 100 · RMS(τ_f − τ̂_f) / RMS(τ_f) over every sample: τ_f is the measured torque through a zero-phase
+    Butterworth filter, τ̂_f the prediction through the same one. Edges are cut; nothing is decimated, and rest counts
+    like motion. So methods with filters and dead zones of their own are compared by one figure.
+    """
 
     cutoff: Annotated[float, Number(above=0.0, unit="Hz")]
     order: Annotated[int, Whole(1)] = 4
@@ -133,9 +134,8 @@ class Evaluation(Settings):
         judge = self.judge
         assert judge.parallel_filter is not None
         try:
-            for run in runs:
-                for part in run.bounded.parts:
-                    judge.parallel_filter.at(part.rate, part.torque_bandwidth)
+            for part in bounded_parts(runs):
+                judge.parallel_filter.at(part.rate, part.torque_bandwidth)
         except RecordingError as error:
             raise ExciterError(f"{where}: {error}") from None
         return judge
@@ -149,7 +149,7 @@ class IndependentErrors(Settings):
 
 
 Errors = CorrelatedErrors | IndependentErrors
-ERRORS = Registry[Settings]("assumption", StationaryErrors, HeteroscedasticErrors, IndependentErrors)
+ERROR_MODELS = Registry[Settings]("assumption", StationaryErrors, HeteroscedasticErrors, IndependentErrors)
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,12 @@ class KnownForGains(ByName):
     """The word identify, or parameters that are known: (value, σ) by name."""
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if given != IDENTIFY and not isinstance(given, Mapping):
+        if given != IDENTIFY_GAINS and not isinstance(given, Mapping):
             raise wrong(f" is {shown(given)}; write identify, or parameters that are known: {{M7: 0.74}}")
-        return {} if given == IDENTIFY else super().check(given, context)
+        return {} if given == IDENTIFY_GAINS else super().check(given, context)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"const": IDENTIFY}, super().schema()]}
+        return {"anyOf": [{"const": IDENTIFY_GAINS}, super().schema()]}
 
 
 @dataclass(frozen=True)
@@ -200,13 +200,13 @@ class IdentifySettings(Settings):
     route: Annotated[Route | None, OneOf(ROUTES, tag="method", usual="differences")] = None
     filter: EquationFilter | None = None
     dead_zone: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="rad/s, m/s")] = None
-    evaluation: Evaluation | None = None
+    evaluation: EvaluationFilter | None = None
     noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
-    uncertainty: Annotated[Errors | None, OneOf(ERRORS)] = None
-    folds: Annotated[int, Whole(2, MOST_FOLDS)] = FOLDS
+    uncertainty: Annotated[Errors | None, OneOf(ERROR_MODELS)] = None
+    folds: Annotated[int, Whole(2, MOST_FOLDS)] = USUAL_FOLDS
     control: Annotated[Control | None, OneOf(LAWS, tag="law", usual=ComputedTorque.word)] = None
     payload: Annotated[str | None, Text("a frame")] = None
-    friction: Annotated[str | None, OneWord((CHOOSE, AS_GIVEN))] = None
+    friction: Annotated[str | None, OneWord((CHOOSE_FRICTION, FRICTION_AS_GIVEN))] = None
     gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
     accept_problems: Switch = False
 
@@ -221,7 +221,7 @@ class IdentifySettings(Settings):
             )
 
     def spelling(self, data: dict[str, Any]) -> Any:
-        return {**data, "gains": IDENTIFY} if data.get("gains") == {} else data
+        return {**data, "gains": IDENTIFY_GAINS} if data.get("gains") == {} else data
 
 
 def word_of(setting: object) -> str:

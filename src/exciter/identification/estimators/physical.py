@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.estimate import WHITE, assumed, enough_rows, filtered
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Bound, KnownOfABody, one_by_one, physical_terms, physics
@@ -75,7 +75,7 @@ class Pull:
     ) -> PhysicalEstimate:
         """Of what was found, compared with the fit without prior and bounds."""
         equations = self.objective.equations
-        before, after = (Residuals.of(equations.whole, equations.grouping @ x.chi) for x in (self.free, found))
+        before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (self.free, found))
         return PhysicalEstimate.of(
             problem,
             equations.whole.information(),

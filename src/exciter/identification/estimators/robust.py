@@ -25,7 +25,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
 from exciter.identification.information.compressed import Compressed, Labelled, compress
-from exciter.identification.information.estimate import TINY, Estimate, assumed, enough_rows, filtered
+from exciter.identification.information.estimate import EXACT_DATA_NOISE, Estimate, assumed, enough_rows, filtered
 from exciter.identification.information.estimate import taken as taken_of
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
@@ -361,7 +361,7 @@ def _small_sample(rows: Array, taken: Array) -> Array:
     return np.asarray(np.sqrt(rows / np.maximum(rows - taken, 1.0)))
 
 
-def _floored(problem: Problem, scale: Array, floor: float = TINY) -> Array:
+def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:
     """Exact data leave rounding only."""
     rows = np.maximum(problem.compressed.rows.sum(axis=0), 1)
     return np.asarray(np.maximum(scale, floor * np.sqrt(problem.compressed.signal / rows)))

@@ -20,14 +20,16 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.settings import Registry
 
 FORMULATIONS = Registry[Formulation]("formulation", InverseDynamic, FilteredDynamic, Energy, Power, BaseWrench)
-GENTLE = 0.1  #: cut-off over the rate, of formulations that need a filter, where the data ask for none
+GENTLE_CUTOFF_PER_RATE = 0.1  #: cut-off over the rate, of formulations that need a filter, where the data ask for none
 
 
 def with_filter(formulation: Formulation, both: ParallelFilter | None, rate: float) -> Formulation:
     """With the filter for both sides, where the formulation has one that was left open; rate [Hz] of the samples."""
     if isinstance(formulation, FilteredDynamic | Power):
         if formulation.parallel_filter == ParallelFilter():
-            return replace(formulation, parallel_filter=both or ParallelFilter(Butterworth(GENTLE * rate)))
+            return replace(
+                formulation, parallel_filter=both or ParallelFilter(Butterworth(GENTLE_CUTOFF_PER_RATE * rate))
+            )
     elif isinstance(formulation, InverseDynamic | BaseWrench) and formulation.parallel_filter is None:
         return replace(formulation, parallel_filter=both)
     return formulation

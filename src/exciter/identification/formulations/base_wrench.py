@@ -11,24 +11,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.base import random_states
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.recording.recording import WRENCH
+from exciter.experiment.recording.recording import WRENCH, WRENCH_UNITS
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.formulation import Formulation, IntArray, blocks, instants_first
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 
-IntArray = NDArray[np.int64]
-EQUATIONS = tuple(f"base.{name}" for name in WRENCH)
-OFFSETS = tuple(f"off.{name}" for name in WRENCH)
-UNITS = ("N",) * 3 + ("N·m",) * 3
-ROUNDING = 1e-9  # of a column: less is none
+WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH)
+WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH)
+CONSTANT_COLUMN_TOLERANCE = 1e-9  # of a column: less is none
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,10 @@ class BaseWrench(Formulation):
         return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return EQUATIONS
+        return WRENCH_EQUATIONS
 
     def units(self, model: DynamicModel) -> tuple[str, ...]:
-        return inertial.units(model.n) + UNITS
+        return inertial.units(model.n) + WRENCH_UNITS
 
     def base(self, model: DynamicModel) -> BaseParameters:
         """Numerically, at random states: of what varies first; what is left constant joins the offsets."""
@@ -59,16 +56,16 @@ class BaseWrench(Formulation):
         varying = (reaction - reaction.mean(axis=0)).reshape(-1, len(names))
         found = numeric_base(varying, names, prismatic=prismatic_links(model.robot))
         constant = (reaction - reaction[:, :, found.independent] @ found.grouping).mean(axis=0)  # (6, p)
-        constant[np.abs(constant) < ROUNDING * np.abs(reaction).max(axis=(0, 1))] = 0.0
+        constant[np.abs(constant) < CONSTANT_COLUMN_TOLERANCE * np.abs(reaction).max(axis=(0, 1))] = 0.0
         b, p = found.grouping.shape
         grouping = np.zeros((b + 6, p + 6))
         grouping[:b, :p], grouping[b:, :p], grouping[b:, p:] = found.grouping, constant, np.eye(6)
         return BaseParameters(
-            (*names, *OFFSETS),
-            np.append(found.independent, p + np.arange(6)),
-            grouping,
-            replace(found.decision, rank=b + 6),
-            f"{found.method}, and six offsets",
+            standard=(*names, *WRENCH_OFFSETS),
+            independent=np.append(found.independent, p + np.arange(6)),
+            grouping=grouping,
+            decision=replace(found.decision, rank=b + 6),
+            method=f"{found.method}, and six offsets",
         )
 
 
@@ -76,7 +73,7 @@ def _wrench_rows(
     model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 1024
 ) -> Iterator[Rows]:
     reaction, own = BaseReaction(model), 10 * model.n
-    names = (*inertial.names(model.n), *OFFSETS)
+    names = (*inertial.names(model.n), *WRENCH_OFFSETS)
     parameters = tuple(names[k] for k in columns)
     for piece in pieces:
         if piece.wrench is None:
@@ -84,8 +81,7 @@ def _wrench_rows(
                 "no wrench on the base was recorded; give a log that has one (base.fx … base.mz, or wrench: in "
                 "recording.yaml), or use another formulation"
             )
-        for start in range(0, len(piece), size):
-            part = slice(start, min(start + size, len(piece)))
+        for part in blocks(len(piece), size):
             phi = reaction.regressor(piece.motion[part]).transpose(1, 2, 0)
             sides = np.zeros((6, len(columns) + 1, phi.shape[2]))  # time last, as filters want it
             for place, column in enumerate(columns):
@@ -94,5 +90,4 @@ def _wrench_rows(
                 else:
                     sides[column - own, place] = 1.0
             sides[:, -1] = piece.wrench[part].T
-            sides.flags.writeable = False
-            yield Rows(piece.motion.time[part], sides.transpose(2, 0, 1), piece.rate, EQUATIONS, parameters)
+            yield Rows(piece.motion.time[part], instants_first(sides), piece.rate, WRENCH_EQUATIONS, parameters)

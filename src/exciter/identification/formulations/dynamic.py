@@ -10,20 +10,24 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.low_pass import SecondOrder
 from exciter.experiment.signals.processed import Processed, remembered_pieces
 from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_rows, model_rows
-from exciter.identification.formulations.formulation import Formulation, differentiated, dissipation
+from exciter.identification.formulations.formulation import (
+    Formulation,
+    IntArray,
+    blocks,
+    differentiated,
+    dissipation,
+    instants_first,
+)
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number
 from exciter.typing import Array
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class InverseDynamic(Formulation):
     parallel_filter: ParallelFilter | None = None
     dead_zone: PerJoint = 0.0
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
         zone = self.zone(model)
         if self.parallel_filter is None:
             return model_rows(model, pieces, columns, dead_zone=zone)
@@ -103,8 +107,7 @@ def _lagrange_rows(
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
         friction = dissipation(model, piece.motion, memory)
-        for start in range(0, len(piece), size):
-            part = slice(start, min(start + size, len(piece)))
+        for part in blocks(len(piece), size):
             b1, b2 = model.momentum_rows(piece.motion[part])
             for joint, column, values in friction:  # those of the part alone remember nothing
                 b2[:, joint, column] = values[part]
@@ -112,6 +115,5 @@ def _lagrange_rows(
             sides[:, :p] = b1.transpose(1, 2, 0)[:, columns]
             sides[:, p:-1] = b2.transpose(1, 2, 0)[:, columns]
             sides[:, -1] = piece.torque[part].T
-            sides.flags.writeable = False
-            time, both, limit = piece.motion.time[part], sides.transpose(2, 0, 1), piece.torque_bandwidth
+            time, both, limit = piece.motion.time[part], instants_first(sides), piece.torque_bandwidth
             yield Rows(time, both, piece.rate, model.robot.joint_names, 2 * names, torque_bandwidth=limit)

@@ -16,24 +16,31 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, shown
 from exciter.experiment.signals.processed import Processed, remembered_pieces
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.formulations.formulation import CONTINUED, Formulation, differentiated, dissipation
+from exciter.identification.formulations.formulation import (
+    LONGEST_STEP_SAMPLES,
+    Formulation,
+    IntArray,
+    blocks,
+    differentiated,
+    dissipation,
+    instants_first,
+)
 from exciter.robot.motion import Motion
 from exciter.settings import Number, Switch
 from exciter.typing import Array
 
-IntArray = NDArray[np.int64]
-SLOW = 0.01  #: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
-ERROR = "error²"  #: the last column: variance of q̇ᵀ e for torque errors e of mean square one
-ENERGY = "energy"
-REACH = 1  # samples beyond an interval that its integral looks at
-POWER = "power"
+#: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
+LEAST_ERROR_SPEED_FRACTION = 0.01
+ERROR_COLUMN = "error²"  #: the last column: variance of q̇ᵀ e for torque errors e of mean square one
+ENERGY_EQUATION = "energy"
+INTEGRAL_REACH = 1  # samples beyond an interval that its integral looks at
+POWER_EQUATION = "power"
 
 
 def balance_rows(
@@ -41,48 +48,32 @@ def balance_rows(
 ) -> Iterator[Rows]:
     """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
 
-    Each of W1 and W2 has one more column, last: zero and ``ERROR``.
+    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``.
     """
-    names = (*(model.standard[k] for k in columns), ERROR)
+    names = (*(model.standard[k] for k in columns), ERROR_COLUMN)
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
         _refuse_cut_torque(piece)
         friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
-        for start in range(0, len(piece), size):
-            part = slice(start, min(start + size, len(piece)))
+        for part in blocks(len(piece), size):
             motion = piece.motion[part]
             sides = np.zeros((1, 2 * p + 1, len(motion)))
             h = model.energy(motion)
             sides[0, : p - 1] = np.where(np.isnan(h), 0.0, h).T[columns]
-            sides[0, p : 2 * p - 1] = _power(model, motion, part, friction)[columns]
+            power = np.zeros((len(model.standard), len(motion)))  # q̇ᵀ of every column that stores no energy
+            for joint, column, values in friction:
+                power[column] += motion.qd[:, joint] * values[part]
+            sides[0, p : 2 * p - 1] = power[columns]
             sides[0, 2 * p - 1] = _error(model, motion, weight)
             sides[0, -1] = (motion.qd * piece.torque[part]).sum(axis=1)
-            sides.flags.writeable = False
-            yield Rows(motion.time, sides.transpose(2, 0, 1), piece.rate, (name,), 2 * names)
+            yield Rows(motion.time, instants_first(sides), piece.rate, (name,), 2 * names)
 
 
-def even(rows: Rows) -> Rows:
-    """Divided by the root of the last column, ``ERROR``, which goes."""
-    return _without_error(rows, np.sqrt(rows.sides[:, :, -2]))
-
-
-def uneven(rows: Rows) -> Rows:
-    """As they are, without the last column, ``ERROR``."""
-    return _without_error(rows, np.ones(rows.sides.shape[:2]))
-
-
-def _without_error(rows: Rows, size: Array) -> Rows:
+def _without_error(rows: Rows, even: bool) -> Rows:
+    """Without the last column, ``ERROR_COLUMN``; ``even``: all divided by its root."""
+    size = np.sqrt(rows.sides[:, :, -2]) if even else np.ones(rows.sides.shape[:2])
     kept = np.delete(rows.sides.transpose(1, 2, 0), -2, axis=1) / size.T[:, None, :]
-    kept.flags.writeable = False
-    return replace(rows, sides=kept.transpose(2, 0, 1), parameters=rows.parameters[:-1])
-
-
-def _power(model: DynamicModel, motion: Motion, part: slice, friction: list[tuple[int, int, Array]]) -> Array:
-    """(p, N) q̇ᵀ of every column that stores no energy."""
-    power = np.zeros((len(model.standard), len(motion)))
-    for joint, column, values in friction:
-        power[column] += motion.qd[:, joint] * values[part]
-    return power
+    return replace(rows, sides=instants_first(kept), parameters=rows.parameters[:-1])
 
 
 def _weight(piece: Processed) -> Array:
@@ -96,7 +87,7 @@ def _weight(piece: Processed) -> Array:
 def _error(model: DynamicModel, motion: Motion, weight: Array) -> Array:
     """(N,) Σ_j w_j (q̇_j² + slow_j²)."""
     limit = model.robot.limit("velocity")
-    slow = SLOW * np.where(np.isfinite(limit), limit, 1.0)
+    slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
     return np.asarray((motion.qd**2 + slow**2) @ weight)
 
 
@@ -136,20 +127,21 @@ class Energy(Formulation):
         if self.step is not None and self.step > self.interval:
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
-        beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY), 1, Rows.join)
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+        beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1, Rows.join)
         if beginning is None:
             return
-        work = _Work.plan(self, beginning.rate)
-        for segment in segments(_alike(stream, beginning.rate), CONTINUED / beginning.rate):
-            yield from map(even if self.even else uneven, work.segment(segment))
+        work = WorkIntervals.plan(self, beginning.rate)
+        for segment in segments(_alike(stream, beginning.rate), LONGEST_STEP_SAMPLES / beginning.rate):
+            for rows in work.segment(segment):
+                yield _without_error(rows, self.even)
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return (ENERGY,)
+        return (ENERGY_EQUATION,)
 
 
 @dataclass(frozen=True)
-class _Work:
+class WorkIntervals:
     """length, step: of an interval and from one to the next, in samples."""
 
     length: int
@@ -157,7 +149,7 @@ class _Work:
     rate: float
 
     @classmethod
-    def plan(cls, settings: Energy, rate: float) -> _Work:
+    def plan(cls, settings: Energy, rate: float) -> WorkIntervals:
         length = max(1, round(settings.interval * rate))
         step = length if settings.step is None else max(1, round(settings.step * rate))
         return cls(length, step, rate)
@@ -168,24 +160,23 @@ class _Work:
         for part in parts:
             held.append(part)
             total += len(part)
-            count = (total - 2 * REACH - 1 - self.length) // self.step + 1
+            count = (total - 2 * INTEGRAL_REACH - 1 - self.length) // self.step + 1
             if count > 0:
                 whole = Rows.join(held)
-                yield self._intervals(whole, REACH + self.step * np.arange(count))
+                yield self._intervals(whole, INTEGRAL_REACH + self.step * np.arange(count))
                 held, total = [whole[count * self.step :]], total - count * self.step
 
-    def _intervals(self, rows: Rows, start: NDArray[np.int64]) -> Rows:
+    def _intervals(self, rows: Rows, start: IntArray) -> Rows:
         p, end = len(rows.parameters) // 2, start + self.length
         given = rows.sides[:, 0].T
         integral = _integral(given[p:], 1.0 / self.rate)
         sides = integral[:, end] - integral[:, start]
         sides[:p] += given[:p, end] - given[:p, start]
         sides[p - 1] /= self.length / self.rate  # mean of the variance, not its integral
-        sides.flags.writeable = False
         return replace(
             rows,
             time=0.5 * (rows.time[start] + rows.time[end]),
-            sides=sides.T[:, None, :],
+            sides=instants_first(sides[None]),
             rate=self.rate / self.step,
             bandwidth=0.5 * self.rate / self.length,
             parameters=rows.parameters[p:],
@@ -233,9 +224,9 @@ class Power(Formulation):
     parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
     even: Switch = True
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
-        balance = differentiated(balance_rows(model, pieces, columns, POWER))
-        return self.parallel_filter.stream(map(even if self.even else uneven, balance))
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+        balance = differentiated(balance_rows(model, pieces, columns, POWER_EQUATION))
+        return self.parallel_filter.stream(_without_error(rows, self.even) for rows in balance)
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return (POWER,)
+        return (POWER_EQUATION,)

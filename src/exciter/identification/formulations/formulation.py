@@ -26,9 +26,9 @@ from exciter.settings import Settings
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
-WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
-REACH = len(WEIGHTS)
-CONTINUED = 1.5  #: intervals: what follows within belongs to the same segment
+DIFFERENCE_WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
+DIFFERENCE_REACH = len(DIFFERENCE_WEIGHTS)
+LONGEST_STEP_SAMPLES = 1.5  #: intervals: what follows within belongs to the same segment
 Entry = tuple[int, int, Array]
 
 
@@ -59,15 +59,26 @@ class Formulation(Settings, ABC):
         return model.units
 
 
+def blocks(length: int, size: int) -> Iterator[slice]:
+    """Of at most ``size`` instants, one after the other."""
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def instants_first(sides: Array) -> Array:
+    """From (J, p + 1, N), which filters want, to (N, J, p + 1); read-only."""
+    sides.flags.writeable = False
+    return sides.transpose(2, 0, 1)
+
+
 def differentiated(rows: Iterable[Rows]) -> Iterator[Rows]:
     """From rows with the 2p columns W1 and W2, in pieces, to rows with p; a gap in time starts anew."""
     beginning, stream = peeked(rows, 1, Rows.join)
     if beginning is None:
         return
-    for segment in segments(stream, CONTINUED / beginning.rate):
-        for piece in overlapped(segment, Margin(samples=REACH), Rows.join):
-            start = max(piece.inner.start, REACH)
-            stop = min(piece.inner.stop, len(piece.whole) - REACH)
+    for segment in segments(stream, LONGEST_STEP_SAMPLES / beginning.rate):
+        for piece in overlapped(segment, Margin(samples=DIFFERENCE_REACH), Rows.join):
+            start = max(piece.inner.start, DIFFERENCE_REACH)
+            stop = min(piece.inner.stop, len(piece.whole) - DIFFERENCE_REACH)
             if start < stop:
                 yield _rows(piece.whole, start, stop)
 
@@ -76,11 +87,10 @@ def _rows(rows: Rows, start: int, stop: int) -> Rows:
     p = len(rows.parameters) // 2
     given = rows.sides.transpose(1, 2, 0)
     sides = given[:, p:, start:stop].copy()
-    for reach, weight in enumerate(WEIGHTS, start=1):
+    for reach, weight in enumerate(DIFFERENCE_WEIGHTS, start=1):
         ahead, behind = (given[:, :p, start + k : stop + k] for k in (reach, -reach))
         sides[:, :p] += weight * rows.rate * (ahead - behind)
-    sides.flags.writeable = False
-    return replace(rows, time=rows.time[start:stop], sides=sides.transpose(2, 0, 1), parameters=rows.parameters[p:])
+    return replace(rows, time=rows.time[start:stop], sides=instants_first(sides), parameters=rows.parameters[p:])
 
 
 def dissipation(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:

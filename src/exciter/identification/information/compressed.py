@@ -2,11 +2,12 @@
 
 A group is one joint's equations within one fold of one run. Weights per joint or run, folds left out,
 columns left out, residuals of any parameters: all of it follows from the factors, without going through the rows.
+Rows become factors piece by piece and by several threads (``compress``): W is never whole in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -28,10 +29,11 @@ from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
 Labelled = tuple[int, IntArray, Rows]
-PANEL = 32  # columns that LAPACK may reduce at a time
-ROUNDS = 10
-FEWEST = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
-EXACT = 1e-9  # of the torque: less is rounding, not noise
+OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
+LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
+MOST_SCALE_ROUNDS = 10
+FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
+RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
 
 
 @cache
@@ -66,19 +68,13 @@ class Compressed:
 
     def where(self, chosen: NDArray[np.bool_]) -> Compressed:
         """Some of the pieces; chosen (G,)."""
-        names = ("factors", "rows", "independent", "run", "fold")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
     def only_joints(self, joints: Sequence[int]) -> Compressed:
         """The equations of some joints."""
         kept = list(joints)
-        return replace(
-            self,
-            joints=tuple(self.joints[j] for j in kept),
-            factors=self.factors[:, kept],
-            rows=self.rows[:, kept],
-            independent=self.independent[:, kept],
-        )
+        parts = {name: getattr(self, name)[:, kept] for name in ("factors", "rows", "independent")}
+        return replace(self, joints=tuple(self.joints[j] for j in kept), **parts)
 
     def columns(self, chosen: ArrayLike) -> Compressed:
         """Some of the parameters, in the given order; the others are zero."""
@@ -100,15 +96,9 @@ class Compressed:
         if self.parameters != other.parameters or self.joints != other.joints:
             raise ParameterError("equations of different parameters or joints cannot be put together")
         after = int(self.run.max(initial=-1)) + 1
-        return Compressed(
-            self.parameters,
-            self.joints,
-            np.concatenate([self.factors, other.factors]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.independent, other.independent]),
-            np.concatenate([self.run, other.run + after]),
-            np.concatenate([self.fold, other.fold]),
-        )
+        later = replace(other, run=other.run + after)
+        both: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in OF_GROUPS}
+        return replace(self, **both)
 
     # -- what they say -------------------------------------------------------------------------------------------
 
@@ -141,6 +131,13 @@ class Compressed:
         """(G, J) by how much variances are larger than formulas for independent rows say; 1 where they are."""
         return np.where(self.independent > 0.0, self.rows / np.maximum(self.independent, 1e-300), 1.0)
 
+    def taken(self, inverse: Array, sigma: Array) -> Array:
+        """(G, J) degrees of freedom that rows gave to a fit; inverse: of its R, sigma (G, J): what rows are divided by.
+
+        The trace of each group's part of the hat matrix; correlated rows take more (inflation)."""
+        rotated = (self.factors[..., :-1] / sigma[..., None, None]) @ inverse
+        return np.asarray((rotated**2).sum(axis=(2, 3)) * self.inflation)
+
     def per_group(self, noise: ArrayLike) -> Array:
         """(G, J) positive standard deviations, from one, (J,) or (G, J)."""
         given = np.asarray(noise, dtype=float)
@@ -166,7 +163,7 @@ def _triangular(factors: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class ResidualSizes:
     """rms (J,): of measured less predicted [N·m or N]; signal (J,): rms of what was measured; rows (J,): how many."""
 
     joints: tuple[str, ...]
@@ -175,11 +172,12 @@ class Residuals:
     rows: Array
 
     @classmethod
-    def of(cls, compressed: Compressed, values: ArrayLike) -> Residuals:
+    def of(cls, compressed: Compressed, values: ArrayLike) -> ResidualSizes:
         """Of parameters (p,) on equations; both sides as the equations have them, filtered or not."""
         rows = compressed.rows.sum(axis=0)
         rms = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows, 1))
-        return cls(compressed.joints, rms, np.sqrt(compressed.signal / np.maximum(rows, 1)), rows.astype(float))
+        signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
+        return cls(joints=compressed.joints, rms=rms, signal=signal, rows=rows.astype(float))
 
     @property
     def percent(self) -> Array:
@@ -208,17 +206,16 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
     signal = np.sqrt(compressed.signal / np.maximum(rows.sum(axis=0), 1))
     together = np.maximum(signal, 1e-300)
     try:
-        for _ in range(ROUNDS):
+        for _ in range(MOST_SCALE_ROUNDS):
             weights = (scales * together)[compressed.run]
             information = compressed.information(weights)
             values, _ = information.solve()
             inverse = linalg.solve_triangular(information.r, np.eye(len(values)))
-            rotated = (compressed.factors[..., :-1] / weights[..., None, None]) @ inverse
-            took = member @ ((rotated**2).sum(axis=(2, 3)) * compressed.inflation)
+            took = member @ compressed.taken(inverse, weights)
             variance = (member @ compressed.squares(values)) / np.maximum(rows - took, 1.0)
             share = rows / np.maximum(rows.sum(axis=0), 1)
-            together = np.maximum(np.sqrt((share * variance).sum(axis=0)), EXACT * signal)
-            known = (independent - took > FEWEST) & (np.sqrt(variance) > EXACT * signal)
+            together = np.maximum(np.sqrt((share * variance).sum(axis=0)), RUN_NOISE_ROUNDING * signal)
+            known = (independent - took > FEWEST_FREE_ROWS) & (np.sqrt(variance) > RUN_NOISE_ROUNDING * signal)
             before, scales = scales, np.where(known, np.sqrt(variance) / together, 1.0)
             if np.abs(scales - before).max() < 1e-4:
                 break
@@ -295,7 +292,7 @@ class GroupFactors:
         before = self._factors.get((group, equation))
         stacked[:, :c], stacked[:, c:] = 0.0 if before is None else before.T, rows
         # dgeqrf, unlike dtpqrt, lets other threads run meanwhile
-        done, _, _, info = lapack.dgeqrf(stacked.T, lwork=PANEL * c, overwrite_a=1)
+        done, _, _, info = lapack.dgeqrf(stacked.T, lwork=LAPACK_PANEL_COLUMNS * c, overwrite_a=1)
         assert info == 0, f"dgeqrf: {info}"
         self._factors[group, equation] = np.triu(done[:c])
 
@@ -325,42 +322,33 @@ def compress(
         if jobs == 1:
             work(parts[0])
         else:
-            _at_once(work, parts, stop)
+            with ThreadPoolExecutor(jobs) as pool:
+                try:
+                    for task in [pool.submit(work, part) for part in parts]:
+                        task.result()
+                finally:  # an error, or Ctrl-C: the others must not go on to the end of the log
+                    stop.set()
     whole = parts[0]
     for part in parts[1:]:
         whole.merge(part)
-    return _compressed(whole, tuple(parameters), tuple(joints), folds)
-
-
-def _at_once(work: Callable[[GroupFactors], None], parts: Sequence[GroupFactors], stop: Event) -> None:
-    with ThreadPoolExecutor(len(parts)) as pool:
-        try:
-            for done in [pool.submit(work, part) for part in parts]:
-                done.result()
-        finally:  # an error, or Ctrl-C: the others must not go on to the end of the log
-            stop.set()
+    kept = np.flatnonzero(whole.instants)
+    if not kept.size:
+        raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
+    return Compressed(
+        parameters=tuple(parameters),
+        joints=tuple(joints),
+        factors=np.stack([whole.dense(group) for group in kept.tolist()]),
+        rows=np.rint(whole.rows[kept]).astype(np.int64),
+        independent=whole.independent[kept],
+        run=kept // folds,
+        fold=kept % folds,
+    )
 
 
 def _add(part: GroupFactors, run: int, fold: IntArray, rows: Rows, folds: int) -> None:
     rows[:0].equations()  # refuses what must not be used; all of them would be a copy
     share = rows.independent / max(len(rows), 1)
     sides = rows.sides.transpose(1, 2, 0)
-    cuts = [0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]
-    for start, end in pairwise(cuts):
+    for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
         if start < end:
             part.add(run * folds + int(fold[start]), sides[:, :, start:end], share, rows.present)
-
-
-def _compressed(whole: GroupFactors, parameters: tuple[str, ...], joints: tuple[str, ...], folds: int) -> Compressed:
-    kept = np.flatnonzero(whole.instants)
-    if not kept.size:
-        raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
-    return Compressed(
-        parameters,
-        joints,
-        np.stack([whole.dense(group) for group in kept.tolist()]),
-        np.rint(whole.rows[kept]).astype(np.int64),
-        whole.independent[kept],
-        kept // folds,
-        kept % folds,
-    )

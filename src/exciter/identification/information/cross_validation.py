@@ -57,11 +57,12 @@ def cross_validate(compressed: Compressed, fit: Fit, noise: ArrayLike) -> Score:
     return Score(np.array(squares), np.array(rows, dtype=float))
 
 
-def simplest_within_error(scores: Sequence[Score]) -> int:
+def simplest_within_error(scores: Sequence[Score], largest_excess: float = np.inf) -> int:
     """Which of several, ordered from the simplest: the first whose score is not worse than the best's by more than the
-    standard error of the difference."""
+    standard error of the difference, nor by more than ``largest_excess`` of the best's."""
     best = int(np.argmin([score.mean for score in scores]))
-    for index, score in enumerate(scores):
-        if index == best or score.mean - scores[best].mean <= score.error_of_difference(scores[best]):
+    for index, score in enumerate(scores[:best]):
+        excess = score.mean - scores[best].mean
+        if excess <= min(score.error_of_difference(scores[best]), largest_excess * scores[best].mean):
             return index
     return best

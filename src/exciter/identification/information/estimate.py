@@ -16,7 +16,8 @@ from exciter.identification.information.problem import Problem
 from exciter.notes import Note, note
 from exciter.typing import Array
 
-POORLY = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
+POOR_STD_RATIO = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
+EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
 
 
@@ -31,6 +32,16 @@ GIVEN = assumed("σ was given")
 MOST_NOISE_ROUNDS = 100
 SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
 Fit = TypeVar("Fit")
+
+
+def student_quantile(level: float, freedom: float) -> float:
+    """How many σ a two-sided confidence interval of ``level`` reaches to each side."""
+    return float(stats.t.ppf(0.5 + 0.5 * level, max(freedom, 1.0)))
+
+
+def finite_or_none(number: float) -> float | None:
+    """For JSON, which has neither infinity nor NaN."""
+    return float(number) if np.isfinite(number) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +104,7 @@ class Estimate:
         """Per parameter: not significant when zero is within its 95 % interval, poorly identified when its relative σ
         is more than ten times the smallest one [12.10], else well identified."""
         relative = self.relative_std_percent
-        limit = POORLY * relative[relative > 0.0].min(initial=np.inf)
+        limit = POOR_STD_RATIO * relative[relative > 0.0].min(initial=np.inf)
         insignificant = np.abs(self.values) <= self.quantile() * self.std
         words = np.where(insignificant, INSIGNIFICANT, np.where(relative > limit, POOR, WELL))
         return tuple(str(word) for word in words)
@@ -106,7 +117,7 @@ class Estimate:
 
     def quantile(self, level: float = 0.95) -> float:
         """How many σ a confidence interval reaches to both sides (Student)."""
-        return float(stats.t.ppf(0.5 + 0.5 * level, max(self.freedom, 1.0)))
+        return student_quantile(level, self.freedom)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (p,) of the confidence interval of each parameter."""
@@ -117,9 +128,6 @@ class Estimate:
     def information(self) -> Information:
         """As information, for what comes next: more data, a design, a payload."""
         return Information.of_estimate(self.values, self.covariance)
-
-
-TINY = 1e-13  # of the torque: what rounding leaves of exact data
 
 
 def enough_rows(compressed: Compressed) -> Compressed:
@@ -136,17 +144,12 @@ def enough_rows(compressed: Compressed) -> Compressed:
 
 
 def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
-    """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,).
-
-    Σ e² of a joint has as many degrees of freedom as rows less what the fit took: the trace of its part of the hat
-    matrix; correlated rows take more (inflation).
-    """
-    took = taken(compressed, weights)
+    """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e² of a
+    joint has as many degrees of freedom as rows less what the fit took."""
     rows = compressed.rows.sum(axis=0)
-    freedom = np.maximum(rows - took, 1.0)
     signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
-    sigma = np.sqrt(compressed.squares(values).sum(axis=0) / freedom)
-    return np.asarray(np.maximum(sigma, np.maximum(TINY * signal, 1e-300)))
+    sigma = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows - taken(compressed, weights), 1.0))
+    return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * signal, 1e-300)))
 
 
 def until_noise_settles(
@@ -168,12 +171,9 @@ def filtered(inflation: Array) -> tuple[Note, ...]:
 
 
 def taken(compressed: Compressed, weights: Array) -> Array:
-    """(J,) degrees of freedom that each joint's rows gave to the fit."""
-    information = compressed.information(weights)
-    inverse = np.linalg.inv(information.r)
-    sigma = compressed.per_group(weights)
-    rotated = (compressed.factors[..., :-1] / sigma[..., None, None]) @ inverse
-    return np.asarray(((rotated**2).sum(axis=(2, 3)) * compressed.inflation).sum(axis=0))
+    """(J,) degrees of freedom that each joint's rows gave to a fit that was weighted by 1/``weights`` (J,)."""
+    inverse: Array = np.asarray(np.linalg.inv(compressed.information(weights).r), dtype=float)
+    return np.asarray(compressed.taken(inverse, compressed.per_group(weights)).sum(axis=0))
 
 
 def linear_estimate(
@@ -183,8 +183,7 @@ def linear_estimate(
 
     Cov = A⁻¹ B A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹.
     """
-    information = compressed.information(weights)
-    inverse = np.linalg.inv(information.r)
+    inverse = np.linalg.inv(compressed.information(weights).r)
     spread = compressed.per_group(weights) ** 2 / (noise * np.sqrt(compressed.inflation))
     meat = compressed.information(spread).r @ inverse @ inverse.T
     return Estimate.of(

@@ -15,10 +15,12 @@ from scipy import linalg
 from exciter.errors import ParameterError
 from exciter.typing import Array
 
-SINGULAR = 1e-11  #: singular value of R with columns of length one, below which a direction says nothing
-STILL = 1e-15  #: length of a column over the longest one, below which it is rounding; units may differ by 1e12
-NAMED = 12  # parameters in a message
-SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
+#: singular value of R with columns of length one, below which a direction says nothing
+SINGULAR_VALUE_TOLERANCE = 1e-11
+#: length of a column over the longest one, below which it is rounding; units may differ by 1e12
+EMPTY_COLUMN_TOLERANCE = 1e-15
+MOST_NAMED_PARAMETERS = 12  # parameters in a message
+NULL_SPACE_SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +129,8 @@ class Information:
         lost = self.undetermined()
         if not lost:
             return
-        named = "" if names is None else f": {', '.join([names[k] for k in lost[:NAMED]])}"
-        more = f" and {len(lost) - NAMED} more" if named and len(lost) > NAMED else ""
+        named = "" if names is None else f": {', '.join([names[k] for k in lost[:MOST_NAMED_PARAMETERS]])}"
+        more = f" and {len(lost) - MOST_NAMED_PARAMETERS} more" if named and len(lost) > MOST_NAMED_PARAMETERS else ""
         few = f"{self.rows} rows" if self.rows < len(self.z) else "the rows"
         raise ParameterError(
             f"{few} do not determine all {len(self.z)} parameters{named}{more}; use base parameters, move more, or "
@@ -140,12 +142,12 @@ class Information:
         if not np.isfinite(self.r).all():
             return tuple(range(len(self.z)))
         scale = np.linalg.norm(self.r, axis=0)
-        still = scale <= STILL * scale.max(initial=0.0)
+        still = scale <= EMPTY_COLUMN_TOLERANCE * scale.max(initial=0.0)
         moving = np.flatnonzero(~still)
         _, singular, directions = np.linalg.svd(self.r[:, moving] / scale[moving])
         # Directions of a null space are arbitrary among themselves; lengths of the columns of all of them are not.
-        part = np.linalg.norm(directions[singular <= SINGULAR * singular.max(initial=1.0)], axis=0)
-        still[moving[part > SHARE * part.max(initial=0.0)]] = True
+        part = np.linalg.norm(directions[singular <= SINGULAR_VALUE_TOLERANCE * singular.max(initial=1.0)], axis=0)
+        still[moving[part > NULL_SPACE_SHARE * part.max(initial=0.0)]] = True
         return tuple(int(k) for k in np.flatnonzero(still))
 
 

@@ -20,7 +20,7 @@ from exciter.identification.runs.run import Run, without_load
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
-FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
+USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Problem:
     model: DynamicModel
     runs: tuple[Run, ...]
     formulation: Formulation = field(default_factory=InverseDynamic)
-    folds: int = FOLDS
+    folds: int = USUAL_FOLDS
     jobs: int = 1
     balanced: bool = True
 

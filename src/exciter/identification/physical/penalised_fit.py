@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.information.compressed import Compressed, Residuals
+from exciter.identification.information.compressed import Compressed, ResidualSizes
 from exciter.identification.information.cross_validation import Score, cross_validate
 from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
@@ -211,7 +211,7 @@ class PhysicalEstimate(Estimate):
     what is assumed of it."""
 
     choice: WeightChoice | None = None
-    free: Residuals | None = None
+    free: ResidualSizes | None = None
     weights: Array | None = None
     prior: Array | None = None
     pulled: tuple[Note, ...] = ()
@@ -266,7 +266,7 @@ def base_covariance(equations: StandardEquations, found: StandardFit) -> Array:
     return np.asarray(0.5 * (result + result.T))
 
 
-def residual_rise(before: Residuals, after: Residuals) -> Note:
+def residual_rise(before: ResidualSizes, after: ResidualSizes) -> Note:
     """How much worse the fit is than without prior and bounds, and what that may mean."""
     percent = after.percent - before.percent
     worst = int(np.argmax(percent))

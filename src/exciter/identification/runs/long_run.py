@@ -29,9 +29,9 @@ from exciter.robot.robot import Robot
 
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
 SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
-SAMPLE_WINDOW = 16_384  #: samples of one window of it
+SAMPLE_WINDOW_LENGTH = 16_384  #: samples of one window of it
 FEWEST_WINDOWS = 8  #: shorter ones, where the sample would have fewer
-STUCK = "stuck sensor"  #: a finding that no repair helps
+STUCK_SENSOR = "stuck sensor"  #: a finding that no repair helps
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +71,10 @@ class LongLog:
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
         log, done = RepairedLog.of(chunks, repairs), RepairTally()
-        seen = _Seen()
+        seen = _StreamSample()
         quality = check_stream(seen.each(log.repaired(done)), model=model)
         for finding in quality.problems:
-            if finding.subject == STUCK:
+            if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
         return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.notes, quality)
 
@@ -118,7 +118,7 @@ class LongLog:
         return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
 
 
-class _Seen:
+class _StreamSample:
     """What is kept of pieces that pass."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class _Seen:
         for piece in pieces:
             if self._windows is None:
                 most = SAMPLE_BYTES // (size_of(piece) // len(piece))
-                self._windows = Windows(min(SAMPLE_WINDOW, max(most // FEWEST_WINDOWS, 1)), most)
+                self._windows = Windows(min(SAMPLE_WINDOW_LENGTH, max(most // FEWEST_WINDOWS, 1)), most)
                 self._first = float(piece.time[0])
             self._windows.see(piece, 0)
             self.samples, self._last = self.samples + len(piece), float(piece.time[-1])

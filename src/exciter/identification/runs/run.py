@@ -24,7 +24,7 @@ from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
 
-BINS = 2000  # instants that are enough to see a period
+PERIOD_INSTANTS = 2000  # instants that are enough to see a period
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Run:
         if not isinstance(self.parts, tuple):
             return None
         motion = max(self.parts, key=len).motion
-        step = max(1, len(motion) // BINS)
+        step = max(1, len(motion) // PERIOD_INSTANTS)
         return visible_period(motion.time[::step], motion.q[::step])
 
     def fold(self, time: Array, folds: int) -> NDArray[np.int64]:
@@ -140,6 +140,11 @@ class Run:
         since = time - first
         phase = since / max(last - first, 1e-300) if period is None else (since / period) % 1.0
         return np.asarray(np.clip((phase * folds).astype(np.int64), 0, folds - 1))
+
+
+def bounded_parts(runs: Iterable[Run]) -> list[Processed]:
+    """All parts of what can be looked at at once (``Run.bounded``)."""
+    return [part for run in runs for part in run.bounded.parts]
 
 
 def common_side(runs: Iterable[Run]) -> str | None:

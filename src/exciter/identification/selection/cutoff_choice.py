@@ -18,15 +18,16 @@ from exciter.experiment.signals.low_pass import EDGE, Butterworth
 from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.information.cross_validation import Score, simplest_within_error
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.trial import Choice, Trial
 from exciter.typing import Array
 
-MULTIPLES = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
-LOST = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
-WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared
-WIDE = 10.0  #: times the band of the motion: dry friction, and what links make of a motion, reach beyond it
-LOWEST = 3.0  #: [Hz]
+CUTOFFS_PER_BAND = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
+MOST_EDGE_FRACTION = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
+CUTOFF_PRIOR_WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared
+#: times the band of the motion: dry friction, and what links make of a motion, reach beyond it
+EQUATION_CUTOFF_PER_BAND = 10.0
+LOWEST_EQUATION_CUTOFF_HZ = 3.0  #: [Hz]
 
 Remake = Callable[[FilteredDifferences], tuple[Run, ...]]
 Try = Callable[[tuple[Run, ...]], Trial]
@@ -66,10 +67,10 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
 
 def candidates(band: float, runs: Sequence[Run]) -> tuple[float, ...]:
     """[Hz] ascending."""
-    rate = min(part.rate for run in runs for part in run.bounded.parts)
+    rate = min(part.rate for part in bounded_parts(runs))
     shortest = min(_duration(run) for run in runs)
-    least = Butterworth(1.0).settle(1e3, EDGE) / 1e3 / (LOST * max(shortest, 1e-9))
-    tried = sorted({float(f"{multiple * band:.3g}") for multiple in MULTIPLES})
+    least = Butterworth(1.0).settle(1e3, EDGE) / 1e3 / (MOST_EDGE_FRACTION * max(shortest, 1e-9))
+    tried = sorted({float(f"{multiple * band:.3g}") for multiple in CUTOFFS_PER_BAND})
     return tuple(cutoff for cutoff in tried if least <= cutoff <= HIGHEST * rate)
 
 
@@ -93,8 +94,7 @@ class _Bench:
         trial = self.trial(runs)
         if self.noise is None:  # one unit for all
             self.noise = trial.noise(0.1)
-        noise = self.noise
-        return min(trial.scores(WEIGHTS, noise), key=lambda score: score.mean)
+        return trial.best_score(CUTOFF_PRIOR_WEIGHTS, self.noise)
 
 
 def _within(run: Run, spans: Sequence[tuple[float, float]]) -> Run:
@@ -123,7 +123,7 @@ def usual_filter(pieces: Sequence[Processed]) -> ParallelFilter | None:
 
 def wide(band: float, rate: float) -> float:
     """[Hz] cut-off for equations of a motion up to ``band`` [Hz]."""
-    return min(max(WIDE * band, LOWEST), HIGHEST * rate)
+    return min(max(EQUATION_CUTOFF_PER_BAND * band, LOWEST_EQUATION_CUTOFF_HZ), HIGHEST * rate)
 
 
 def stopped(low_pass: Butterworth, rate: float, torque: float) -> Butterworth:
@@ -133,12 +133,13 @@ def stopped(low_pass: Butterworth, rate: float, torque: float) -> Butterworth:
 
 def choose_equation_filter(runs: tuple[Run, ...]) -> tuple[ParallelFilter, Choice]:
     """Both sides of the equations through ten times the band of the motion: beyond it there is noise to be had."""
-    parts = [part for run in runs for part in run.bounded.parts]
+    parts = bounded_parts(runs)
     rate, band = min(part.rate for part in parts), motion_band(parts)
     limit = min(part.torque_bandwidth for part in parts)
     wanted = Butterworth(float(f"{wide(band, rate):.3g}"))
     low_pass = stopped(wanted, rate, limit)
-    reason = f"{WIDE:g} times the highest frequency of the motion ({band:.2g} Hz), at least {LOWEST:g} Hz"
+    least = f"at least {LOWEST_EQUATION_CUTOFF_HZ:g} Hz"
+    reason = f"{EQUATION_CUTOFF_PER_BAND:g} times the highest frequency of the motion ({band:.2g} Hz), {least}"
     if low_pass != wanted:
         reason = f"the torque has nothing above {limit:.3g} Hz"
     both = ParallelFilter(low_pass)

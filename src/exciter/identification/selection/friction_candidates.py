@@ -7,7 +7,7 @@ the velocity, so that joints at rest need no dead zone.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
@@ -190,6 +190,14 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
     ]
     roots = tuple(CoupledSqrtViscous(t.first, t.second, t.ratio) for t in couplings)
     return [("pre-sliding", tuple(bent)), ("pre-sliding and √", (*bent, *roots))]
+
+
+def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
+    """In the order in which candidates have them."""
+    found: list[JointTerm] = []
+    for candidate in candidates:
+        found += [term for term in candidate.terms if term not in found]
+    return found
 
 
 def usual_candidates(

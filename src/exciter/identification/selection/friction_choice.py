@@ -13,26 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference
-from exciter.identification.selection.friction_candidates import FrictionCandidate, on_joints, usual_candidates
+from exciter.identification.selection.friction_candidates import (
+    FrictionCandidate,
+    distinct_terms,
+    on_joints,
+    usual_candidates,
+)
 from exciter.identification.selection.friction_equations import FrictionEquations, friction_equations
 from exciter.notes import Note, done, note, texts
 from exciter.parameters.terms import JointTerm
 from exciter.typing import Array
 
-SWEEPS = 4  # over all joints, at most
+MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
-    "friction", f"joints still changed their minds after {SWEEPS} rounds: some candidates are as good as others"
+    "friction", f"joints still changed their minds after {MOST_SWEEPS} rounds: some candidates are as good as others"
 )
-NOTHING = 1e-6  #: of mean squares: a smaller difference is rounding
+ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCandidate:
     """A candidate on one joint. rms [N·m]: of residuals held out; excess: its mean square less that of the best, in
     units of the best's; error: σ of the excess, from how it scatters between folds."""
 
@@ -53,20 +57,20 @@ class JointFriction:
     """All candidates on one joint, from the simplest on."""
 
     joint: str
-    table: tuple[Judged, ...]
+    table: tuple[JudgedCandidate, ...]
 
     @property
-    def chosen(self) -> Judged:
+    def chosen(self) -> JudgedCandidate:
         return next(row for row in self.table if row.chosen)
 
     @property
-    def best(self) -> Judged:
+    def best(self) -> JudgedCandidate:
         return min(self.table, key=lambda row: row.rms)
 
     @property
     def is_best(self) -> bool:
         """Whether the chosen one is the best, but for rounding."""
-        return self.chosen.excess <= NOTHING
+        return self.chosen.excess <= ROUNDING_EXCESS
 
     @property
     def note(self) -> Note:
@@ -142,30 +146,32 @@ def choose_friction(
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
     allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
-    search = _Search(friction_equations(problem, kept, candidates, pull), candidates, allowed)
+    search = _FrictionSearch(friction_equations(problem, kept, candidates, pull), allowed)
     settled = search.run()
-    per_joint = tuple(_table(search, j, joint) for j, joint in enumerate(problem.joints))
-    terms = (*kept, *_put_together(problem.model, candidates, search.choice))
-    return FrictionChoice(terms, per_joint, settled)
+    chosen = [candidates[k] for k in search.choice]
+    terms = []
+    for term in distinct_terms(chosen):
+        joints = [joint for joint, one in zip(problem.joints, chosen, strict=True) if term in one.terms]
+        terms.append(on_joints(term, None if len(joints) == len(chosen) else joints))
+    per_joint = tuple(search.table(j) for j in range(len(chosen)))
+    return FrictionChoice(terms=(*kept, *terms), per_joint=per_joint, settled=settled)
 
 
-class _Search:
+class _FrictionSearch:
     """choice (J,): the candidate of each joint, changed until it stays."""
 
-    def __init__(
-        self, equations: FrictionEquations, candidates: Sequence[FrictionCandidate], allowed: Sequence[Sequence[int]]
-    ) -> None:
+    def __init__(self, equations: FrictionEquations, allowed: Sequence[Sequence[int]]) -> None:
         """allowed: which candidates each joint has, in order."""
         self.equations, self.allowed = equations, allowed
-        self.families = [candidate.family for candidate in candidates]
-        self.columns = [equations.columns(candidate) for candidate in candidates]
+        self.families = [candidate.family for candidate in equations.candidates]
+        self.columns = [equations.columns(candidate) for candidate in equations.candidates]
         self.choice = [max(some, key=lambda k: len(self.columns[k])) for some in allowed]  # the richest
         self.noise = equations.noise([self.columns[k] for k in self.choice])
         self.scores: list[list[Score]] = [[] for _ in equations.joints]
         self._seen: list[tuple[int, ...]] = [()] * len(equations.joints)
 
     def run(self) -> bool:
-        for _ in range(SWEEPS):
+        for _ in range(MOST_SWEEPS):
             before = list(self.choice)
             for j in range(len(self.choice)):
                 self._choose(j)
@@ -184,22 +190,21 @@ class _Search:
         alike = [k for k in some if self.families[k] == family]
         self.choice[j] = min(alike, key=lambda k: self.scores[j][k].mean)
 
-
-def _table(search: _Search, j: int, joint: str) -> JointFriction:
-    some, candidates = search.allowed[j], search.equations.candidates
-    scores = [search.scores[j][k] for k in some]
-    best = min(scores, key=lambda score: score.mean)
-    rows = tuple(
-        Judged(
-            candidates[k],
-            float(search.noise[j] * np.sqrt(score.mean)),
-            score.mean / best.mean - 1.0,
-            score.error_of_difference(best) / best.mean,
-            k == search.choice[j],
+    def table(self, j: int) -> JointFriction:
+        """The evidence on joint j."""
+        scores = {k: self.scores[j][k] for k in self.allowed[j]}
+        best = min(scores.values(), key=lambda score: score.mean)
+        rows = tuple(
+            JudgedCandidate(
+                candidate=self.equations.candidates[k],
+                rms=float(self.noise[j] * np.sqrt(score.mean)),
+                excess=score.mean / best.mean - 1.0,
+                error=score.error_of_difference(best) / best.mean,
+                chosen=k == self.choice[j],
+            )
+            for k, score in scores.items()
         )
-        for k, score in zip(some, scores, strict=True)
-    )
-    return JointFriction(joint, rows)
+        return JointFriction(self.equations.joints[j], rows)
 
 
 def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
@@ -208,19 +213,3 @@ def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm
     if not found:
         raise ParameterError("every candidate has a term that is barred for a joint; give one without")
     return found
-
-
-def _put_together(
-    model: DynamicModel, candidates: Sequence[FrictionCandidate], choice: Sequence[int]
-) -> tuple[JointTerm, ...]:
-    """Equal terms of several joints become one."""
-    shared: list[tuple[JointTerm, list[str]]] = []
-    for joint, k in zip(model.robot.joint_names, choice, strict=True):
-        for term in candidates[k].terms:
-            for other, joints in shared:
-                if other == term:
-                    joints.append(joint)
-                    break
-            else:
-                shared.append((term, [joint]))
-    return tuple(on_joints(term, None if len(joints) == model.n else joints) for term, joints in shared)

@@ -16,23 +16,18 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.information.compressed import compress
+from exciter.identification.information.compressed import IntArray, compress
 from exciter.identification.information.cross_validation import Score
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
-from exciter.identification.selection.friction_candidates import FrictionCandidate, on_joints
-from exciter.parameters.terms import (
-    BoundTerm,
-    JointTerm,
-    RigidTorque,
-)
+from exciter.identification.selection.friction_candidates import FrictionCandidate, distinct_terms, on_joints
+from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-IntArray = NDArray[np.int64]
-ROUNDS = 5  # of noise and weights
-SINGULAR = 1e-11
+FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
+FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class FrictionEquations:
         """(J,) rms of the residuals of all rows with chosen friction columns for each joint, weights and residuals in
         agreement."""
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
-        for _ in range(ROUNDS):
+        for _ in range(FRICTION_NOISE_ROUNDS):
             seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
             upper = _merged([*seen, self.prior])
             beta = _solved(upper[:-1, :-1], upper[:-1, -1])
@@ -110,7 +105,7 @@ class FrictionEquations:
         wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
         # rigid columns first: below them is what friction has to explain when the rigid part does its best
         upper = _merged([wide, own])
-        inverse = np.linalg.pinv(upper[:p, :p], rcond=SINGULAR)
+        inverse = np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE)
         below, right = upper[p:-1, p:-1], upper[p:-1, -1]
         squares = []
         for columns in candidates:
@@ -158,9 +153,7 @@ def friction_equations(
     base = problem.formulation.base(rigid_model)
     rigid = base.independent
     prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
-    distinct: list[JointTerm] = []
-    for candidate in candidates:
-        distinct += [term for term in candidate.terms if term not in distinct]
+    distinct = distinct_terms(candidates)
     labelled = tuple(_Labelled(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
     union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
     slots, own, nonnegative = _own_columns(union, distinct, len(kept))
@@ -186,7 +179,16 @@ def friction_equations(
     together = _merged([*whole[:, :, [*range(p), -1]], prior])
     Information(together[:p, :p], together[:p, p], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
     return FrictionEquations(
-        problem.joints, tuple(candidates), p, slots, nonnegative, train, held, whole, counts, prior
+        joints=problem.joints,
+        candidates=tuple(candidates),
+        rigid=p,
+        slots=slots,
+        nonnegative=nonnegative,
+        train=train,
+        held=held,
+        whole=whole,
+        rows=counts,
+        prior=prior,
     )
 
 
@@ -232,4 +234,4 @@ def _merged(factors: Sequence[Array] | Array) -> Array:
 
 
 def _solved(r: Array, z: Array) -> Array:
-    return np.asarray(np.linalg.lstsq(r, z, rcond=SINGULAR)[0])
+    return np.asarray(np.linalg.lstsq(r, z, rcond=FRICTION_RANK_TOLERANCE)[0])

@@ -24,8 +24,8 @@ from exciter.identification.physical.prior_values import PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.typing import Array
 
-ROUNDS = 4  # of weights and residuals
-EXACT = 1e-6  # of the torque: less noise than this is not believed
+TRIAL_NOISE_ROUNDS = 4  # of weights and residuals
+LEAST_TRIAL_NOISE = 1e-6  # of the torque: less noise than this is not believed
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class Trial:
         rows = np.maximum(compressed.rows.sum(axis=0), 1)
         signal = np.sqrt(compressed.signal / rows)
         noise = np.maximum(signal, 1e-300)
-        for _ in range(ROUNDS):
+        for _ in range(TRIAL_NOISE_ROUNDS):
             squares = compressed.squares(self.fit(compressed.information(noise), weight)).sum(axis=0)
-            noise = np.maximum(np.sqrt(squares / rows), np.maximum(EXACT * signal, 1e-300))
+            noise = np.maximum(np.sqrt(squares / rows), np.maximum(LEAST_TRIAL_NOISE * signal, 1e-300))
         return np.asarray(noise)
 
     def fit(self, information: Information, weight: float) -> Array:
@@ -108,3 +108,7 @@ class Trial:
             return cross_validate(self.problem.compressed, fit, noise)
 
         return [score(float(weight)) for weight in weights]
+
+    def best_score(self, weights: Array, noise: Array) -> Score:
+        """The lowest of ``scores``."""
+        return min(self.scores(weights, noise), key=lambda score: score.mean)

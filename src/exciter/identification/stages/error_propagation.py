@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.identification.information.estimate import TINY, until_noise_settles
-from exciter.identification.information.information import SINGULAR
+from exciter.identification.information.estimate import EXACT_DATA_NOISE, until_noise_settles
+from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE
 from exciter.identification.stages.cells import Cells
 from exciter.typing import Array
 
@@ -92,7 +92,7 @@ class StageSolver:
     def of(cls, cells: Cells, state: State, stage: int, chosen: BoolArray, alone: bool) -> StageSolver:
         mine = cells.used[:, stage]
         size = np.abs(cells.factors[:, :, :-1])
-        active = size[mine].max(axis=(0, 1), initial=0.0) > SINGULAR * size.max()  # less is rounding
+        active = size[mine].max(axis=(0, 1), initial=0.0) > SINGULAR_VALUE_TOLERANCE * size.max()  # less is rounding
         unknown = active & ~state.known & (chosen if alone else True)
         return cls(cells, state, stage, mine, np.flatnonzero(unknown), np.flatnonzero(active & state.known))
 
@@ -104,7 +104,7 @@ class StageSolver:
         _, singular, directions = np.linalg.svd(np.linalg.qr(r / norm, mode="r"))
         full = np.zeros(len(self.unknown))
         full[: len(singular)] = singular
-        lost = directions[full <= SINGULAR * full.max(initial=1.0)]
+        lost = directions[full <= SINGULAR_VALUE_TOLERANCE * full.max(initial=1.0)]
         return np.asarray(np.linalg.norm(lost, axis=0) < UNDETERMINED_SHARE)
 
     def solve(self, wanted: BoolArray) -> State:
@@ -147,7 +147,7 @@ class StageSolver:
         system = np.block([[a, -b @ root], [np.zeros((e, a.shape[1])), np.eye(e)]])
         norm = np.linalg.norm(system, axis=0)
         u, s, vt = np.linalg.svd(system / norm, full_matrices=False)
-        kept = s > SINGULAR * s.max(initial=0.0)
+        kept = s > SINGULAR_VALUE_TOLERANCE * s.max(initial=0.0)
         inverse = (vt[kept].T / s[kept]) @ u[:, kept].T / norm[:, None]
         found = inverse @ np.append(right, np.zeros(e))
         residual = (right - system[: len(right)] @ found) / weight[:, 0]
@@ -174,7 +174,7 @@ class StageSolver:
         scatter = total(cells.scatter[mine] * rows) / count
         means = np.isfinite(scatter).all()
         variance = _of_poses(total(squares), freedom, scatter) if means else total(squares) / np.maximum(freedom, 1.0)
-        floor = TINY * np.sqrt(total(signal) / count)
+        floor = EXACT_DATA_NOISE * np.sqrt(total(signal) / count)
         sigma = np.maximum(np.sqrt(variance), np.maximum(floor, 1e-300))
         left = np.maximum(total(cells.independent[mine]) - total(taken), 1.0)
         return np.asarray(sigma[joint]), np.asarray(left[joint])

@@ -22,7 +22,7 @@ from exciter.errors import ExciterError, ParameterError, RecordingError, unknown
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
-from exciter.identification.formulations.formulation import REACH, Formulation
+from exciter.identification.formulations.formulation import DIFFERENCE_REACH, Formulation
 from exciter.identification.information.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
@@ -181,7 +181,7 @@ def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float
         both = formulation.parallel_filter
         return 0.0 if both is None else _remembered(both, piece) / piece.rate
     if isinstance(formulation, FilteredDynamic):
-        return (_remembered(formulation.parallel_filter, piece) + REACH) / piece.rate
+        return (_remembered(formulation.parallel_filter, piece) + DIFFERENCE_REACH) / piece.rate
     return LONGEST_FILTER_BANDWIDTHS / bandwidth
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from exciter.identification.drive_gains import DriveGains
-from exciter.identification.payload import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.notes import in_one_line, texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, number, percent
@@ -25,7 +25,7 @@ def payload_section(payload: PayloadEstimate) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (quantity_words(name), value, std, unit, f"{number(a)} … {number(b)}" if math.isfinite(std) else "–")
         for name, unit, value, std, a, b in zip(
-            QUANTITIES, UNITS, payload.values.tolist(), payload.std.tolist(), low, high, strict=True
+            LOAD_QUANTITIES, LOAD_UNITS, payload.values.tolist(), payload.std.tolist(), low, high, strict=True
         )
     ]
     table = Table(f"Payload on {payload.frame}", ("quantity", "value", "σ", "unit", "95 % interval"), rows)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from exciter.identification.payload import QUANTITIES, UNITS
+from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.report.identification.answers import quantity_words, said
 from exciter.report.identification.runs import per_joint
 from exciter.report.markup import Markup, element, number, percent
@@ -102,7 +102,7 @@ def known_load_section(found: KnownLoad) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (quantity_words(name), *(float(v) for v in values), unit, float(found.sigmas[k]))
         for k, (name, unit, *values) in enumerate(
-            zip(QUANTITIES, UNITS, found.known, found.found.values, found.errors, found.std, strict=True)
+            zip(LOAD_QUANTITIES, LOAD_UNITS, found.known, found.found.values, found.errors, found.std, strict=True)
         )
     ]
     headings = ("quantity", "known", "found", "difference", "σ of the difference", "unit", "difference [σ]")

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from exciter.identification.selection.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
+from exciter.identification.selection.friction_choice import ROUNDING_EXCESS, UNSETTLED, FrictionChoice, JointFriction
 from exciter.identification.selection.trial import Choice
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
@@ -163,6 +163,6 @@ def candidates_table(joint: JointFriction) -> Table:
 
 def excess_words(excess: float, error: float) -> str:
     """``0.49 % ± 0.54 %``; what is beyond all measure is not counted out, what is nothing is nothing."""
-    if excess < NOTHING:
+    if excess < ROUNDING_EXCESS:
         return "–"
     return percent(excess) if excess > 1.0 else f"{number(100.0 * excess, 2)} ± {number(100.0 * error, 2)} %"
