@@ -394,9 +394,14 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def finite(data: dict[str, Any]) -> dict[str, Any]:
+    """Plain data with None for infinity and NaN, which JSON does not have."""
+    return {key: _finite(value) for key, value in data.items()}
+
+
 def _finite(data: Any) -> Any:
     if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
+        return finite(data)
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     if isinstance(data, float) and not (abs(data) < float("inf")):

@@ -149,7 +149,7 @@ def test_forces_are_newtons(scara):
 def test_steps_have_joints_and_units(scara):
     recording, robot = scara
     (finding,) = told(judge(changed(recording, "q", 2, np.round(recording.q[:, 2], 4)), robot), "quantisation")
-    assert finding.text == "q comes in steps of 0.0001 m (slide)"
+    assert finding.text == "q has steps of 0.0001 m (slide)"
 
 
 def test_velocity_at_its_limit_is_one_note(ur):
@@ -406,7 +406,7 @@ def test_a_delay_that_the_filter_explains_is_a_note():
     recording, robot = clean("ur10e", 6, delay=group_delay(analog))
     (unknown,) = told(judge(recording, robot), "delay")
     assert unknown.severity == Severity.WARNING
-    assert "say filter: {order: …, cutoff: …}" in unknown.text
+    assert "set filter: {order: …, cutoff: …}" in unknown.text
     (known,) = told(judge(replace(recording, about=About(filter=analog)), robot), "delay")
     assert known.severity == Severity.NOTE
     assert "as the filter given explains (expected 20.4 ms)" in known.text

@@ -111,7 +111,7 @@ def test_a_delay_within_its_error_is_called_none(size):
     finding = next(f for f in check(recording, robot).findings if f.subject == "delay")
     assert finding.severity == Severity.NOTE
     doubtful = abs(finding.numbers["delay"]) <= 2.0 * finding.numbers["error"]
-    assert finding.text.startswith("none shows" if doubtful else "the torque comes")
+    assert finding.text.startswith("none is found" if doubtful else "the torque comes")
 
 
 # -- filters at the source ---------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_three_sentences_in_plain_language(arm, report):
     assert "by weighted least squares on the inverse dynamic model" in lead
     assert "of motion they never saw (run 2.csv) they leave" in lead
     assert lead.index("well identified") < lead.index("ten times the smallest one") < lead.index("not significant")
-    assert "tried on motion never seen" in lead
+    assert "validated on held-out motion" in lead
     assert not re.search(r"WeightedLeast|InverseDynamic|ParallelFilter|\w+\(\w+=", words(report))
 
 
@@ -482,7 +482,7 @@ def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
     alone = ValidationVerdict(Validation((run,)), NO_RUNS)
     assert (alone.word, alone.tone) == ("good fit, not validated", "good")
     tried = ValidationVerdict(Validation((run,)), Validation((spoilt_run(arm, [1.0, 20.0, 1.0]),)))
-    assert (tried.word, tried.tone) == ("good model but for joint_2, tried on motion never seen", "fair")
+    assert (tried.word, tried.tone) == ("good model but for joint_2, validated on held-out motion", "fair")
     assert (tried.grade, tried.weak_joints) == ("good", ("joint_2",))
 
 

@@ -326,7 +326,7 @@ def test_a_log_without_time_between_its_samples_is_judged_by_its_times_alone(uni
     q = np.sin(np.arange(200)[:, None] * [[0.1, 0.2, 0.3]])
     quality = check(Recording(ARM.joint_names, time, q, torque=q), ARM)
     assert not quality.usable
-    assert texts(quality.skipped) == ["too little of use is there to judge anything else"]
+    assert texts(quality.skipped) == ["there are too few usable samples to check anything else"]
 
 
 def test_texts_of_characters_that_do_not_exist_are_refused(tmp_path):

@@ -510,7 +510,7 @@ def test_a_joint_that_rests_throughout_is_not_judged(model, estimate, period):
         assert np.isnan(column).tolist() == [False, True, False]
     assert "down to the noise" in found.verdict
     assert [word for word in found.sentences if "joint_2" in word] == [
-        "joint_2 rests throughout: of it nothing is judged but what it does to others"
+        "joint_2 rests throughout: only its effect on other joints is judged"
     ]
     assert [one.joint for one in found.whiteness] == ["joint_1", "joint_3"]
     assert {one.joint for one in found.structures} == {"joint_1", "joint_3"}

@@ -1,19 +1,18 @@
-"""How much a model leaves unexplained, beside models that know less: no model is judged alone (002 V-C, 004 IV-B).
+"""The residual of a model beside those of simpler models, and beside the noise of the log (002 V-C, 004 IV-B).
 
-Zero torque leaves 100 % by definition. Gravity of the description alone is what a robot without identification holds
-itself with; the description's whole model is what its maker gave. Exact over a whole run, in one pass over its rows.
+Zero torque leaves 100 % by definition; the description's gravity alone is what holds a robot without identification;
+the description's whole model is what its maker gave. Exact over a whole run, in one pass over its rows.
 
-The noise floor of a run: what of the torque no model can explain, where it can be known.
-
-A motion that repeats shows it: d(t) = (y(t + period) − y(t))/√2 has the variance of the noise, whatever its colour, and
-nothing of the motion. Otherwise noise is taken as white above the motion, and its σ as ``estimate_noise`` finds it.
-Either goes through the rows' own filter. A torque that was low-passed before it was logged hides its noise: then
-nothing is said. It is the noise of the torque alone; what noise of positions does to q̈ comes on top.
+The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) =
+(y(t + period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise
+is taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
+that was low-passed before it was logged hides its noise: then there is no floor. It is the noise of the torque alone;
+what noise of positions does to q̈ comes on top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +20,11 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
+from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import FEWEST, estimate_noise, trimmed_deviation
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import resample
+from exciter.files import finite
 from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -34,9 +35,9 @@ from exciter.validation.prediction import NO_COLUMNS, Prediction, predictions
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
-MOST_FLOOR_SAMPLES = 200_000  #: samples that are looked at
-LONGEST_GAP_INTERVALS = 2.5  #: intervals: a longer one has to be guessed, and is not
-FRICTION_JUMP_SIGMAS = 5.0  #: σ: more is no noise
+MOST_FLOOR_SAMPLES = 200_000  #: that the noise is estimated from
+LONGEST_GAP_INTERVALS = 2.5  #: sampling intervals: longer gaps are not interpolated
+FRICTION_JUMP_SIGMAS = 5.0  #: larger differences between periods are steps of friction, not noise
 WAY_PERIODS = "from what differs between periods at the same phase"
 WAY_AVERAGED = "from what differs between periods at the same phase, and their number"
 WAY_WHITE = "from what is faster than the motion, taken as white"
@@ -44,9 +45,9 @@ WAY_WHITE = "from what is faster than the motion, taken as white"
 
 @dataclass(frozen=True, eq=False)
 class ModelResidual:
-    """What ``model`` leaves of J equations: rms (J,) of measured less predicted, percent (J,) of the rms of what was
-    measured, worst (J,): the largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of
-    a joint that rests throughout: it has no equations."""
+    """Residual of ``model`` in J equations: its rms (J,), percent (J,) of the rms of what was measured, worst (J,): the
+    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of a joint that rests
+    throughout: it has no equations."""
 
     model: str
     rms: Array
@@ -80,14 +81,13 @@ class Baselines:
         return tuple(joint for joint, size in zip(self.joints, self.signal, strict=True) if np.isnan(size))
 
     def to_dict(self) -> dict[str, Any]:
-        return {left.model: self._plain(left) for left in self.models}
-
-    def _plain(self, left: ModelResidual) -> dict[str, Any]:
-        columns = (left.rms, left.percent, left.worst, left.when)
-        numbers = zip(*([plain(number) for number in column] for column in columns), strict=True)
-        keys = ("rms", "percent", "worst", "worst_at")
-        joints = {joint: dict(zip(keys, row, strict=True)) for joint, row in zip(self.joints, numbers, strict=True)}
-        return {"joints": joints, "total_percent": left.total_percent}
+        """Plain data, by model and joint."""
+        plain = {}
+        for one in self.models:
+            rows = zip(self.joints, one.rms, one.percent, one.worst, one.when, strict=True)
+            joints = {j: {"rms": rms, "percent": p, "worst": w, "worst_at": at} for j, rms, p, w, at in rows}
+            plain[one.model] = {"joints": joints, "total_percent": one.total_percent}
+        return finite(plain)
 
 
 def baselines(problem: Problem, estimate: Estimate) -> Baselines:
@@ -96,11 +96,6 @@ def baselines(problem: Problem, estimate: Estimate) -> Baselines:
     for _ in sums.of(predictions(problem, estimate)):
         pass
     return sums.baselines(", ".join(run.name for run in problem.runs))
-
-
-def plain(number: float) -> float | None:
-    """For JSON, which has no NaN."""
-    return float(number) if np.isfinite(number) else None
 
 
 class BaselineSums:
@@ -132,7 +127,7 @@ class BaselineSums:
         self.counted = self.counted + (piece.counted or len(piece))
 
     def baselines(self, run: str) -> Baselines:
-        like = self.like if self.like is not None else Prediction.join([])  # which says what is wrong
+        like = self.like if self.like is not None else Prediction.join([])  # raises the error
         counted = np.where(self.counted > 0.0, np.maximum(self.counted, 1.0), np.nan) * np.ones(len(like.joints))
         rests = np.isnan(counted)
         if rests.all():
@@ -140,16 +135,23 @@ class BaselineSums:
         signal = np.maximum(self.squares[-1], 1e-300)
         models = tuple(
             ModelResidual(
-                name,
-                np.sqrt(self.squares[k] / counted),
-                np.where(rests, np.nan, 100.0 * np.sqrt(self.squares[k] / signal)),
-                np.where(rests, np.nan, self.worst[k]),
-                np.where(rests, np.nan, self.when[k]),
-                float(100.0 * np.sqrt(self.squares[k].sum() / signal.sum())),
+                model=name,
+                rms=np.sqrt(self.squares[k] / counted),
+                percent=np.where(rests, np.nan, 100.0 * np.sqrt(self.squares[k] / signal)),
+                worst=np.where(rests, np.nan, self.worst[k]),
+                when=np.where(rests, np.nan, self.when[k]),
+                total_percent=float(100.0 * np.sqrt(self.squares[k].sum() / signal.sum())),
             )
             for k, name in enumerate(MODELS)
         )
-        return Baselines(run, like.joints, like.units, self.instants, np.sqrt(self.squares[-1] / counted), models)
+        return Baselines(
+            run=run,
+            joints=like.joints,
+            units=like.units,
+            instants=self.instants,
+            signal=np.sqrt(self.squares[-1] / counted),
+            models=models,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +167,8 @@ class NoiseFloor:
     @property
     def percent(self) -> Array:
         """(J,) of the rms of what was measured; NaN where it cannot be known."""
-        if self.sigma is None:
-            return np.full(len(self.joints), np.nan)
-        return np.asarray(100.0 * self.sigma / np.maximum(self.signal, 1e-300))
+        sigma = np.nan if self.sigma is None else self.sigma
+        return np.asarray(100.0 * sigma / np.maximum(self.signal, 1e-300))
 
     @property
     def total_percent(self) -> float | None:
@@ -183,11 +184,11 @@ class NoiseFloor:
         return f"noise floor {total:.3g} %, {self.way}"
 
     def to_dict(self) -> dict[str, Any]:
-        if self.sigma is None:
-            return {"way": self.way, "total_percent": None, "joints": None}
-        joints = zip(self.joints, self.sigma, self.percent, strict=True)
-        named = {joint: {"sigma": plain(sigma), "percent": plain(percent)} for joint, sigma, percent in joints}
-        return {"way": self.way, "total_percent": self.total_percent, "joints": named}
+        named = None
+        if self.sigma is not None:
+            rows = zip(self.joints, self.sigma, self.percent, strict=True)
+            named = {joint: {"sigma": sigma, "percent": percent} for joint, sigma, percent in rows}
+        return finite({"way": self.way, "total_percent": self.total_percent, "joints": named})
 
 
 def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
@@ -197,7 +198,8 @@ def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
         sigma, way = _found(problem, run)
     except RecordingError as error:
         sigma, way = None, str(error)
-    return NoiseFloor(problem.joints, None if sigma is None else np.where(np.isnan(signal), np.nan, sigma), signal, way)
+    moving = None if sigma is None else np.where(np.isnan(signal), np.nan, sigma)
+    return NoiseFloor(joints=problem.joints, sigma=moving, signal=signal, way=way)
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
@@ -212,18 +214,14 @@ def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
         if apart:
             same = [d for piece in noise if (d := _apart(problem, piece, run.period)) is not None]
             return _rms(problem, apart) * _rms(problem, noise) / np.maximum(_rms(problem, same), 1e-300), WAY_PERIODS
-    found = [
-        estimate_noise(piece.motion.time, _measured(problem, piece), judge_low_pass=True)
-        for piece in pieces
-        if len(piece) >= FEWEST
-    ]
-    if not found:
+    long = [piece for piece in pieces if len(piece) >= FEWEST]
+    if not long:
         return None, "there are too few samples"
+    found = [estimate_noise(piece.motion.time, _measured(problem, piece), judge_low_pass=True) for piece in long]
     limits = [estimate.low_pass for estimate in found if estimate.low_pass is not None]
     if limits:
         return None, f"the torque was low-passed at about {max(limits):.3g} Hz before it was logged, its noise with it"
-    weights = [len(piece) for piece in pieces if len(piece) >= FEWEST]
-    variance = np.average([estimate.sigma**2 for estimate in found], axis=0, weights=weights)
+    variance = np.average([estimate.sigma**2 for estimate in found], axis=0, weights=[len(piece) for piece in long])
     return np.sqrt(variance) * _rms(problem, noise), WAY_WHITE
 
 
@@ -238,20 +236,20 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
     whole = _white(problem, pieces)
     if np.isfinite(piece.torque_bandwidth):
         return None, "an analogue filter of the torque was undone, its noise is no longer what the periods show"
-    if (
-        recording is None
-        or run.period is None
-        or np.diff(recording.time).max() > LONGEST_GAP_INTERVALS * recording.interval
-    ):
-        return noise * _rms(problem, whole), f"{WAY_AVERAGED}, taken as white"
-    kept = recording.between(float(piece.motion.time[0]), np.inf)
-    uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
-    raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
-    apart = _apart(problem, raw, run.period)
+    apart = None
+    if recording is not None and run.period is not None and _without_gap(recording):
+        kept = recording.between(float(piece.motion.time[0]), np.inf)
+        uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
+        raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
+        apart = _apart(problem, raw, run.period)
     if apart is None:
         return noise * _rms(problem, whole), f"{WAY_AVERAGED}, taken as white"
     whole_apart = np.sqrt((apart.torque**2).mean(axis=0))
     return noise * _rms(problem, [apart]) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
+
+
+def _without_gap(recording: Recording) -> bool:
+    return bool(np.diff(recording.time).max() <= LONGEST_GAP_INTERVALS * recording.interval)
 
 
 def _again(motion: Motion, time: Array, period: float) -> Motion:
@@ -276,25 +274,27 @@ def _beginning(run: Run) -> list[Processed]:
     return pieces
 
 
+def _side(problem: Problem) -> str:
+    """The field of a piece that the problem's equations measure."""
+    return "wrench" if problem.joints == WRENCH_EQUATIONS else "torque"
+
+
 def _measured(problem: Problem, piece: Processed) -> Array:
-    if problem.joints == WRENCH_EQUATIONS:
-        if piece.wrench is None:
-            raise RecordingError("no wrench on the base was recorded")
-        return piece.wrench
-    return piece.torque
+    values: Array | None = getattr(piece, _side(problem))
+    if values is None:
+        raise RecordingError("no wrench on the base was recorded")
+    return values
 
 
-def _instead(problem: Problem, piece: Processed, make: Callable[[Array], Array]) -> Processed:
-    """With something else made of what was measured."""
-    if problem.joints == WRENCH_EQUATIONS:
-        return replace(piece, wrench=make(_measured(problem, piece)))
-    return replace(piece, torque=make(piece.torque))
+def _instead(problem: Problem, piece: Processed, values: Array) -> Processed:
+    """With other values in place of what was measured."""
+    return replace(piece, **{_side(problem): values})  # type: ignore[arg-type]
 
 
 def _white(problem: Problem, pieces: Iterable[Processed]) -> list[Processed]:
     """White noise of σ 1 in place of what was measured; always the same."""
     rng = np.random.default_rng(0)
-    return [_instead(problem, piece, lambda x: rng.standard_normal(x.shape)) for piece in pieces]
+    return [_instead(problem, piece, rng.standard_normal(_measured(problem, piece).shape)) for piece in pieces]
 
 
 def _apart(problem: Problem, piece: Processed, period: float) -> Processed | None:
@@ -304,16 +304,15 @@ def _apart(problem: Problem, piece: Processed, period: float) -> Processed | Non
     if count < lag:
         return None
     time, values = piece.motion.time, _measured(problem, piece)
-    if abs(lag - round(lag)) < 1e-6 * max(1.0, lag):
+    whole = abs(lag - round(lag)) < 1e-6 * max(1.0, lag)
+    if whole:
         later = values[round(lag) : round(lag) + count]
-        apart = (later - values[:count]) / np.sqrt(2.0)
     else:
         later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
-        apart = (later - values[:count]) / np.sqrt(2.0)
-        apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = (
-            0.0  # friction that jumps between samples
-        )
-    return _instead(problem, piece[:count], lambda _: np.asarray(apart))
+    apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
+    if not whole:
+        apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = 0.0
+    return _instead(problem, piece[:count], apart)
 
 
 def _rms(problem: Problem, pieces: Iterable[Processed]) -> Array:

@@ -1,12 +1,10 @@
-"""Closed loop: the identified arm is simulated under a controller, and torque and motion compared with the recording.
+"""Closed loop: the identified arm simulated under a controller; torque and motion compared with the log (§ 12.7).
 
-With the robot's own controller and reference known (``ClosedLoop``), the simulated robot is asked to do what the real
-one was asked to do. Without them, a computed-torque controller that knows the identified model follows the recorded
-motion: Γ = Γ̂(q_r, q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is then what the model says about this motion,
-a motion that cannot be followed is one the model cannot make. While dry friction holds a joint, its drive may give
-anything within the friction, and what it gives is the controller's affair: torques are compared while the joint moves.
-
-A simulator that is driven by the identified model, compared with what the robot did (§ 12.7).
+With the robot's own controller and reference known (``ClosedLoop``), the simulated robot gets the same reference.
+Without them, a computed-torque controller that knows the identified model follows the recorded motion: Γ =
+Γ̂(q_r, q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is what the model predicts for this motion; a motion that
+cannot be followed is one the model cannot make. While dry friction holds a joint, its torque depends on the controller:
+torques are compared while the joint moves.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.virtual.control import Law
+from exciter.files import finite
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Ticks, Unmovable
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.runs.run import Run
@@ -34,12 +33,13 @@ from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 from exciter.validation.open_loop import Horizons, OpenLoop, SimulatedArm, simulate_open_loop
 
-LEAST_CONTROLLER_RATE_HZ = 1000.0  # [Hz] at least, of the controller that follows
-BANDWIDTH_OVER_MOTION = 5.0  # times the motion's own frequency: the bandwidth unless given
-LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_PER_TICK = 10.0, 0.05  # [Hz] and of the ticks: least and largest bandwidth then
-FRICTION_FADE_SPEED_SHARE = 0.02  # of the rms speed: below it the feed-forward of dry friction fades
-MOST_DRAWN_INSTANTS = 4000  # instants kept for drawing
-REST_SHARE_OF_FASTEST = 0.01  # of a joint's fastest: slower, it rests
+LEAST_CONTROLLER_RATE_HZ = 1000.0  # of the controller that follows
+BANDWIDTH_OVER_MOTION = 5.0  # of the motion's own frequency, unless a bandwidth is given
+LEAST_BANDWIDTH_HZ = 10.0  # unless a bandwidth is given
+MOST_BANDWIDTH_HZ = 0.05 * LEAST_CONTROLLER_RATE_HZ  # unless a bandwidth is given
+FRICTION_FADE_SPEED_SHARE = 0.02  # of the rms speed, below which the feed-forward of dry friction fades
+MOST_DRAWN_INSTANTS = 4000
+REST_SHARE_OF_FASTEST = 0.01  # of a joint's highest speed, below which it rests
 
 
 @dataclass(frozen=True)
@@ -116,27 +116,22 @@ class Followed:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the instants."""
-        columns = (self.tracking, self.torque, self.percent, self.prediction_percent)
-        keys = ("tracking_rms", "torque_rms", "torque_percent", "prediction_percent")
+        columns = {
+            "tracking_rms": self.tracking,
+            "torque_rms": self.torque,
+            "torque_percent": self.percent,
+            "prediction_percent": self.prediction_percent,
+        }
         joints = {
             joint: {
                 "position_unit": self.position_units[j],
                 "torque_unit": self.torque_units[j],
-                **{key: self._plain(column[j]) for key, column in zip(keys, columns, strict=True)},
+                **{key: None if self.stopped else column[j] for key, column in columns.items()},
             }
             for j, joint in enumerate(self.joints)
         }
-        return {
-            "run": self.run,
-            "seconds": self.seconds,
-            "bandwidth": self.bandwidth,
-            "stopped": self.stopped or None,
-            "joints": joints,
-            "words": list(self.sentences),
-        }
-
-    def _plain(self, number: float) -> float | None:
-        return None if self.stopped or np.isnan(number) else float(number)
+        about = {"run": self.run, "seconds": self.seconds, "bandwidth": self.bandwidth, "stopped": self.stopped or None}
+        return finite({**about, "joints": joints, "words": list(self.sentences)})
 
 
 def simulate_closed_loop(
@@ -157,16 +152,15 @@ def simulate_closed_loop(
         loop.refuse(arm.model, run.span, run.name)
     parts = tuple(_beginning(run, following.seconds))
     zone = _zone(model, dead_zone, parts)
-    bandwidth, sums, stopped = None, _Sums(model.n), ""
+    sums, stopped = _Sums(model.n), ""
+    bandwidth = following.bandwidth or usual_bandwidth(parts[0].motion) if loop is None and parts else None
     for part in parts:
-        if loop is None and bandwidth is None:
-            bandwidth = following.bandwidth or usual_bandwidth(part.motion)
         try:
-            if loop is not None:
-                found = loop.run(arm.model, arm.chi, part.motion.time)
-            else:
-                assert bandwidth is not None
+            if bandwidth is not None:
                 found = follow(arm, part.motion, part.rate, bandwidth, following.damping)
+            else:
+                assert loop is not None
+                found = loop.run(arm.model, arm.chi, part.motion.time)
         except Unmovable as error:
             stopped = str(error)
             break
@@ -174,39 +168,37 @@ def simulate_closed_loop(
         moves = np.abs(part.motion.qd) >= zone
         sums.add(part, found, beside, arm.model.torque(part.motion, arm.chi) + beside, moves)
     kinds = [joint.is_prismatic for joint in model.robot.joints]
-    time, measured, simulated = sums.shown()
+    time, measured, simulated = sums.drawn()
     tracking, torque, prediction, signal = sums.rms()
     return Followed(
-        run.name,
-        model.robot.joint_names,
-        tuple("m" if slides else "rad" for slides in kinds),
-        tuple("N" if slides else "N·m" for slides in kinds),
-        sums.seconds,
-        bandwidth,
-        tracking,
-        torque,
-        prediction,
-        signal,
-        time,
-        measured,
-        simulated,
-        stopped,
-        arm.notes,
+        run=run.name,
+        joints=model.robot.joint_names,
+        position_units=tuple("m" if slides else "rad" for slides in kinds),
+        torque_units=tuple("N" if slides else "N·m" for slides in kinds),
+        seconds=sums.seconds,
+        bandwidth=bandwidth,
+        tracking=tracking,
+        torque=torque,
+        prediction=prediction,
+        signal=signal,
+        time=time,
+        measured=measured,
+        simulated=simulated,
+        stopped=stopped,
+        notes=arm.notes,
     )
 
 
 def usual_bandwidth(motion: Motion) -> float:
-    """[Hz] five times the motion's frequency, rms q̈ / rms q̇ of its fastest joint, within what ticks allow."""
+    """[Hz] five times the motion's frequency, rms q̈ / rms q̇ of its fastest joint, within limits."""
     speed, change = (np.sqrt((x**2).mean(axis=0)) for x in (motion.qd, motion.qdd))
     moving = speed > 1e-3 * speed.max()
     own = float((change[moving] / speed[moving]).max(initial=0.0)) / (2.0 * np.pi) if speed.max() > 0.0 else 0.0
-    return float(
-        np.clip(BANDWIDTH_OVER_MOTION * own, LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_PER_TICK * LEAST_CONTROLLER_RATE_HZ)
-    )
+    return float(np.clip(BANDWIDTH_OVER_MOTION * own, LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_HZ))
 
 
 def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0) -> SimulatedRun:
-    """The arm under computed torque along a recorded motion at ``rate`` [Hz], seen at its samples."""
+    """The arm under computed torque along a recorded motion at ``rate`` [Hz], at its samples."""
     between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))
     reference = _between_samples(motion, between, rate)
     ticks = Ticks(1.0 / (rate * between), 1, len(reference))
@@ -228,12 +220,8 @@ def _between_samples(motion: Motion, between: int, rate: float) -> Motion:
 
 
 def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping: float) -> Law:
-    speed = float(np.sqrt((reference.qd**2).mean(axis=0)).max())
-    soft = DynamicModel(
-        arm.model.robot,
-        tuple(t.smoothed(max(FRICTION_FADE_SPEED_SHARE * speed, 1e-9)) for t in arm.model.terms),
-        arm.model.engine,
-    )
+    speed = max(FRICTION_FADE_SPEED_SHARE * float(np.sqrt((reference.qd**2).mean(axis=0)).max()), 1e-9)
+    soft = DynamicModel(arm.model.robot, tuple(term.smoothed(speed) for term in arm.model.terms), arm.model.engine)
     forward = soft.torque(reference, arm.chi)
     inertia = inertia_matrices(arm.model, arm.chi, reference.q)
     q_r, qd_r = reference.q, reference.qd
@@ -249,15 +237,13 @@ def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping
 def _zone(model: DynamicModel, dead_zone: PerJoint, parts: Sequence[Processed]) -> Array:
     """(n,) speeds below which a joint rests."""
     fastest = np.max([np.zeros(model.n), *(np.abs(part.motion.qd).max(axis=0) for part in parts)], axis=0)
-    given, usual = (
-        InverseDynamic(None, zone).zone(model)
-        for zone in (dead_zone, tuple((REST_SHARE_OF_FASTEST * fastest).tolist()))
-    )
+    slow = tuple((REST_SHARE_OF_FASTEST * fastest).tolist())
+    given, usual = (InverseDynamic(None, zone).zone(model) for zone in (dead_zone, slow))
     return np.where(given > 0.0, given, usual)
 
 
 def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
-    """Pieces of the run until so much of it was seen."""
+    """Pieces of the run, so many seconds of it."""
     left = seconds
     for part in run.parts:
         count = min(len(part), int(left * part.rate) + 1)
@@ -271,19 +257,18 @@ class _Sums:
     """Squares of tracking, torque and prediction errors and of the torque; some instants for drawing."""
 
     def __init__(self, n: int) -> None:
-        self._squares, self._counts, self._count, self.seconds = np.zeros((4, n)), np.zeros((4, n)), 0, 0.0
+        self._squares, self._counts = np.zeros((2, 4, n))
+        self.seconds = 0.0
         self._kept: list[tuple[Array, Array, Array]] = [(np.zeros(0), np.zeros((0, n)), np.zeros((0, n)))]
 
     def add(
         self, part: Processed, found: SimulatedRun, beside: Array, predicted: Array, moves: NDArray[np.bool_]
     ) -> None:
         """moves (N, n): where torques are compared."""
-        simulated, motion = found.torque + beside, found.motion
+        simulated, tracking = found.torque + beside, found.motion.q - part.motion.q
         errors = (simulated - part.torque, predicted - part.torque, part.torque)
-        tracking = ((motion.q - part.motion.q) ** 2).sum(axis=0)
-        self._squares += [tracking, *((error**2 * moves).sum(axis=0) for error in errors)]
-        self._counts += [np.full(len(tracking), len(part)), *(moves.sum(axis=0),) * 3]
-        self._count += len(part)
+        self._squares += [(tracking**2).sum(axis=0), *((error**2 * moves).sum(axis=0) for error in errors)]
+        self._counts += [np.full(tracking.shape[1], len(part)), *(moves.sum(axis=0),) * 3]
         self.seconds += len(part) / part.rate
         self._kept.append((part.motion.time, part.torque, simulated))
 
@@ -291,10 +276,10 @@ class _Sums:
         """(4, n); NaN where nothing was simulated, or no joint moves."""
         return np.sqrt(self._squares / np.where(self._counts > 0, self._counts, np.nan))
 
-    def shown(self) -> tuple[Array, Array, Array]:
-        every = max(1, -(-self._count // MOST_DRAWN_INSTANTS))
-        time, measured, simulated = (np.concatenate(x)[::every] for x in zip(*self._kept, strict=True))
-        return time, measured, simulated
+    def drawn(self) -> tuple[Array, Array, Array]:
+        time, measured, simulated = (np.concatenate(x) for x in zip(*self._kept, strict=True))
+        every = max(1, -(-len(time) // MOST_DRAWN_INSTANTS))
+        return time[::every], measured[::every], simulated[::every]
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,8 +292,7 @@ class SimulationCheck:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        said = (*self.closed_loop.sentences, *self.open_loop.sentences)
-        return tuple(dict.fromkeys(said))
+        return tuple(dict.fromkeys((*self.closed_loop.sentences, *self.open_loop.sentences)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -331,4 +315,5 @@ def simulate_run(
 ) -> SimulationCheck:
     """values (b,) of the model's base parameters; see ``simulate_open_loop`` and ``simulate_closed_loop``."""
     closed = simulate_closed_loop(model, values, run, following, loop, dead_zone)
-    return SimulationCheck(run.name, closed, simulate_open_loop(model, values, run, horizons))
+    opened = simulate_open_loop(model, values, run, horizons)
+    return SimulationCheck(run=run.name, closed_loop=closed, open_loop=opened)

@@ -1,8 +1,8 @@
 """Formulations and estimators side by side on the same runs, by the same judge (§ 12.7).
 
-Every method makes its own equations and its own estimate; all are then judged by one and the same formulation of joint
-torques, on the runs they were made from and on runs none of them saw. Where two of them differ by more than their
-uncertainties say, one of these is too small, or one of the methods is biased on these data.
+Every method makes its own equations and its own estimate; all are then judged by one formulation of joint torques, on
+the runs they were made from and on held-out runs. Where two of them differ by more than their uncertainties say, one
+uncertainty is too small, or one of the methods is biased on these data.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
+from exciter.files import finite
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
@@ -50,14 +51,14 @@ class IdentificationMethod:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What a method gave: estimate, fit and validation by the common judge; seconds: of making its equations, however
-    many methods share them, and of solving them. failed: why it gave nothing, empty where it did."""
+    """Result of a method: estimate, fit and validation by the common judge; seconds: of making its equations, however
+    many methods share them, and of solving them. failed: why there is no estimate, empty where there is one."""
 
     name: str
-    estimate: Estimate | None
-    fit: JudgedRun | None
-    validation: tuple[JudgedRun, ...]
     seconds: float
+    estimate: Estimate | None = None
+    fit: JudgedRun | None = None
+    validation: tuple[JudgedRun, ...] = ()
     failed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,15 +114,16 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for a difference of infinitely many σ."""
-        sizes = [float(z) if np.isfinite(z) else None for z in self.normalized]
-        return {
-            "methods": [self.first, self.second],
-            "normalized": dict(zip(self.names, sizes, strict=True)),
-            "limit": self.limit,
-            "disagree": list(self.disagree),
-            "torque_percent": self.torque_percent,
-            "words": self.sentence,
-        }
+        return finite(
+            {
+                "methods": [self.first, self.second],
+                "normalized": dict(zip(self.names, self.normalized.tolist(), strict=True)),
+                "limit": self.limit,
+                "disagree": list(self.disagree),
+                "torque_percent": self.torque_percent,
+                "words": self.sentence,
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,7 @@ class Comparison:
 
     @property
     def table(self) -> Labelled:
-        """What each method leaves of the torque, on the runs it was made from and on held-out ones, and its time."""
+        """Residual of each method, on the runs it was made from and on held-out ones, and its time."""
         rows = [
             [
                 np.nan if one.fit is None else one.fit.residuals.total_percent,
@@ -191,22 +193,23 @@ def compare(
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
     jobs: int = 1,
 ) -> Comparison:
-    """judge: joint torques by which all are measured. uncertainty: what makes covariances honest, one for all methods
-    or by their names, see ``identify``."""
+    """judge: joint torques by which all are measured. uncertainty: of the covariances, one for all methods or by their
+    names, see ``identify``."""
     names = [method.name for method in methods]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
     measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
-    unseen = [replace(measure, runs=(run,)) for run in validation]
+    held_out = [replace(measure, runs=(run,)) for run in validation]
     equations, found = _Equations(measure), []
     for method in methods:
-        honest = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
-        found.append(_compared(method, equations, unseen, honest))
+        chosen = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
+        found.append(_compared(method, equations, held_out, chosen))
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
         nominal = measure.base.base_values(model.nominal)
-        return Comparison(tuple(found), differences, judged(measure, nominal, _named(measure)))
+        description = judged(measure, nominal, _named(measure))
+        return Comparison(methods=tuple(found), differences=differences, description=description)
 
 
 class _Equations:
@@ -232,7 +235,7 @@ class _Equations:
 
 
 def _compared(
-    method: IdentificationMethod, equations: _Equations, unseen: Sequence[Problem], uncertainty: Uncertainty | None
+    method: IdentificationMethod, equations: _Equations, held_out: Sequence[Problem], uncertainty: Uncertainty | None
 ) -> Compared:
     judge, clock = equations.judge, time.perf_counter()
     try:
@@ -240,20 +243,18 @@ def _compared(
         clock = time.perf_counter()
         estimate = _estimate(problem, method.estimator, uncertainty)
     except ExciterError as error:
-        return Compared(method.name, None, None, (), time.perf_counter() - clock, str(error))
+        return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
     seconds += time.perf_counter() - clock
     with one_thread():
-        fit = judged(judge, estimate.values, _named(judge))
-        seen = tuple(judged(one, estimate.values, one.runs[0].name) for one in unseen)
-    return Compared(method.name, estimate, fit, seen, seconds)
+        fit, *validation = (judged(one, estimate.values, _named(one)) for one in (judge, *held_out))
+    return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(validation))
 
 
 def _estimate(problem: Problem, estimator: Estimator, uncertainty: Uncertainty | None) -> Estimate:
     """As ``identify`` has it, without its judging: here one judge is made once, for all."""
     with one_thread():
         estimate = estimator.estimate(problem)
-        if uncertainty is not None:
-            estimate = uncertainty(problem, estimate)
+        estimate = estimate if uncertainty is None else uncertainty(problem, estimate)
     if not np.isfinite(estimate.values).all():
         raise ParameterError("the estimate is not finite; are the units of the log right?")
     return estimate
@@ -273,7 +274,14 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     compressed = measure.measured
     made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
-    return Difference(one.name, other.name, measure.names, normalized, limit, percent)
+    return Difference(
+        first=one.name,
+        second=other.name,
+        names=measure.names,
+        normalized=normalized,
+        limit=limit,
+        torque_percent=percent,
+    )
 
 
 def _named(problem: Problem) -> str:

@@ -115,7 +115,7 @@ def friction_curves(
     grid = np.concatenate([-shares[::-1], shares])
     found = columns.at(grid[:, None] * np.where(fastest > 0.0, fastest, 1.0))
     # residual + friction = measured less the rest of the model
-    seen = np.concatenate(
+    measured = np.concatenate(
         [p.residual + columns.torque(Motion(p.time, p.q, p.qd, p.qdd), estimate.values) for p in predictions]
     )
     few = np.linspace(0, len(speed) - 1, min(MOST_CURVE_POINTS, len(speed))).astype(int)
@@ -124,11 +124,19 @@ def friction_curves(
         if fastest[j] == 0.0:
             continue
         joint = model.robot.joints[j]
-        units = ("N", "m/s") if joint.is_prismatic else ("N·m", "rad/s")
+        unit, velocity_unit = ("N", "m/s") if joint.is_prismatic else ("N·m", "rad/s")
         friction = estimate.values @ found[j]
         band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
         at = few[np.argsort(speed[few, j], kind="stable")]
         v, known = speed[at, j], grid * fastest[j]
-        drawn = (np.interp(v, known, friction), np.interp(v, known, band), seen[at, j])
-        curves.append(FrictionCurve(joint.name, *units, v, *drawn))
+        curve = FrictionCurve(
+            joint=joint.name,
+            unit=unit,
+            velocity_unit=velocity_unit,
+            velocity=v,
+            friction=np.interp(v, known, friction),
+            band=np.interp(v, known, band),
+            measured=measured[at, j],
+        )
+        curves.append(curve)
     return tuple(curves)

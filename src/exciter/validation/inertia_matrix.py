@@ -27,9 +27,9 @@ from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-POSTURES_AT_ONCE = 1024  # postures at a time
+POSTURES_AT_ONCE = 1024  # of which the matrices are computed together
 ZERO_EIGENVALUE = 1e-12  # a smaller eigenvalue counts as zero
-SURE_EIGENVALUE_SIGMAS = 2.0  # σ from zero, from which on an eigenvalue counts as surely positive
+SURE_EIGENVALUE_SIGMAS = 2.0  # from zero, from which on an eigenvalue counts as surely positive
 FULL_TURN_RAD = 2.0 * np.pi
 
 
@@ -172,18 +172,18 @@ def check_inertia_matrix(
     surest = None if std is None else eigen_all / np.maximum(std, 1e-300)
     own = _smallest(inertia_matrices(model, model.nominal, places[worst : worst + 1]), scale)[0]
     return InertiaMatrix(
-        model.robot.joint_names,
-        tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
-        float(eigen_all[worst]),
-        places[worst],
-        along[worst] / np.abs(along[worst]).max(),
-        float(eigen.min()),
-        float(own[0]),
-        scale,
-        None if std is None else float(std[worst]),
-        None if surest is None else float(surest.min()),
-        None if surest is None else places[int(np.argmin(surest))],
-        search,
+        joints=model.robot.joint_names,
+        position_units=tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
+        smallest=float(eigen_all[worst]),
+        posture=places[worst],
+        direction=along[worst] / np.abs(along[worst]).max(),
+        sampled=float(eigen.min()),
+        description=float(own[0]),
+        scale=scale,
+        std=None if std is None else float(std[worst]),
+        surety=None if surest is None else float(surest.min()),
+        surety_posture=None if surest is None else places[int(np.argmin(surest))],
+        search=search,
     )
 
 

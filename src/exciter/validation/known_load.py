@@ -18,6 +18,7 @@ from scipy import linalg, stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
+from exciter.files import finite
 from exciter.identification.config.identify_config import with_uncertainty
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
@@ -49,7 +50,7 @@ RECOVERED, WEAKLY, NEARLY, MISSED = "recovered", "recovered, but weakly", "nearl
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """known (10,): QUANTITIES of the load that was mounted, known_std (10,) of them; found: what was identified.
+    """known (10,): LOAD_QUANTITIES of the load that was mounted, known_std (10,) of them; found: what was identified.
     distance: between both, in the metric of their uncertainties, m, m·c and inertia about the frame together
     (√(T²/k) of the k that the robot shows; 1 is what chance gives), and farthest: what it exceeds in 5 % of cases.
     torque_percent: rms of the torque that the difference makes in the loaded runs, of the load's own torque;
@@ -112,9 +113,9 @@ class KnownLoad:
             said.append(
                 f"its centre is {apart:.3g} mm from the known one, {LOAD_QUANTITIES[worst]} {self._error(worst)}"
             )
-        lost = [name for name, seen in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not seen]
-        if lost:
-            said.append(f"not compared, for no motion of this robot shows them: {', '.join(lost)}")
+        hidden = [name for name, known in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not known]
+        if hidden:
+            said.append(f"not compared, because no motion of this robot shows them: {', '.join(hidden)}")
         return (*said, *texts((*self.notes, *self.found.fit_notes)))
 
     def _why(self) -> str:
@@ -134,30 +135,22 @@ class KnownLoad:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        columns = zip(
+        keys = ("name", "unit", "known", "found", "std", "error", "sigmas")
+        rows = zip(
             LOAD_QUANTITIES, LOAD_UNITS, self.known, self.found.values, self.std, self.errors, self.sigmas, strict=True
         )
-        return {
-            "verdict": self.verdict,
-            "frame": self.found.frame,
-            "quantities": [
-                {
-                    "name": name,
-                    "unit": unit,
-                    "known": float(known),
-                    "found": _plain(found),
-                    "std": _plain(std),
-                    "error": _plain(error),
-                    "sigmas": _plain(sigmas),
-                }
-                for name, unit, known, found, std, error, sigmas in columns
-            ],
-            "distance": self.distance,
-            "farthest": self.farthest,
-            "torque_percent": self.torque_percent,
-            "torque_percent_std": self.torque_percent_std,
-            "words": list(self.sentences),
-        }
+        return finite(
+            {
+                "verdict": self.verdict,
+                "frame": self.found.frame,
+                "quantities": [dict(zip(keys, row, strict=True)) for row in rows],
+                "distance": self.distance,
+                "farthest": self.farthest,
+                "torque_percent": self.torque_percent,
+                "torque_percent_std": self.torque_percent_std,
+                "words": list(self.sentences),
+            }
+        )
 
 
 def recover_known_load(
@@ -173,13 +166,13 @@ def recover_known_load(
     """known_std: σ of what is known, one or one per quantity (mass, centre, inertia as in ``LOAD_QUANTITIES``).
 
     Runs with and without the load are identified apart and the load is what lies between; where the loaded ones alone
-    do not determine the robot, all in one fit. uncertainty: what makes both covariances honest, errors correlated in
-    time unless given. A run that names this very load as its known payload has it put back: here it is asked for.
+    do not determine the robot, all in one fit. uncertainty: of both covariances, errors correlated in time unless
+    given. A run that names this load as its known payload is taken without it: here it is to be identified.
     """
     formulation, estimator = formulation or InverseDynamic(), estimator or WeightedLeastSquares()
     loaded, back = _asked_for(loaded, known)
 
-    def honest(problem: Problem) -> Estimate:
+    def estimated(problem: Problem) -> Estimate:
         estimate = estimator.estimate(problem)
         if uncertainty is not None:
             return uncertainty(problem, estimate)
@@ -187,8 +180,8 @@ def recover_known_load(
 
     with_load = Problem(model, tuple(loaded), formulation)
     try:
-        without = honest(Problem(model, tuple(unloaded), formulation))
-        found = payload_between(model, known.frame, honest(with_load), without, with_load.base)
+        without = estimated(Problem(model, tuple(unloaded), formulation))
+        found = payload_between(model, known.frame, estimated(with_load), without, with_load.base)
     except ParameterError:
         found = identify_payload(model, known.frame, loaded, unloaded, formulation=formulation)
     return judge_known_load(found, known, with_load, known_std, back)
@@ -222,7 +215,16 @@ def judge_known_load(
     inverse = np.linalg.inv(gradient(phi))
     distance, farthest = _distance(change, found.covariance + (inverse * stds**2) @ inverse.T, found)
     truth = np.array([known.mass, *known.centre, *known.inertia])
-    return KnownLoad(truth, stds, found, distance, farthest, percent, percent_std, notes)
+    return KnownLoad(
+        known=truth,
+        known_std=stds,
+        found=found,
+        distance=distance,
+        farthest=farthest,
+        torque_percent=percent,
+        torque_percent_std=percent_std,
+        notes=notes,
+    )
 
 
 def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple[float, float]:
@@ -243,7 +245,3 @@ def _asked_for(loaded: Sequence[Run], known: Payload) -> tuple[tuple[Run, ...], 
     text = f"{', '.join(own)} name this load as their known payload: it was put back, to be found"
     notes = (note("known payload", text),) if own else ()
     return tuple(replace(run, payload=None) if run.payload == known else run for run in loaded), notes
-
-
-def _plain(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None

@@ -1,10 +1,9 @@
-"""Open loop over short horizons: from a measured state, the measured torque moves the identified arm; where does it go?
+"""The identified arm simulated, and in open loop over short horizons: driven by the measured torque, where does it go?
 
+``SimulatedArm``: the direct dynamics of a model, with dry friction that holds a joint at rest. From a measured state
 q̈ = A⁻¹(Γ_measured − h(q, q̇)) is integrated for a fraction of a second, from many instants of a log, and the position it
 leads to is compared with the recorded one. Longer horizons say less: an arm without its controller is not stable, and
-any error grows. Beside it stand the description's own parameters, and no model at all: the velocity stays as it is.
-
-An identified model as something that moves: direct dynamics with dry friction that holds a joint at rest.
+any error grows. Compared with the description's own parameters, and with no model: constant velocity.
 """
 
 from __future__ import annotations
@@ -23,19 +22,20 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed import Processed
+from exciter.files import finite
 from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, TERM_FORCE_ROWS, joint_forces
 from exciter.identification.closed_loop.simulated_problem import dry_friction
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, note, texts, warning
-from exciter.parameters.terms import JointTerm, Sign
+from exciter.parameters.terms import Sign
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 
-TORQUE_HOLD_S = 2e-3  # [s] over which the measured torque is averaged and held, unless the log is slower
-LONGEST_INTEGRATION_STEP_S = 1e-3  # [s] of the integration at most
-LOST_DISTANCE = 1e3  # [rad or m] from the recording, beyond which a simulation has lost its way
+TORQUE_HOLD_S = 2e-3  # over which the measured torque is averaged and held, unless the log is slower
+LONGEST_INTEGRATION_STEP_S = 1e-3
+DIVERGED_DISTANCE = 1e3  # [rad or m] from the recording, beyond which a simulation has diverged
 
 
 @dataclass(frozen=True)
@@ -94,25 +94,25 @@ class OpenLoop:
             if stopped:
                 said.append(
                     f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not "
-                    "positive definite there, or the motion was lost; figures are of the others"
+                    "positive definite there, or the simulation diverged; figures are of the others"
                 )
         if np.isfinite(self.model).all():
-            said.append(self._told())
+            said.append(self._summary())
         return (*said, *texts(self.notes))
 
-    def _told(self) -> str:
-        last = self.model[-1]
-        each = ", ".join(f"{j} {v:.2g} {u}" for j, v, u in zip(self.joints, last, self.units, strict=True))
-        told = (
+    def _summary(self) -> str:
+        last = zip(self.joints, self.model[-1], self.units, strict=True)
+        each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
+        text = (
             f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from the "
             f"recorded position (rms of {self.starts} starts): {each}; {_share(self.relative[-1])} the error at "
             "constant velocity"
         )
         if np.isfinite(self.description).all():
-            told += f", the description {_share(self.description_relative[-1])} it"
+            text += f", the description {_share(self.description_relative[-1])} it"
         if self.relative[-1] >= 1.0:
-            told += "; the model is of no use for simulation over this time"
-        return told
+            text += "; the model is of no use for simulation over this time"
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None where nothing could be simulated."""
@@ -120,35 +120,28 @@ class OpenLoop:
         rows = [
             {
                 "seconds": float(horizon),
-                "relative_to_constant_velocity": _plain(self.relative[k]),
-                "description_relative_to_constant_velocity": _plain(self.description_relative[k]),
+                "relative_to_constant_velocity": self.relative[k],
+                "description_relative_to_constant_velocity": self.description_relative[k],
                 "joints": {
-                    joint: {"unit": unit, **{kind: _plain(rms[k, j]) for kind, rms in kinds.items()}}
+                    joint: {"unit": unit, **{kind: rms[k, j] for kind, rms in kinds.items()}}
                     for j, (joint, unit) in enumerate(zip(self.joints, self.units, strict=True))
                 },
             }
             for k, horizon in enumerate(self.horizons)
         ]
-        return {
-            "run": self.run,
-            "starts": self.starts,
-            "stopped": self.stopped,
-            "description_stopped": self.description_stopped,
-            "horizons": rows,
-            "words": list(self.sentences),
-        }
+        about = {name: getattr(self, name) for name in ("run", "starts", "stopped", "description_stopped")}
+        return finite({**about, "horizons": rows, "words": list(self.sentences)})
 
 
 def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizons: Horizons | None = None) -> OpenLoop:
     """values (b,) of the model's base parameters; run: motion and measured torque, a known payload included."""
     horizons = horizons or Horizons()
     arms = [SimulatedArm.of(model, chi, run.payload) for chi in (base_chi(model, values), model.nominal)]
-    kept, ends, squares = [], None, [_Squares.none(len(horizons.seconds), model.n) for _ in range(3)]
-    for part, starts in _starts(run, horizons):
-        stretch = _LogStretch.of(part, horizons.seconds)
+    count, ends, squares = 0, None, [_Squares.none(len(horizons.seconds), model.n) for _ in range(3)]
+    for stretch, starts in _starts(run, horizons):
         if not len(starts):
             continue
-        kept.append(len(starts))
+        count += len(starts)
         ends = stretch.ends if ends is None else ends
         driven = [_simulated(arm, stretch, starts) for arm in arms]
         for sums, positions in zip(squares, (*driven, stretch.constant_velocity(starts)), strict=True):
@@ -157,33 +150,33 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
         raise RecordingError(
             f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
         )
-    count = sum(kept)
-    stopped = [count - int(sums.count[-1]) for sums in squares]
+    identified, description, constant = squares
     return OpenLoop(
-        run.name,
-        model.robot.joint_names,
-        tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
-        ends,
-        count,
-        squares[0].rms,
-        squares[1].rms,
-        squares[2].rms,
-        stopped[0],
-        stopped[1],
-        arms[0].notes,
+        run=run.name,
+        joints=model.robot.joint_names,
+        units=tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
+        horizons=ends,
+        starts=count,
+        model=identified.rms,
+        description=description.rms,
+        constant_velocity=constant.rms,
+        stopped=count - int(identified.count[-1]),
+        description_stopped=count - int(description.count[-1]),
+        notes=arms[0].notes,
     )
 
 
-def _starts(run: Run, horizons: Horizons) -> Iterator[tuple[Processed, NDArray[np.int64]]]:
+def _starts(run: Run, horizons: Horizons) -> Iterator[tuple[_LogStretch, NDArray[np.int64]]]:
     """Every piece of the run with the samples to start from, so that each horizon ends within the piece."""
     assert run.span is not None
     wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
     for part in run.parts:
-        time = part.motion.time
-        room = len(part) - 1 - _LogStretch.of(part, horizons.seconds).samples
-        inside = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])] if len(part) else wanted[:0]
-        at = np.rint((inside - time[0]) * part.rate).astype(np.int64) if len(inside) else np.zeros(0, dtype=np.int64)
-        yield part, np.unique(at[(at >= 0) & (at <= room)])
+        if not len(part):
+            continue
+        time, stretch = part.motion.time, _LogStretch.of(part, horizons.seconds)
+        inside = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])]
+        at = np.rint((inside - time[0]) * part.rate).astype(np.int64)
+        yield stretch, np.unique(at[(at >= 0) & (at <= len(part) - 1 - stretch.group * stretch.counts[-1])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,20 +193,13 @@ class _LogStretch:
         return cls(part, group, tuple(max(1, round(h * part.rate / group)) for h in seconds))
 
     @property
-    def samples(self) -> int:
-        return self.group * self.counts[-1]
-
-    @property
     def ends(self) -> Array:
         """(H,) [s]: horizons as whole samples."""
         return np.array(self.counts) * self.group / self.part.rate
 
-    def _at(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray(starts[:, None] + self.group * np.array(self.counts))
-
     def recorded(self, starts: NDArray[np.int64]) -> Array:
         """(S, H, n) positions."""
-        return np.asarray(self.part.motion.q[self._at(starts)])
+        return np.asarray(self.part.motion.q[starts[:, None] + self.group * np.array(self.counts)])
 
     def constant_velocity(self, starts: NDArray[np.int64]) -> Array:
         motion = self.part.motion
@@ -226,7 +212,7 @@ class _LogStretch:
 
 
 def _simulated(arm: SimulatedArm, stretch: _LogStretch, starts: NDArray[np.int64]) -> Array:
-    """(S, H, n) positions; NaN from where on no arm can go."""
+    """(S, H, n) positions; NaN from where on the simulation stopped."""
     kernel, chain = arm.kernel()
     part, group = stretch.part, stretch.group
     torque = stretch.held(part.torque - arm.recorded(part.motion))
@@ -239,7 +225,7 @@ def _simulated(arm: SimulatedArm, stretch: _LogStretch, starts: NDArray[np.int64
             push = torque[start + group * done : start + group * count : group]
             if not all(kernel.advance(chain, q, qd, held, step, steps, 0.0) for held in push):
                 break
-            if not (np.abs(q - part.motion.q[start + group * count]) < LOST_DISTANCE).all():
+            if not (np.abs(q - part.motion.q[start + group * count]) < DIVERGED_DISTANCE).all():
                 break
             found[k, h], done = q, count
     return found
@@ -274,10 +260,6 @@ def _share(ratio: float) -> str:
     return f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
 
 
-def _plain(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
-
-
 @dataclass(frozen=True, eq=False)
 class SimulatedArm:
     """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
@@ -293,7 +275,8 @@ class SimulatedArm:
     @classmethod
     def of(cls, model: DynamicModel, chi: Array, payload: Payload | None = None) -> SimulatedArm:
         """Standard parameters χ (p,) of ``model``, and a known load on top of them."""
-        terms = tuple(_with_sign(term) for term in model.terms if type(term) in TERM_FORCE_ROWS)
+        kept = (term for term in model.terms if type(term) in TERM_FORCE_ROWS)
+        terms = tuple(replace(term, shape=Sign()) if isinstance(term, DryFriction) else term for term in kept)
         simulated = DynamicModel(model.robot, terms, model.engine)
         known = dict(zip(model.standard, chi, strict=True))
         own = np.array([known[name] for name in simulated.standard])
@@ -302,7 +285,13 @@ class SimulatedArm:
         dry = dry_friction(simulated)
         missing = ~np.isin(model.standard, simulated.standard)
         notes = _notes(model, dry & (own < 0.0), simulated)
-        return cls(simulated, np.where(dry, np.maximum(own, 0.0), own), model, np.where(missing, chi, 0.0), notes)
+        return cls(
+            model=simulated,
+            chi=np.where(dry, np.maximum(own, 0.0), own),
+            whole=model,
+            beside=np.where(missing, chi, 0.0),
+            notes=notes,
+        )
 
     def recorded(self, motion: Motion) -> Array:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
@@ -317,10 +306,6 @@ class SimulatedArm:
         fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
         arm = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(self.model, self.chi)))
         return kernels("forward", CLOSED_LOOP_KERNELS), arm
-
-
-def _with_sign(term: JointTerm) -> JointTerm:
-    return replace(term, shape=Sign()) if isinstance(term, DryFriction) else term
 
 
 def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:

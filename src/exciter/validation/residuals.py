@@ -1,9 +1,4 @@
-"""Errors of the identified model and of the description on common bins, as seed 004 shows them (Fig. 4).
-
-Residuals compared with themselves: earlier ones, and those of other joints.
-
-Which frequencies the torque has, and which of them a model leaves in the residual.
-"""
+"""Residuals of a run: histograms (as in 004, Fig. 4), correlation in time and between joints, spectrum."""
 
 from __future__ import annotations
 
@@ -27,14 +22,12 @@ from exciter.validation.prediction import Prediction
 
 MOST_HISTOGRAM_BINS = 200
 CONSTANT_COLUMN = ("one",)
-FEWEST_WHITENESS_INSTANTS = 8  #: instants: fewer have no correlation to speak of
+FEWEST_WHITENESS_INSTANTS = 8
 LONGEST_SPECTRUM_SEGMENT = 1024  #: samples
-FEWEST_SPECTRUM_SAMPLES = 32  #: samples without a gap
+FEWEST_SPECTRUM_SAMPLES = 32  #: without a gap
 STRONG_CORRELATION = 0.3  #: of two joints: less is not reported
 SURE_CORRELATION_ERRORS = 4.0  #: standard errors from zero: less is not reported
-EMPTIED_DENSITY_SHARE = (
-    1e-4  #: of the largest density: frequencies beyond the last that has more were emptied by filters
-)
+EMPTIED_DENSITY_SHARE = 1e-4  #: of the largest density: frequencies beyond the last with more were removed by filters
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +46,11 @@ class ErrorDistribution:
     @property
     def percent(self) -> Array:
         """(B,) of all errors, per bin."""
-        return self._share(self.counts)
+        return np.asarray(100.0 * self.counts / max(int(self.counts.sum()), 1))
 
     @property
     def gaussian_percent(self) -> Array:
-        return self._share(self.gaussian)
-
-    def _share(self, counts: NDArray[Any]) -> Array:
-        return np.asarray(100.0 * counts / max(int(self.counts.sum()), 1))
+        return np.asarray(100.0 * self.gaussian / max(int(self.counts.sum()), 1))
 
     @classmethod
     def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
@@ -70,8 +60,15 @@ class ErrorDistribution:
         else:
             skewness, kurtosis = float(stats.skew(errors)), float(stats.kurtosis(errors))
         below = stats.norm.cdf(edges, mean, max(std, 1e-300))
-        counts = np.histogram(errors, edges)[0]
-        return cls(model, counts, mean, std, skewness, kurtosis, np.asarray(len(errors) * np.diff(below)))
+        return cls(
+            model=model,
+            counts=np.histogram(errors, edges)[0],
+            mean=mean,
+            std=std,
+            skewness=skewness,
+            kurtosis=kurtosis,
+            gaussian=np.asarray(len(errors) * np.diff(below)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {"mean": self.mean, "std": self.std, "skewness": self.skewness, "kurtosis": self.kurtosis}
@@ -94,22 +91,17 @@ class Histogram:
 
 
 def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
-    """Of every joint, while it moves: at rest there is no equation to be wrong."""
-    return tuple(_histogram(prediction, j) for j in range(len(prediction.joints)))
-
-
-def _histogram(prediction: Prediction, j: int) -> Histogram:
-    moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
-    measured = prediction.measured[moves, j]
-    identified, description = measured - prediction.predicted[moves, j], measured - prediction.description[moves, j]
-    edges = bins(identified, description)
-    return Histogram(
-        prediction.joints[j],
-        prediction.units[j],
-        edges,
-        ErrorDistribution.of("identified", identified, edges),
-        ErrorDistribution.of("description", description, edges),
-    )
+    """Of every joint, while it moves: at rest there is no equation."""
+    found = []
+    for j, (joint, unit) in enumerate(zip(prediction.joints, prediction.units, strict=True)):
+        moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
+        measured = prediction.measured[moves, j]
+        models = {name: measured - getattr(prediction, name)[moves, j] for name in ("predicted", "description")}
+        edges = bins(*models.values())
+        identified = ErrorDistribution.of("identified", models["predicted"], edges)
+        description = ErrorDistribution.of("description", models["description"], edges)
+        found.append(Histogram(joint=joint, unit=unit, edges=edges, identified=identified, description=description))
+    return tuple(found)
 
 
 def bins(first: Array, second: Array) -> Array:
@@ -120,10 +112,8 @@ def bins(first: Array, second: Array) -> Array:
         low, high = low - half, high + half
     quarters = np.quantile(first, [0.25, 0.75])
     width = 2.0 * float(quarters[1] - quarters[0]) / np.cbrt(len(first))
-    count = (
-        MOST_HISTOGRAM_BINS if width <= 0.0 else int(min(MOST_HISTOGRAM_BINS, max(1.0, np.ceil((high - low) / width))))
-    )
-    return np.linspace(low, high, count + 1)
+    count = MOST_HISTOGRAM_BINS if width <= 0.0 else np.clip(np.ceil((high - low) / width), 1.0, MOST_HISTOGRAM_BINS)
+    return np.linspace(low, high, int(count) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,34 +127,32 @@ class JointCorrelation:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Pairs that are worth a word."""
-        found = []
-        for j, first in enumerate(self.joints):
-            for k, second in enumerate(self.joints[:j]):
-                size = abs(self.coefficients[j, k])
-                if size > max(STRONG_CORRELATION, SURE_CORRELATION_ERRORS * self.errors[j, k]):
-                    found.append(
-                        f"residuals of {second} and {first} correlate by {self.coefficients[j, k]:.2f}: they have a "
-                        "cause in common, as an inertia that both feel, or coupled drives"
-                    )
-        return tuple(found)
+        """Of pairs that clearly correlate."""
+        least = np.maximum(STRONG_CORRELATION, SURE_CORRELATION_ERRORS * self.errors)
+        pairs = np.argwhere(np.tril(np.abs(self.coefficients) > least, -1))
+        return tuple(
+            f"residuals of {self.joints[k]} and {self.joints[j]} correlate by {self.coefficients[j, k]:.2f}: they have "
+            "a cause in common, such as an inertia that both feel, or coupled drives"
+            for j, k in pairs
+        )
 
 
 def joint_correlation(prediction: Prediction) -> JointCorrelation:
     e = prediction.residual - prediction.residual.mean(axis=0)
-    count, joints = e.shape
+    count = len(e)
     size = np.sqrt((e**2).sum(axis=0))
     e = e / np.where(size > 0.0, size, 1.0)
     power = np.abs(fft.rfft(e, fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
     rho = fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
-    fewer = np.minimum(*np.meshgrid(_counted(prediction), _counted(prediction)))  # equations: rest has none
+    fewer = np.minimum.outer(_counted(prediction), _counted(prediction))  # equations: rest has none
     errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / np.maximum(fewer, 1.0))
-    return JointCorrelation(prediction.joints, e.T @ e + np.diag((size == 0.0) * 1.0), errors.reshape(joints, joints))
+    coefficients = e.T @ e + np.diag((size == 0.0) * 1.0)
+    return JointCorrelation(joints=prediction.joints, coefficients=coefficients, errors=errors)
 
 
 def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
-    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. None of a few: a
-    joint that rests throughout is left out."""
+    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. A joint that rests
+    throughout is left out."""
     counted = _counted(prediction)
     kept = np.flatnonzero((counted >= FEWEST_WHITENESS_INSTANTS) & prediction.residual.any(axis=0))
     if not kept.size:
@@ -218,7 +206,7 @@ class AmplitudeDensity:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Of J equations, ``joints`` in ``units``: what was measured, and what the model leaves of it."""
+    """Of J equations, ``joints`` in ``units``: of what was measured, and of the residual."""
 
     joints: tuple[str, ...]
     units: tuple[str, ...]
@@ -227,7 +215,7 @@ class ResidualSpectrum:
 
     @property
     def filled(self) -> int:
-        """How many of the frequencies filters left something at."""
+        """How many of the frequencies are not removed by filters."""
         values = self.measured.values
         some = (values > EMPTIED_DENSITY_SHARE * values.max(axis=0)).any(axis=1)
         return int(np.flatnonzero(some)[-1]) + 1 if some.any() else len(some)
@@ -236,7 +224,10 @@ class ResidualSpectrum:
 def residual_spectrum(prediction: Prediction) -> ResidualSpectrum | None:
     """None where the run is too short."""
     found = density(prediction.time, prediction.rate, prediction.measured, prediction.residual)
-    return ResidualSpectrum(prediction.joints, prediction.units, *found) if found else None
+    if not found:
+        return None
+    measured, residual = found
+    return ResidualSpectrum(joints=prediction.joints, units=prediction.units, measured=measured, residual=residual)
 
 
 def density(time: Array, rate: float, *series: Array) -> tuple[AmplitudeDensity, ...]:

@@ -1,12 +1,11 @@
 """What a model misses: residuals against velocity, load, position, time and temperature, joint by joint.
 
-Whether a residual depends on a quantity: how much of its variance, and whether that is more than chance.
-
-Residuals are correlated in time, and noise may be larger where joints are fast, or missing where they rest: neither n
-nor σ/√n is what it seems. Two tests, for two kinds of quantity:
+How much of a residual's variance depends on a quantity, and is that more than chance? Residuals are correlated in time,
+and noise may be larger where joints are fast, or missing where they rest: neither n nor σ/√n is what it seems. Two
+tests, for two kinds of quantity:
 
 ``on_motion``: quantities that come and go with the motion (velocity, load, position). The residual is put into bins of
-the quantity, Q = Σ_b n_b (ē_b − ē)². What is left within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed
+the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed
 and the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then,
 on average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
 correlation of u, which is that of v times that of σ (Parzen 1963); before, each frequency of u is divided by what the
@@ -23,7 +22,7 @@ holds for errors that are forgotten within a hundredth of the time; slower ones 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,16 +32,10 @@ from scipy import fft, stats
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
-STRUCTURE_FALSE_ALARM_CHANCE = (
-    0.01  #: chance that anything is found in a run whose residuals depend on nothing (Bonferroni)
-)
-LEAST_STRUCTURE_SHARE = 0.01  #: of the residual's variance: less is not worth a word
-PARAMETER_DOUBT_FACTOR = (
-    4.0  #: times the mean square that the parameters' own uncertainty makes: less may be an error of theirs
-)
-MOST_STRUCTURE_INSTANTS = (
-    8192  #: instants that are looked at; more are put together in blocks, for none of this is fast
-)
+STRUCTURE_FALSE_ALARM_CHANCE = 0.01  #: of any finding in a run whose residuals depend on nothing (Bonferroni)
+LEAST_STRUCTURE_SHARE = 0.01  #: of the residual's variance: less is not reported
+PARAMETER_DOUBT_FACTOR = 4.0  #: times the mean square of the parameters' own uncertainty: less may be their error
+MOST_STRUCTURE_INSTANTS = 8192  #: that are tested; more are averaged in blocks, for none of this is fast
 ADVICE_BY_QUANTITY = {
     "velocity": "the friction model misses something; try another, such as a term {stribeck: {velocity: 0.1}}",
     "load": "friction that grows with load, or a drive gain that is off; try a term load-friction, or gains: identify",
@@ -56,13 +49,11 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 QUANTITY_BINS = 16  #: of a quantity, with as many samples each
 FEWEST_BIN_SAMPLES = 20  #: samples at least
-MOST_POWER_TAKEN_BY_BINS = 0.8  #: of a frequency, by the bins: where they took more, what is left of it says too little
+MOST_POWER_TAKEN_BY_BINS = 0.8  #: of a frequency: where the bins took more, the rest of it says too little
 LEAST_OVERLAP_SHARE = 0.02  #: of the instants: correlations that fewer tell of are left small
 SLOW_COSINE_NUMBERS = 60  #: numbers of the cosine transform, the slowest
 MEAN_ERROR_FREQUENCIES = 8  #: frequencies that tell how sure the mean of all samples is
-SLOW_NOISE_CORNERS = tuple(
-    np.geomspace(1.0, 1e3, 16).tolist()
-)  #: of the slow spectrum, in half periods of the whole time
+SLOW_NOISE_CORNERS = tuple(np.geomspace(1.0, 1e3, 16).tolist())  #: in half periods of the whole time
 LOG_LIKELIHOOD_MARGIN = 2.0  #: of the logarithm: corners that cannot be told from the likeliest
 BAND_STANDARD_ERRORS = 2.0  #: standard errors to both sides of a mean
 FEWEST_DEPENDENCE_SAMPLES = 3 * FEWEST_BIN_SAMPLES  #: samples: with less, nothing can be said
@@ -85,9 +76,9 @@ class Structure:
 
     @property
     def sentence(self) -> str:
-        share = f"{self.joint}: {100.0 * self.share:.2g} % of what is left"
         if not self.found:
-            return f"{self.joint}: what is left does not depend on {self.quantity} more than chance explains"
+            return f"{self.joint}: the residual does not depend on {self.quantity} more than chance explains"
+        share = f"{self.joint}: {100.0 * self.share:.2g} % of the residual's variance"
         return f"{share} depends on {self.quantity}: {ADVICE_BY_QUANTITY[self.quantity]}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,20 +110,12 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
         for quantity, unit, values in _quantities(prediction, j)
         if (dependence := one.on(values, slow=quantity in SLOW_QUANTITIES)) is not None
     ]
-    found = [
-        Structure(
-            prediction.joints[j],
-            quantity,
-            unit,
-            dependence,
-            bool(
-                dependence.p_value * len(looked) < level
-                and dependence.share >= LEAST_STRUCTURE_SHARE
-                and dependence.share * one.variance > PARAMETER_DOUBT_FACTOR * one.doubt
-            ),
-        )
-        for one, j, quantity, unit, dependence in looked
-    ]
+    found = []
+    for one, j, quantity, unit, dependence in looked:
+        clear = dependence.p_value * len(looked) < level and dependence.share >= LEAST_STRUCTURE_SHARE
+        clear = clear and dependence.share * one.variance > PARAMETER_DOUBT_FACTOR * one.doubt
+        joint = prediction.joints[j]
+        found.append(Structure(joint=joint, quantity=quantity, unit=unit, dependence=dependence, found=bool(clear)))
     order = {joint: k for k, joint in enumerate(prediction.joints)}
     return tuple(sorted(found, key=lambda one: (order[one.joint], not one.found, -one.share)))
 
@@ -161,7 +144,7 @@ class _Residual:
             return None
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
         doubt = float((prediction.band[used, j] ** 2).mean()) / BAND_SIGMAS**2
-        return cls(e, speed, used, float(e[used].var()), doubt)
+        return cls(residual=e, speed=speed, used=used, variance=float(e[used].var()), doubt=doubt)
 
     def on(self, quantity: Array, *, slow: bool) -> Dependence | None:
         """See ``dependence``; long series in blocks, shares being those of all samples."""
@@ -173,7 +156,7 @@ class _Residual:
         if found is None or size == 1:
             return found
         part = e[used].var() / self.variance  # of the variance, that is not within blocks
-        return Dependence(found.centres, found.means, found.errors, float(part) * found.share, found.p_value)
+        return replace(found, share=float(part) * found.share)
 
 
 def _blocks(values: Array, size: int) -> Array:
@@ -236,9 +219,8 @@ def on_motion(
     shown = (np.abs(fft.rfft(bins)) ** 2).sum(axis=0) / len(e)  # of a sine of each frequency, by the bins
     bins[label, at] *= sigma
     bins_at = fft.rfft(bins)[:, 1:]
-    power = stationary(
-        whole(within, at, size), whole(sigma, at, size), 1.0 - np.minimum(shown, MOST_POWER_TAKEN_BY_BINS)
-    )[1:]
+    rest = 1.0 - np.minimum(shown, MOST_POWER_TAKEN_BY_BINS)
+    power = stationary(whole(within, at, size), whole(sigma, at, size), rest)[1:]
     gram = 2.0 * ((bins_at * power) @ bins_at.conj().T).real / size  # covariance of sums of bins over √n_b, by chance
     chance = max(float(np.trace(gram)), 1e-300)
     first = chance**2 / max(float((gram**2).sum()), 1e-300)
@@ -249,7 +231,13 @@ def on_motion(
     p_value = float(stats.f.sf(between / chance, first, second))
     slowest = max(float(power[:MEAN_ERROR_FREQUENCIES].mean()), 0.0) * float((sigma**2).mean()) / len(e)
     errors = np.sqrt(np.maximum(gram.diagonal(), 0.0) / count + slowest)  # the mean of all is not sure, either
-    return Dependence(np.bincount(label, x) / count, means, errors, (between - chance) / total, p_value)
+    return Dependence(
+        centres=np.bincount(label, x) / count,
+        means=means,
+        errors=errors,
+        share=(between - chance) / total,
+        p_value=p_value,
+    )
 
 
 def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
@@ -295,7 +283,7 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     count = np.bincount(label).astype(float)
     means, centres = (np.bincount(label, values) / count for values in (residual, quantity))
     errors = np.sqrt(fit.level / count)
-    return Dependence(centres, means, errors, fit.along / total, p_value)
+    return Dependence(centres=centres, means=means, errors=errors, share=fit.along / total, p_value=p_value)
 
 
 @dataclass(frozen=True)
@@ -324,11 +312,12 @@ class SlowNoiseFit:
         by_chance = level * float((plain**2).sum())
         along = float(((plain @ parts) ** 2).sum()) - by_chance
         ratio = float((parts**2).sum()) / basis.shape[1] / max(level, 1e-300)
-        return cls(likelihood, along, level, float(stats.f.sf(ratio, basis.shape[1], free)))
+        p_value = float(stats.f.sf(ratio, basis.shape[1], free))
+        return cls(likelihood=likelihood, along=along, level=level, p_value=p_value)
 
 
 def labels(quantity: Array) -> IntArray | None:
-    """(N,) bins of as many samples each; fewer where values repeat; None where there is nothing to tell apart."""
+    """(N,) bins of as many samples each; fewer where values repeat; None where all values are alike."""
     bins = min(QUANTITY_BINS, len(quantity) // FEWEST_BIN_SAMPLES)
     if len(quantity) < FEWEST_DEPENDENCE_SAMPLES or not np.isfinite(quantity).all():
         return None

@@ -1,7 +1,4 @@
-"""A model judged by runs of the robot: what it leaves, beside what others and what noise alone leave, and why.
-
-What a model is worth by the runs it was tried on: a word and its reasons, where it is weakest, what to do next.
-"""
+"""A model judged by runs: its residual beside those of other models and of noise, what it misses, and a verdict."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ class RunValidation:
 
     @property
     def total_percent(self) -> float:
-        """[%] of the torque that the model leaves, over all joints."""
+        """[%] residual over all joints, of the torque."""
         return self.baselines.identified.total_percent
 
     @property
@@ -114,25 +111,25 @@ class RunValidation:
 
     @cached_property
     def spectrum(self) -> ResidualSpectrum | None:
-        """Of the torque and of what is left of it; None where the run is too short."""
+        """Of torque and residual; None where the run is too short."""
         return residual_spectrum(self.prediction)
 
     @property
     def down_to_noise(self) -> bool:
-        """Whether no more is left than noise alone leaves; False where that is not known."""
+        """Whether the residual is no larger than the noise; False where that is not known."""
         floor = self.floor.total_percent
-        return floor is not None and self.baselines.identified.total_percent <= DOWN_TO_NOISE_FACTOR * floor
+        return floor is not None and self.total_percent <= DOWN_TO_NOISE_FACTOR * floor
 
     @property
     def missed(self) -> tuple[Structure, ...]:
-        """What the residuals depend on, more than chance explains; what explains most of the total comes first."""
+        """What the residuals depend on, more than chance explains; the largest part of the total first."""
         left = dict(zip(self.baselines.joints, self.baselines.identified.rms, strict=True))
         found = [one for one in self.structures if one.found]
         return tuple(sorted(found, key=lambda one: -one.share * left[one.joint] ** 2))
 
     @property
     def above(self) -> tuple[str, ...]:
-        """Joints that leave more than noise does, with how much."""
+        """Joints whose residual is larger than their noise, with how much."""
         if self.floor.sigma is None:
             return ()
         rows = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
@@ -145,7 +142,7 @@ class RunValidation:
     @property
     def verdict(self) -> str:
         """One sentence."""
-        total, before = self.baselines.identified.total_percent, self.baselines.of(DESCRIPTION).total_percent
+        total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
         why = self.missed[0].sentence if self.missed else ""
         if total >= 100.0:
@@ -162,15 +159,14 @@ class RunValidation:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Verdict first, then all that is worth a word."""
+        """Verdict first, then the reasons."""
         slow = [
             one for one in self.whiteness if not one.white and (one.slow > SLOW_POWER_SHARE or math.isinf(one.fades))
         ]
         coloured = tuple(one.sentence for one in slow)  # a filter alone leaves neighbours alike
         missed = tuple(one.sentence for one in self.missed)
         rests = tuple(
-            f"{joint} rests throughout: of it nothing is judged but what it does to others"
-            for joint in self.baselines.resting
+            f"{joint} rests throughout: only its effect on other joints is judged" for joint in self.baselines.resting
         )
         return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *coloured)
 
@@ -180,7 +176,7 @@ class RunValidation:
             "verdict": self.verdict,
             "words": list(self.sentences),
             "instants": self.baselines.instants,
-            "total_percent": self.baselines.identified.total_percent,
+            "total_percent": self.total_percent,
             "models": self.baselines.to_dict(),
             "floor": self.floor.to_dict(),
             "histograms": {one.joint: one.to_dict() for one in self.histograms},
@@ -192,7 +188,7 @@ class RunValidation:
 
 @dataclass(frozen=True, eq=False)
 class Validation(Sequence[RunValidation]):
-    """A model judged by ``runs``: a sequence of them."""
+    """A model judged by ``runs``: a sequence."""
 
     runs: tuple[RunValidation, ...]
 
@@ -207,8 +203,8 @@ class Validation(Sequence[RunValidation]):
 
     @property
     def worst(self) -> RunValidation:
-        """The run of which most is left."""
-        return max(self.runs, key=lambda run: run.baselines.identified.total_percent)
+        """The run with the largest residual."""
+        return max(self.runs, key=lambda run: run.total_percent)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -226,10 +222,10 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
         return Validation(tuple(_validated(replace(problem, runs=(run,)), estimate) for run in chosen))
 
 
-def validate_both(found: Identification, never: Sequence[Run] = ()) -> tuple[Validation, Validation]:
-    """On the runs that were identified from, and on those never seen; of runs that are read piece by piece, on their
+def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[Validation, Validation]:
+    """On the runs that were identified from, and on held-out ones; of runs that are read piece by piece, on their
     samples."""
-    unseen = validate(found.judge, found.estimate, [run.bounded for run in never])
+    unseen = validate(found.judge, found.estimate, [run.bounded for run in held_out])
     return validate(found.judge.bounded, found.estimate), unseen
 
 
@@ -245,15 +241,15 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
     prediction = replace(Prediction.join(held), run=name, complete=count <= MOST_PREDICTED_INSTANTS)
     baselines = sums.baselines(name)
     return RunValidation(
-        problem.model,
-        estimate,
-        prediction,
-        baselines,
-        histograms(prediction),
-        residual_whiteness(_apart(prediction, problem)),
-        joint_correlation(prediction),
-        structures(prediction),
-        noise_floor(problem, baselines.signal),
+        model=problem.model,
+        estimate=estimate,
+        prediction=prediction,
+        baselines=baselines,
+        histograms=histograms(prediction),
+        whiteness=residual_whiteness(_apart(prediction, problem)),
+        correlation=joint_correlation(prediction),
+        structures=structures(prediction),
+        floor=noise_floor(problem, baselines.signal),
     )
 
 
@@ -279,7 +275,7 @@ def _white(one: Whiteness) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class WorstJoint:
-    """``percent`` of its own torque is left: ``rms`` of ``signal`` [``unit``], both root mean squares."""
+    """Its residual is ``percent`` of its own torque: ``rms`` of ``signal`` [``unit``], both root mean squares."""
 
     joint: str
     unit: str
@@ -290,8 +286,8 @@ class WorstJoint:
 
 @dataclass(frozen=True, eq=False)
 class ValidationVerdict:
-    """Of a model, by the runs that it was identified from (``fit``) and by those that it never saw (``unseen``); one of
-    both may have none."""
+    """Of a model, by the runs that it was identified from (``fit``) and by held-out ones (``unseen``); one of both may
+    have none."""
 
     fit: Validation
     unseen: Validation
@@ -310,18 +306,18 @@ class ValidationVerdict:
 
     @cached_property
     def decisive(self) -> RunValidation:
-        """The worst run of motion never seen, where there is some; else of what was identified from."""
+        """The worst held-out run, where there is one; else the worst of those identified from."""
         return (self.unseen if self.unseen.runs else self.fit).worst
 
     @property
     def grade(self) -> str:
-        """good, fair or poor, by what is left of all torque."""
-        left = self.decisive.baselines.identified.total_percent
+        """good, fair or poor, by the residual over all joints."""
+        left = self.decisive.total_percent
         return "good" if left < GOOD_MODEL_PERCENT else "fair" if left < FAIR_MODEL_PERCENT else "poor"
 
     @property
     def weak_joints(self) -> tuple[str, ...]:
-        """Of whose own torque too much is left, however little that counts in the total."""
+        """With a large residual relative to their own torque, however little that counts in the total."""
         base = self.decisive.baselines
         rows = zip(base.joints, base.identified.percent, strict=True)
         return tuple(joint for joint, left in rows if left >= FAIR_MODEL_PERCENT)
@@ -333,8 +329,8 @@ class ValidationVerdict:
 
     @property
     def word(self) -> str:
-        """``good model but for joint_2, tried on motion never seen``."""
-        what, validated = ("model", "tried on motion never seen") if self.unseen.runs else ("fit", "not validated")
+        """``good model but for joint_2, validated on held-out motion``."""
+        what, validated = ("model", "validated on held-out motion") if self.unseen.runs else ("fit", "not validated")
         but = f" but for {some_of(self.weak_joints)}" if self.tone != self.grade else ""
         return f"{self.grade} {what}{but}, {validated}"
 
@@ -345,15 +341,18 @@ class ValidationVerdict:
 
     @property
     def worst_joint(self) -> WorstJoint:
-        """Most of its own torque is left, and more than noise leaves, where that can be said."""
+        """The largest residual relative to its own torque, of those above their noise, where there are such."""
         base, floor = self.decisive.baselines, self.decisive.floor
         found = base.identified
-        beyond = np.where(
-            found.percent > DOWN_TO_NOISE_FACTOR * floor.percent, found.percent, np.nan
-        )  # the rest is down to noise
-        j = int(np.nanargmax(found.percent if np.isnan(beyond).all() else beyond))
-        numbers = (float(values[j]) for values in (found.percent, found.rms, base.signal))
-        return WorstJoint(base.joints[j], base.units[j], *numbers)
+        above = np.where(found.percent > DOWN_TO_NOISE_FACTOR * floor.percent, found.percent, np.nan)
+        j = int(np.nanargmax(found.percent if np.isnan(above).all() else above))
+        return WorstJoint(
+            joint=base.joints[j],
+            unit=base.units[j],
+            percent=float(found.percent[j]),
+            rms=float(found.rms[j]),
+            signal=float(base.signal[j]),
+        )
 
     @cached_property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:
@@ -382,13 +381,13 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
         )
     if weak := verdict.weak_joints:
         steps.append(
-            f"Do not rely on the predicted torque of {', '.join(weak)}: much of it is left, see What the model misses. "
-            "Where the torque itself is small this may not matter."
+            f"Do not rely on the predicted torque of {', '.join(weak)}: the residual is large, see What the model "
+            "misses. Where the torque itself is small this may not matter."
         )
     if missed := verdict.decisive.missed:
         most = max(missed, key=lambda one: one.share)
         steps.append(
-            f"What is left of {most.joint} depends on {most.quantity}: the model may lack a term. See What the model "
+            f"The residual of {most.joint} depends on {most.quantity}: the model may lack a term. See What the model "
             "misses."
         )
     if found.physically_consistent:

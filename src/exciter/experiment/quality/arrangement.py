@@ -1,9 +1,9 @@
-"""How well torques follow the model's, and whether the log calls its joints, and counts them, as the description does.
+"""Arrangement of joints: do torques follow the model's in the order and with the signs of the description?
 
 From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
-friction and rotor inertia need not be known. The correlation of what is left tells which channel belongs to which
-joint. Another arrangement is said only when it is conclusive: that of the log fits badly and the other one fits well.
-Wrists without load say nothing, and nothing is said of them.
+friction and rotor inertia need not be known. The correlation of the residuals shows which channel belongs to which
+joint. Another arrangement is reported only when it is conclusive: that of the log fits badly and the other one well.
+Wrists without load show nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-VISIBLE_TORQUE_SHARE = 1e-6  # of a joint's own largest torque: a model torque below is rounding
-ARRANGEMENT_SAMPLES = 300  # samples that hypotheses are compared on
-LEAST_SCORE_GAIN = 0.5  # of the score: better by less may be chance
-MOST_CORRELATION_LOSS = 0.1  # of a correlation: what another arrangement may cost a joint at most
-CLEAR_FISHER_DIFFERENCE = 0.5  # difference of correlations, Fisher's z: four standard errors of 130 independent samples
-SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that is none
-UNDETERMINED_SHARE = 1e-3  # of a combination that may lie outside of what the rows show
-SURE_FRICTION_ERRORS = 6.0  # standard errors
+VISIBLE_TORQUE_SHARE = 1e-6  # of the largest torque: a smaller model torque is rounding
+ARRANGEMENT_SAMPLES = 300  # that hypotheses are compared on
+LEAST_SCORE_GAIN = 0.5  # of Σ correlation²: less may be chance
+MOST_CORRELATION_LOSS = 0.1  # of a joint, in another arrangement
+CLEAR_FISHER_DIFFERENCE = 0.5  # of correlations, Fisher's z: four standard errors of 130 independent samples
+SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that counts as zero
+UNDETERMINED_SHARE = 1e-3  # of a combination, that the rows need not determine
+SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[
     for j in range(motion.n):
         beside = unknown[j]
         wanted = bodies[:, j] - beside @ (beside.T @ bodies[:, j])
-        seen = effort - beside @ (beside.T @ effort)
+        measured = effort - beside @ (beside.T @ effort)
         length = float(np.linalg.norm(wanted))
         if length <= VISIBLE_TORQUE_SHARE * size:
             continue
-        norms = np.linalg.norm(seen, axis=0)
-        correlation[:, j] = (seen.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
-        scale[:, j] = (seen.T @ wanted) / length**2
+        norms = np.linalg.norm(measured, axis=0)
+        correlation[:, j] = (measured.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
+        scale[:, j] = (measured.T @ wanted) / length**2
     return TorqueMatch(correlation, scale)
 
 
@@ -95,7 +95,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """What is wrong with joint order and signs, by number of the joint; nothing where all is well, or nobody can tell.
+    """What is wrong with joint order and signs, by number of the joint; empty where all is well, or nothing is clear.
 
     columns: torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole:
     joints exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
@@ -137,8 +137,8 @@ def arrangement_of(
 
 
 def unclear(like: Array, limits: Thresholds) -> list[int]:
-    """Joints that may be exchanged without anybody noticing: their torque follows the model's too little, or that of
-    another joint about as well."""
+    """Joints whose exchange would not be noticed: their torque follows the model's too little, or that of another joint
+    about as well."""
     z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
     others = z - np.diag(np.full(len(z), np.inf))
     clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
@@ -169,14 +169,12 @@ def _sure(like: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> 
 
 def hypotheses(n: int) -> list[Hypothesis]:
     """Every axis reversed, every pair exchanged."""
-    same, plus = tuple(range(n)), (1,) * n
-    reversed_ = [Hypothesis(same, _with(plus, {j: -1}), (j,)) for j in range(n)]
-    swapped = [Hypothesis(_with(same, {i: j, j: i}), plus, (i, j)) for i, j in combinations(range(n), 2)]
-    return reversed_ + swapped
-
-
-def _with(values: Sequence[int], changes: dict[int, int]) -> tuple[int, ...]:
-    return tuple(changes.get(k, value) for k, value in enumerate(values))
+    same, plus = range(n), (1,) * n
+    found = [Hypothesis(tuple(same), tuple(-1 if k == j else 1 for k in same), (j,)) for j in same]
+    for i, j in combinations(same, 2):
+        swapped = {i: j, j: i}
+        found.append(Hypothesis(tuple(swapped.get(k, k) for k in same), plus, (i, j)))
+    return found
 
 
 def _whole_joints(

@@ -1,4 +1,4 @@
-"""Delay of torque against position, to a fraction of a sample: told, never applied.
+"""Delay of torque against position, to a fraction of a sample: reported, never applied.
 
 Positive: the torque comes late, τ_log(t) = τ(t − d). The rows of each joint, W(t), explain τ_log(t + d) best at the
 true d: the residual r = (1 − P) τ_log(t + d), P the projection on W's columns, is least there. A scan finds the valley
@@ -21,9 +21,9 @@ from exciter.experiment.quality.tallies import Index
 from exciter.typing import Array
 
 JACKKNIFE_BLOCKS = 20
-DELAY_SCAN_S = 0.3  # [s] that is scanned on either side; clocks that differ by more show in the motion itself
+DELAY_SCAN_S = 0.3  # on either side; clocks that differ by more show in the motion itself
 DELAY_SCAN_SHARE = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
-SCAN_POINTS_PER_PERIOD = 4.0  # points of the scan per period of the cut-off
+SCAN_POINTS_PER_PERIOD = 4.0  # of the cut-off
 MOST_NEWTON_STEPS = 20
 
 
@@ -186,7 +186,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     best = int(np.argmin(total))
     left = float(np.exp((total[best] - total[half]) / fit.free.sum()))
     if best in (0, 2 * half):
-        return Delays(0.0, 0.0, {}, edge=float(grid[best]), power=left)
+        return Delays(delay=0.0, error=0.0, joints={}, edge=float(grid[best]), power=left)
     return _settled(fit, float(grid[best]), float(grid[1] - grid[0]), left) or unknown
 
 
@@ -213,7 +213,8 @@ def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Del
         each = (weights[:, None] * fit.slopes(d))[weights > 0.0]
         errors.append(_error(each.sum(axis=0) - each))
     size, speed = (np.std(fit.torque(d, order), axis=0) for order in range(2))
-    return Delays(float(d), max(errors), own, float((speed / np.maximum(size, 1e-300)).max()), None, left)
+    change = float((speed / np.maximum(size, 1e-300)).max())
+    return Delays(delay=float(d), error=max(errors), joints=own, change=change, power=left)
 
 
 def _weights(fit: ShiftedFit, own: Mapping[int, tuple[float, float]], d: float) -> Array:

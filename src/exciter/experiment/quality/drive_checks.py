@@ -1,4 +1,4 @@
-"""What drives, clocks and filters did to torques before they were logged: coupled drives, delay, low-pass."""
+"""Checks of what happens to torques before they are logged: coupled drives, delay, low-pass."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 FILTER_DELAY_TOLERANCE = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
-DOUBTFUL_DELAY_ERRORS = 2.0  # errors: such a delay is as well none
-CERTAIN_DELAY_ERRORS = 10.0  # errors: such a delay is told even if it explains little
-DELAY_POWER_SHARE = 0.5  # of the residual's power without shift: a valley so much lower is no chance
+DOUBTFUL_DELAY_ERRORS = 2.0  # standard errors: a smaller delay may be none
+CERTAIN_DELAY_ERRORS = 10.0  # standard errors: a larger delay is reported even if it explains little
+DELAY_POWER_SHARE = 0.5  # of the residual's power without shift: a minimum so much lower is no chance
 FILTERED_BAND_SHARE = 0.3  # of half the rate: a band that is emptier than this was filtered on purpose
-CUTOFF_FRACTIONS = np.geomspace(
-    1.0, 0.125, 13
-)  # of the frequency above which nothing is: where the filter may have been
+CUTOFF_FRACTIONS = np.geomspace(1.0, 0.125, 13)  # of the frequency above which nothing is, that are tried
 HIGHEST_CUTOFF_SHARE = 0.7  # of the cut-off that torques went through here: above, it would be taken for the other
 FILTER_POWER_SHARE = 0.9  # of the residual power: a filter that leaves less was there
 FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
@@ -34,8 +32,8 @@ FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists.
 
-    Its rotor and friction then act on both joints. What the rows of joint j leave of its torque follows velocity and
-    acceleration of joint k, and what those of k leave follows j; one of the two alone may be chance.
+    Its rotor and friction then act on both joints. The residual of joint j follows velocity and acceleration of joint
+    k, and that of k follows j; one of the two alone may be chance.
     """
     rows, smooth, robot = evidence.regressor, evidence.smooth, evidence.robot
     if rows is None or smooth is None or smooth.effort is None or robot is None or evidence.arrangement.joints:
@@ -50,16 +48,16 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
             ratio = "" if slope > 0 else ", ratio: -1"
             term = f"{{drive-coupling: {{first: {first}, second: {second}{ratio}}}}}"
             words = (
-                f"the torques of {first} and {second} follow each other's motion: of what the robot leaves of them "
-                f"unexplained, velocity and acceleration of the other explain {percent(1.0 - one)} and "
-                f"{percent(1.0 - other)}; if the motor of one turns with both joints, add {term} to terms:"
+                f"the torques of {first} and {second} follow each other's motion: of their unexplained torque, "
+                f"velocity and acceleration of the other explain {percent(1.0 - one)} and {percent(1.0 - other)}; if "
+                f"the motor of one turns with both joints, add {term} to terms:"
             )
             yield warning("coupled drives", words, first=first, second=second, left=[one, other])
 
 
 def _left_by_other(smooth: Smooth, basis: Array, j: int, k: int) -> tuple[float, float]:
-    """What rotor and friction of a motor that also moves with k leave of the residual power of joint j, and their
-    viscous part, whose sign tells the directions."""
+    """Share of the residual power of joint j that rotor and friction of a motor that also moves with k do not explain,
+    and their viscous part, whose sign gives the directions."""
     assert smooth.effort is not None
     m = smooth.motion
     both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
@@ -99,10 +97,10 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     if abs(mean) > DOUBTFUL_DELAY_ERRORS * error:
         words = f"the torque comes {words}"
     else:
-        words = f"none shows between torque and position: the torque fits best {words}"
+        words = f"none is found between torque and position: the torque fits best {words}"
     sure = abs(mean) > max(limits.delay_errors * error, limits.delay_samples * interval)
     if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
-        words += ", roughly: without a robot coupled motion is not understood"
+        words += ", roughly: without a robot coupled motion is not modelled"
         sure &= found.power < DELAY_POWER_SHARE
     beyond_doubt = abs(mean) > CERTAIN_DELAY_ERRORS * error
     given = evidence.survey.about.filter
@@ -114,7 +112,7 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
         words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself"
         if given is None:
-            words += "; if an analogue filter did it, say filter: {order: …, cutoff: …}"
+            words += "; if an analogue filter did it, set filter: {order: …, cutoff: …}"
         else:
             words += f"; the filter given explains {time_span(expected)} of it"
         yield warning("delay", words, expected=expected, **numbers)
@@ -129,8 +127,8 @@ def group_delay(given: AnalogFilter) -> float:
 
 
 def low_pass(evidence: Evidence) -> Iterator[Note]:
-    """The frequency above which torque or current holds nothing, and the cut-off that fits: dry friction betrays it,
-    whose steps are rounded."""
+    """The frequency above which torque or current holds nothing, and the cut-off that fits: the steps of dry friction
+    show it, which are rounded."""
     efforts = [piece.effort for piece in evidence.pieces if piece.effort is not None]
     if not efforts:
         return
@@ -147,16 +145,16 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
         if (found := source_cutoff(evidence, limit)) is not None:
             numbers["half"], left = found
             words += (
-                f", at about {number(numbers['half'], 2)} Hz (−6 dB): filtered alike, the robot leaves "
-                f"{percent(1.0 - left)} less of it unexplained"
+                f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
+                f"{percent(1.0 - left)} less of it is unexplained"
             )
         words += "; filter the model the same way, and take noise estimates from it as lower bounds"
         yield warning("earlier low-pass", words, **numbers)
 
 
 def source_cutoff(evidence: Evidence, limit: float) -> tuple[float, float] | None:
-    """[Hz] of the zero-phase low-pass (−6 dB) through which base parameters explain the torque best, and what it leaves
-    of the residual (RMS) without it; None where that cannot be told."""
+    """[Hz] of the zero-phase low-pass (−6 dB) through which base parameters explain the torque best, and the residual
+    (RMS) over that without it; None where it is not determined."""
     rows, smooth = evidence.regressor, evidence.smooth
     if rows is None or smooth is None or smooth.effort is None or len(smooth) < 3 * rows.shape[2]:
         return None
@@ -171,9 +169,8 @@ def source_cutoff(evidence: Evidence, limit: float) -> tuple[float, float] | Non
         return None
     a, b, c = powers[best - 1 : best + 2]
     shift = 0.5 * (a - c) / (a - 2.0 * b + c)  # of the parabola through three points of a geometric series
-    return cutoffs[best - 1] * float(CUTOFF_FRACTIONS[1] / CUTOFF_FRACTIONS[0]) ** float(shift), float(
-        np.exp(0.5 * (powers[best] - powers[0]))
-    )
+    cutoff = cutoffs[best - 1] * float(CUTOFF_FRACTIONS[1] / CUTOFF_FRACTIONS[0]) ** float(shift)
+    return cutoff, float(np.exp(0.5 * (powers[best] - powers[0])))
 
 
 def _filtered(rows: Array, smooth: Smooth, cutoff: float | None, rate: float) -> Array:
@@ -197,6 +194,6 @@ def _inside(smooth: Smooth, edge: float) -> NDArray[np.bool_]:
 
 
 def _power(rows: Array, effort: Array, inside: NDArray[np.bool_]) -> float:
-    """Mean over the joints of the logarithm of what a fit of each leaves."""
+    """Mean over the joints of the logarithm of the residual power of a fit of each."""
     left = [np.mean(residual(rows[inside, j], y) ** 2) + 1e-300 for j, y in enumerate(effort[inside].T)]
     return float(np.mean(np.log(left)))

@@ -1,4 +1,4 @@
-"""What checks look at: the survey of all samples, windows of them, and what is known of the robot. Computed once."""
+"""Evidence that checks read: the survey of all samples, windows of them, and the robot's model. Computed once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTLIER_POSITION_SHARE = 0.01  # share of positions at either end that may be ou
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
 FOREIGN_UNIT_SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
 TWO_TURNS_RAD = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
-FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range beyond its ends: nobody's mistake of a zero
+FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range, beyond its ends: more than a wrong zero
 LIMIT_TOLERANCE_SHARE = 0.1  # of the allowed range: limits of descriptions are not exact
 REWEIGHTED_FITS = 3  # fits, each with the residuals of the one before as noise
 SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns that is none
@@ -229,4 +229,4 @@ def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independen
         noise = np.maximum(left / lost, 1e-9 * np.where(size > 0, size, 1.0))
     inflation[norms == 0] = np.inf
     std = inflation / np.where(norms > 0, norms, 1.0) * np.sqrt(samples / max(independent, 1.0))
-    return Excitation(names, condition, values, std, inflation, noise)
+    return Excitation(names=names, condition=condition, values=values, std=std, inflation=inflation, noise=noise)

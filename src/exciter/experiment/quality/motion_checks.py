@@ -1,4 +1,4 @@
-"""Does the motion do what it should? Rest, measured velocity, period, the plan it was sent, and what it excites."""
+"""Checks of the motion: rest, measured velocity, period, difference from the planned motion, excitation."""
 
 from __future__ import annotations
 
@@ -19,37 +19,31 @@ from exciter.typing import Array
 
 LEFT_OUT_ADVICE = "identification leaves it out, or takes friction with pre-sliding"
 NAMED_FACTOR_TOLERANCE = 0.1  # relative, of a factor that has a name
-VELOCITY_FACTOR_NAMES = {
-    180.0 / np.pi: "degrees per second",
-    60.0 / (2.0 * np.pi): "rpm",
-    np.pi / 180.0: "radians beside degrees",
-}
-LEAST_COLUMN_LENGTH = 1e-100  # a length below is rounding
-LATE_VELOCITY_PERIODS = 0.02  # periods of the cut-off
-VELOCITY_RESIDUAL_SHARE = 0.05  # of the velocity's RMS may be left over for a factor to be taken seriously
-CLOSED_RANGE_SHARE = 1e-3  # of the range: start and end of a planned motion that repeats
-SHIFT_NEWTON_STEPS = 20  # steps of Gauss–Newton
-CORRELATION_STEP_S = 0.02  # [s]
-SHIFT_SEARCH_SAMPLES, SHIFT_FINAL_SAMPLES = (
-    1_000,
-    10_000,
-)  # samples that shifts are compared on, and the best is refined on
+VELOCITY_FACTOR_NAMES = {180.0 / np.pi: "degrees per second", 30.0 / np.pi: "rpm", np.pi / 180.0: "radians and degrees"}
+LEAST_COLUMN_LENGTH = 1e-100  # shorter columns are rounding
+LATE_VELOCITY_PERIODS = 0.02  # of the cut-off: a delay of the measured velocity that is reported
+VELOCITY_RESIDUAL_SHARE = 0.2  # of the velocity's RMS: with a larger residual it is not the derivative of position
+CLOSED_RANGE_SHARE = 1e-3  # of the range, between start and end of a planned motion that repeats
+SHIFT_NEWTON_STEPS = 20
+CORRELATION_STEP_S = 0.02
+SHIFT_SEARCH_SAMPLES = 1_000  # that shifts are compared on
+SHIFT_FINAL_SAMPLES = 10_000  # that the best shift is refined on
 SHIFT_CANDIDATES = 8  # best shifts of the correlation that are tried
-EQUAL_FIT_TOLERANCE = 0.05  # relative: RMS differences that are no better or worse than another
-NO_SHIFT_INTERVALS = 0.01  # sampling intervals: a shift that is none
-SMALL_DIFFERENCE_SHARE = 1e-4  # of a joint's range: a difference that is none
+EQUAL_FIT_TOLERANCE = 0.05  # relative difference of RMS differences that count as equal
+NO_SHIFT_INTERVALS = 0.01  # sampling intervals: smaller shifts are none
+SMALL_DIFFERENCE_SHARE = 1e-4  # of a joint's range: smaller differences are none
 LEAST_PLAN_OVERLAP = 0.5  # of the shorter of log and plan: with less a shift fits by chance
-EXCHANGED_RESIDUAL_SHARE = 0.3  # of the RMS difference: what is left when two joints that were exchanged change back
-MOST_PARAMETERS_NAMED = 12  # parameters named in words
-LITTLE_ROOM_SHARE = 0.25  # of the allowed range: a joint that has little room is not to blame
+EXCHANGED_RESIDUAL_SHARE = 0.3  # of the RMS difference, at most, when two exchanged joints change back
+MOST_PARAMETERS_NAMED = 12
+LITTLE_ROOM_SHARE = 0.25  # of the allowed range: a joint that has little room must move less
 
 
 def standstill(evidence: Evidence) -> Iterator[Note]:
-    """The whole robot at rest before it starts and after it ends, where sign(q̇) is meaningless. Worth knowing, but no
-    fault: identification leaves it out."""
+    """The whole robot at rest before and after its motion, where sign(q̇) is meaningless; identification leaves it
+    out."""
     rest, timing, least = evidence.rest, evidence.survey.timing, evidence.thresholds.standstill
     if rest.start is None or rest.end is None:
-        words = "no joint moves; nothing but weight and offset can be learnt from it"
+        words = "no joint moves; only weight and offset can be identified from it"
         yield problem("standstill", words, start=timing.first, end=timing.last)
         return
     for where, start, end in (("before", timing.first, rest.start), ("after", rest.end, timing.last)):
@@ -93,23 +87,18 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
         rest = float(np.sqrt(np.mean(left**2))) / max(abs(factor) * usual, 1e-300)
         delay = -slope / factor if factor else 0.0
         numbers = {"factor": float(factor), "delay": float(delay), "rest": rest}
-        if rest > 4 * VELOCITY_RESIDUAL_SHARE:
-            words = f"the measured velocity is not the derivative of position ({100 * rest:.0f} % of it is left over)"
+        if rest > VELOCITY_RESIDUAL_SHARE:
+            words = f"the measured velocity is not the derivative of position (residual {100 * rest:.0f} % of it)"
             yield warning("velocity", words, joint, **numbers)
         elif factor < 0:
             words = (
                 f"the measured velocity is {number(factor)} times the derivative of position: one of them counts the "
+                "other way round; see signs in recording.yaml"
             )
-            yield problem("velocity", words + "other way round; see signs in recording.yaml", joint, **numbers)
+            yield problem("velocity", words, joint, **numbers)
         elif abs(factor - 1.0) > limits.velocity_factor:
-            name = next(
-                (
-                    f", {word}?"
-                    for f, word in VELOCITY_FACTOR_NAMES.items()
-                    if abs(factor / f - 1.0) < NAMED_FACTOR_TOLERANCE
-                ),
-                "",
-            )
+            close = {f: abs(factor / f - 1.0) < NAMED_FACTOR_TOLERANCE for f in VELOCITY_FACTOR_NAMES}
+            name = next((f", {word}?" for f, word in VELOCITY_FACTOR_NAMES.items() if close[f]), "")
             words = f"the measured velocity is {number(factor, 4)} times the derivative of position{name}"
             yield problem("velocity", words, joint, **numbers)
         elif abs(delay) > max(2.0 * interval, LATE_VELOCITY_PERIODS / smooth.cutoff):
@@ -117,12 +106,10 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
     if late:
         least, most = 1e3 * min(late.values()), 1e3 * max(late.values())
         words = (
-            f"the measured velocity comes {number(least)} … {number(most)} ms after the position "
-            f"({', '.join(late)}): it was "
+            f"the measured velocity comes {number(least)} … {number(most)} ms after the position ({', '.join(late)}): "
+            "it was filtered, or logged late; derivatives of position do not mix with it"
         )
-        yield note(
-            "velocity", words + "filtered, or logged late; derivatives of position do not mix with it", delay=late
-        )
+        yield note("velocity", words, delay=late)
 
 
 def periodicity(evidence: Evidence) -> Iterator[Note]:
@@ -146,7 +133,7 @@ def periodicity(evidence: Evidence) -> Iterator[Note]:
     if given is None:
         if found is not None:
             words = f"the motion repeats every {found:.4g} s ({duration / found:.3g} times)"
-            words += "; say period: … to average" if duration >= 2.0 * found else ": parts of it are seen twice"
+            words += "; set period: … to average" if duration >= 2.0 * found else ": parts of it are there twice"
             yield note("period", words, period=found, repeats=duration / found)
         return
     if duration < 2.0 * given:
@@ -155,9 +142,9 @@ def periodicity(evidence: Evidence) -> Iterator[Note]:
     d = difference(q)
     here = float(np.interp(given / width, np.arange(len(d)), d))
     if here > SAME_MOTION_VARIANCE:
-        seen = "" if found is None else f"; it does every {found:.4g} s"
         words = f"the motion does not repeat after the period of {given:g} s given ({100 * here:.2g} % of its variance)"
-        yield warning("period", words + seen, period=given, difference=here, visible=found)
+        words += "" if found is None else f"; it repeats every {found:.4g} s"
+        yield warning("period", words, period=given, difference=here, visible=found)
     else:
         words = f"the motion repeats every {given:g} s as given, {duration / given:.3g} times"
         yield note("period", words, period=given, repeats=duration / given)
@@ -189,8 +176,7 @@ class PlannedMotion:
         local = np.mod(time, self.length) if self.repeats else np.clip(time, 0.0, self.length)
         order = np.argsort(local, kind="stable")
         motion = self.curve.motion(self.curve.start + local[order])
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
+        back = np.argsort(order)
         return motion.q[back], motion.qd[back]
 
     def inside(self, time: Array) -> np.ndarray:
@@ -266,7 +252,7 @@ def _each(evidence: Evidence, difference: Array) -> str:
         for j, joint in enumerate(evidence.joints)
         if worst[j] > SMALL_DIFFERENCE_SHARE * size[j]
     ]
-    return f"{'; '.join(each)} (RMS, worst)" if each else "nothing worth a number"
+    return f"{'; '.join(each)} (RMS, worst)" if each else "next to nothing"
 
 
 def _rms(difference: Array) -> Array:
@@ -338,7 +324,7 @@ def refined(plan: PlannedMotion, time: Array, q: Array, shift: float) -> float:
 
 
 def moves_too_little(evidence: Evidence) -> Iterator[Note]:
-    """Arcs over which weight, offset and friction look alike; grave unless the condition number says otherwise."""
+    """Arcs over which weight, offset and friction look alike; a warning unless the condition number is good."""
     span, robot, limits = evidence.survey.values.range("q"), evidence.robot, evidence.thresholds
     if evidence.foreign_units or evidence.rest.start is None:
         return
@@ -354,7 +340,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
             allowed = f" of {np.degrees(room):.0f}° allowed" if np.isfinite(room) else ""
             words = (
                 f"it moves over {span[j]:.2g} rad ({np.degrees(span[j]):.0f}°{allowed}): weight, offset and friction "
-                "can hardly be told apart; let it move more, or use prior knowledge"
+                "can hardly be distinguished; let it move more, or use prior knowledge"
             )
             numbers = {"range": float(span[j]), "allowed": room}
             yield (note if good else warning)("small motion", words, joint, **numbers)
@@ -366,22 +352,22 @@ def excitation(evidence: Evidence) -> Iterator[Note]:
     if found is None:
         return
     b = len(found.names)
+    poor = [int(k) for k in np.argsort(-found.inflation) if found.inflation[k] > limits.inflation]
     numbers = {
         "condition_number_normalized": found.condition,
         "noise": dict(zip(evidence.joints, found.noise.tolist(), strict=True)),
         "predicted_std": dict(zip(found.names, found.std.tolist(), strict=True)),
         "inflation": dict(zip(found.names, found.inflation.tolist(), strict=True)),
+        "poor": [found.names[k] for k in poor],
     }
-    poor = [int(k) for k in np.argsort(-found.inflation) if found.inflation[k] > limits.inflation]
-    numbers["poor"] = [found.names[k] for k in poor]
     named = ", ".join(f"{found.names[k]} (σ × {number(found.inflation[k])})" for k in poor[:MOST_PARAMETERS_NAMED])
     named += f" and {len(poor) - MOST_PARAMETERS_NAMED} more" if len(poor) > MOST_PARAMETERS_NAMED else ""
     words = f"condition number {number(found.condition)} (unit columns) of {b} base parameters"
     if not np.isfinite(found.condition):
-        words = f"the motion does not determine all {b} base parameters; unknown remain {named}"
+        words = f"the motion does not determine all {b} base parameters; not determined: {named}"
         yield warning("poor excitation", words, **numbers)
     elif found.condition > limits.condition:
-        words += f"; poorly excited, with σ so many times what it were with the others known: {named or 'none alone'}"
+        words += f"; poorly excited (σ over that with all others known): {named or 'none alone'}"
         yield warning("poor excitation", words + "; move more, or use prior knowledge", **numbers)
     else:
         yield note("excitation", words + (f"; weakest: {named}" if named else ""), **numbers)

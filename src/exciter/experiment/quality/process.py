@@ -38,8 +38,8 @@ def process(recording: Recording | Repaired, route: Route | None = None, repairs
     """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
     that one is refused for another reason than positions that no motion makes.
 
-    Open choices of a route are made once, from all parts. Parts that are too short for it are left out, and this is
-    told; when none is left, the reason is the error. What was repaired before is not repaired again.
+    Open choices of a route are made once, from all parts. Parts that are too short for it are left out and reported;
+    when none is left, the reason is the error. What was repaired before is not repaired again.
     """
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
     notes = list(repaired.notes)

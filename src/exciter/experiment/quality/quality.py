@@ -1,4 +1,4 @@
-"""The quality check: every check in turn, on a recording or on a log larger than memory, and the verdict over all."""
+"""The quality check: all checks, on a recording or on a log larger than memory, and the verdict."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ from exciter.notes import Note, Severity, note, texts
 from exciter.robot.robot import Robot
 
 Check = Callable[[Evidence], Iterator[Note]]
-#: In the order of a person's questions: are time and values there, are they right, do they mean what they should, is it
-#: enough? The first ones judge any log; the others need some samples in every channel.
+#: The first ones judge any log; the others need some samples in every channel.
 CHECKS_OF_ANY_LOG: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
 CHECKS_OF_ENOUGH_SAMPLES: tuple[Check, ...] = (
     units,
@@ -83,12 +82,12 @@ CHECKS_OF_ENOUGH_SAMPLES: tuple[Check, ...] = (
     excitation,
 )
 CHECKS = CHECKS_OF_ANY_LOG + CHECKS_OF_ENOUGH_SAMPLES
-TOO_LITTLE_DATA = "too little of use is there to judge anything else"
+TOO_LITTLE_DATA = "there are too few usable samples to check anything else"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """All findings on a recording, the gravest first. skipped: what could not be judged, and why.
+    """All findings on a recording, the gravest first. skipped: what could not be checked, and why.
 
     >>> quality = ex.inspect(robot, log)
     >>> quality.usable, quality.samples == len(log)
@@ -152,15 +151,18 @@ class Quality:
             "samples": self.samples,
             "duration": self.duration,
             "rate": self.rate,
-            "findings": [_plain(one) for one in self.findings],
+            "findings": [
+                {
+                    "severity": str(one.severity),
+                    "what": one.subject,
+                    "joint": one.joint,
+                    "words": one.text,
+                    "numbers": dict(one.numbers),
+                }
+                for one in self.findings
+            ],
             "skipped": texts(self.skipped),
         }
-
-
-def _plain(finding: Note) -> dict[str, Any]:
-    """By the keys that readers of ``exciter inspect --json`` know."""
-    named = {"severity": str(finding.severity), "what": finding.subject, "joint": finding.joint, "words": finding.text}
-    return {**named, "numbers": dict(finding.numbers)}
 
 
 def _listed(findings: tuple[Note, ...]) -> str:
@@ -178,9 +180,9 @@ def check(
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
 ) -> Quality:
-    """What a recording is good for, before anything is computed from it.
+    """The quality of a recording, before anything is computed from it; nothing is changed.
 
-    robot, or a model of it: joints are taken by name. planned: the motion it was sent. Nothing is changed.
+    robot, or a model of it: joints are taken by name. planned: the motion that was commanded.
     """
     return check_stream(recording.chunks(CHUNK_SAMPLES), robot, model, planned, thresholds)
 
@@ -192,61 +194,60 @@ def check_stream(
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
 ) -> Quality:
-    """The same of pieces in order of time, in memory that does not grow with them: counts are of all samples, what is
-    expensive looks at evenly spread windows."""
+    """The same of pieces in order of time, in memory that does not grow with them: counts are of all samples, expensive
+    checks use evenly spread windows."""
     limits = thresholds or Thresholds()
     robot = model.robot if model is not None else robot
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    seen = survey(arranged, robot, limits)
-    if robot is not None and seen.about.gravity is not None:
-        robot = replace(robot, gravity=np.array(seen.about.gravity))
-    evidence = Evidence(seen, limits, robot, model, planned)
+    counted = survey(arranged, robot, limits)
+    if robot is not None and counted.about.gravity is not None:
+        robot = replace(robot, gravity=np.array(counted.about.gravity))
+    evidence = Evidence(counted, limits, robot, model, planned)
     with threadpool_limits(1):  # small matrices: threads would wait for each other
-        chosen = CHECKS if enough(seen, limits) else CHECKS_OF_ANY_LOG
+        chosen = CHECKS if enough(counted, limits) else CHECKS_OF_ANY_LOG
         findings = with_reasons([finding for one in chosen for finding in one(evidence)])
         left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE_DATA),)
-    timing = seen.timing
-    return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
+    timing = counted.timing
+    return Quality(
+        joints=counted.joints,
+        samples=timing.samples,
+        duration=timing.duration,
+        rate=timing.rate,
+        findings=findings,
+        skipped=left_out,
+    )
 
 
-def enough(seen: Survey, limits: Thresholds) -> bool:
+def enough(counted: Survey, limits: Thresholds) -> bool:
     """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
-    most, timing = max(seen.missing.count.values(), default=0), seen.timing
+    most, timing = max(counted.missing.count.values(), default=0), counted.timing
     there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
     return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
 
 
 def skipped(evidence: Evidence) -> Iterator[Note]:
-    """What could not be judged, and why."""
+    """What could not be checked, and why."""
+    said = dict[str, str]()
     if not evidence.survey.windows.complete:
         part = sum(len(window) for window in evidence.windows)
-        yield note(
-            "long log",
-            f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly spread windows",
-        )
+        said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly "
+        said["long log"] += "spread windows"
     if evidence.robot is None:
-        yield note("robot", "no robot was given: limits, joint order, signs and excitation were not judged")
+        said["robot"] = "no robot was given: limits, joint order, signs and excitation were not judged"
     elif not evidence.inertias_known:
-        yield note(
-            "inertias",
-            "the description's inertias are placeholders: joint order was not judged, signs by friction alone",
-        )
+        said["inertias"] = "the description's inertias are placeholders: joint order was not judged, signs by friction "
+        said["inertias"] += "alone"
     if evidence.effort_name is None:
-        yield note("torque", "neither torque nor current was recorded: signs, delay and excitation were not judged")
+        said["torque"] = "neither torque nor current was recorded: signs, delay and excitation were not judged"
     elif evidence.effort_unit == "A":
-        yield note("currents", "currents without gains: judged in amperes; identification needs gains [N·m/A]")
+        said["currents"] = "currents without gains: judged in amperes; identification needs gains [N·m/A]"
     if evidence.smooth is None:
-        yield note(
-            "derivatives", "the recording is too short or too torn for a filter: what needs derivatives was not judged"
-        )
+        said["derivatives"] = "the recording is too short, or has too many gaps, for a filter: checks that need "
+        said["derivatives"] += "derivatives were left out"
     if joints := unjudged(evidence):
-        yield note(
-            "joint order",
-            f"the joint order of {', '.join(joints)}: their torques could be exchanged without being noticed",
-        )
+        said["joint order"] = f"the joint order of {', '.join(joints)}: exchanged torques would not be noticed"
     if evidence.delays is not None and not evidence.delays.known:
-        yield note(
-            "delay", f"the delay between torque and position could not be determined: {evidence.delays.why_not()}"
-        )
+        said["delay"] = f"the delay between torque and position is not determined: {evidence.delays.why_not()}"
     if evidence.planned is None:
-        yield note("planned motion", "no planned motion was given to compare with")
+        said["planned motion"] = "no planned motion was given to compare with"
+    yield from (note(subject, text) for subject, text in said.items())

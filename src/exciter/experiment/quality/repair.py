@@ -1,6 +1,6 @@
-"""Repairs: only those that were asked for, each one told; what cannot be repaired is refused.
+"""Repairs: only those that were asked for, each one reported; what cannot be repaired is refused.
 
-A log larger than memory is repaired piece by piece, with so much beside each that the cuts do not show.
+A log larger than memory is repaired piece by piece, each with so much beside it that the cuts do not matter.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from exciter.typing import Array
 
 FILL_DEGREE = 3
 ChannelCounts = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
-LEAST_FILL_SAMPLES = 8  # samples on either side, at least, that a filled run is fitted to
-MARGIN_SECONDS, MARGIN_SAMPLES = 1.0, 256  # at least, on either side of a piece
+LEAST_FILL_SAMPLES = 8  # on either side, that a filled run is fitted to
+MARGIN_SECONDS, MARGIN_SAMPLES = 1.0, 256  # on either side of a piece, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     kept = tuple(part for part in parts if part.duration >= repairs.shortest)
     if not kept:
         raise nothing_left(max(part.duration for part in parts), repairs)
-    return Repaired(original, kept, done.notes)
+    return Repaired(original=original, segments=kept, notes=done.notes)
 
 
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
@@ -345,7 +345,13 @@ class RepairedLog:
     ) -> RepairedLog:
         repairs, limits = repairs or Repairs(), thresholds or Thresholds()
         beginning = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES))
-        everything = cls(chunks, replace(repairs, cut_standstill=False), limits, beginning.interval, (-np.inf, np.inf))
+        everything = cls(
+            chunks=chunks,
+            repairs=replace(repairs, cut_standstill=False),
+            limits=limits,
+            interval=beginning.interval,
+            moving=(-np.inf, np.inf),
+        )
         if not repairs.cut_standstill:
             return everything
         return replace(everything, repairs=repairs, moving=moving_span(everything.corrected(), limits))
@@ -397,8 +403,7 @@ class RepairedLog:
             yield piece, (start, end)
 
     def _refuse_torn(self, piece: Piece[Recording], whole: Recording, start: float, end: float) -> None:
-        """Missing from before a cut until behind it, and from there to the end of what is seen: for how long nobody
-        knows."""
+        """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
         good, time = complete(whole), whole.time
         there = time[good]
         before = not piece.first and time[0] <= start and not (there <= start).any()

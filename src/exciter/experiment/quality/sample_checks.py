@@ -1,4 +1,4 @@
-"""Are time and values there, and are they right? Time stamps, missing and constant values, limits, jumps, outliers."""
+"""Checks of single samples: time stamps, missing and constant values, limits, jumps, outliers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
 TIME_UNIT_SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-LONGEST_HOLD_SAMPLES = 20  # samples: what stays longer rests, or is stuck
-HELD_QUANTISATION_STEPS = 5.0  # steps of quantisation that a held channel makes at once
+LONGEST_HOLD_SAMPLES = 20  # a channel that stays longer rests, or is stuck
+HELD_QUANTISATION_STEPS = 5.0  # that a held channel changes by at once
 VISIBLE_STEP_SHARE = 1e-5  # of the range: finer steps are digits of a text file
-FEWEST_HELD_VALUES = 200  # values to judge by
+FEWEST_HELD_VALUES = 200  # to judge by
 LIMIT_NAMES = {"qd": "velocity", "torque": "torque", "current": "torque"}
 SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
 
@@ -27,8 +27,8 @@ SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current"
 def rate(evidence: Evidence) -> Iterator[Note]:
     """The nominal rate; too few samples; another unit than seconds."""
     timing, limits = evidence.survey.timing, evidence.thresholds
-    numbers = {"rate": timing.rate, "interval": timing.interval, "samples": timing.samples, "duration": timing.duration}
-    words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {timing.told_rate} Hz"
+    words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {timing.rate_text} Hz"
+    numbers = {name: getattr(timing, name) for name in ("rate", "interval", "samples", "duration")}
     yield note("rate", words, **numbers)
     if timing.samples < limits.fewest_samples:
         words = f"{timing.samples} samples are too few; a motion of some seconds has thousands"
@@ -41,10 +41,8 @@ def rate(evidence: Evidence) -> Iterator[Note]:
         )
         yield problem("unit of time", words, longest=timing.longest, at=timing.longest_at)
     elif timing.rate < limits.slowest_rate and units:
-        words = (
-            f"{number(timing.rate)} Hz is slow for a robot; is time in {units[0]}? then say time: {{unit: {units[0]}}}"
-        )
-        yield problem("unit of time", words, rate=timing.rate, unit=units[0])
+        words = f"{number(timing.rate)} Hz is slow for a robot; is time in {units[0]}? then set "
+        yield problem("unit of time", f"{words}time: {{unit: {units[0]}}}", rate=timing.rate, unit=units[0])
     if timing.rate > limits.fastest_rate:
         words = f"{number(timing.rate)} Hz is faster than robots are logged; is time in another unit than seconds?"
         yield problem("unit of time", words, rate=timing.rate)
@@ -59,8 +57,7 @@ def jitter(evidence: Evidence) -> Iterator[Note]:
             f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a "
             "constant step"
         )
-        numbers = {"jitter": timing.jitter, "shortest": timing.shortest, "longest": timing.longest}
-        yield warning("jitter", words, **numbers)
+        yield warning("jitter", words, jitter=timing.jitter, shortest=timing.shortest, longest=timing.longest)
 
 
 def lost_samples(evidence: Evidence) -> Iterator[Note]:
@@ -92,19 +89,18 @@ def duplicates(evidence: Evidence) -> Iterator[Note]:
     """Several samples with one stamp."""
     timing = evidence.survey.timing
     if timing.duplicates:
-        same = timing.duplicates - timing.contradicting
-        repeat = "repeats" if timing.duplicates == 1 else "repeat"
+        count, other = timing.duplicates, timing.contradicting
         words = (
-            f"{counted(timing.duplicates, 'sample')} {repeat} the time of the one before: {same} copied, which repair "
+            f"{counted(count, 'sample')} {'repeats' if count == 1 else 'repeat'} the time of the one before: "
+            f"{count - other} copied, which repair drops, {other} with other values, which it refuses unless "
+            "contradicting: true"
         )
-        words += f"drops, {timing.contradicting} with other values, which it refuses unless contradicting: true"
-        share = timing.duplicates / timing.samples
-        numbers = {"count": timing.duplicates, "contradicting": timing.contradicting, "share": share}
-        yield (problem if timing.contradicting else warning)("duplicates", words, **numbers)
+        grave = problem if other else warning
+        yield grave("duplicates", words, count=count, contradicting=other, share=count / timing.samples)
 
 
 def missing_values(evidence: Evidence) -> Iterator[Note]:
-    """NaN per channel; a burst cannot be made up for."""
+    """NaN per channel; a burst cannot be interpolated."""
     missing, limits = evidence.survey.missing, evidence.thresholds
     for (name, j), count in missing.count.items():
         share = count / evidence.survey.timing.samples
@@ -112,9 +108,9 @@ def missing_values(evidence: Evidence) -> Iterator[Note]:
         burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.survey.timing.interval)
         words = (
             f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to "
-            f"{number(1e3 * span)} ms on end after {at:.6g} s; "
+            f"{number(1e3 * span)} ms without a break after {at:.6g} s; "
         )
-        words += "a burst is not made up for: cut it out with windows" if burst else "interpolated by repair"
+        words += "a burst is not interpolated: cut it out with windows" if burst else "interpolated by repair"
         numbers = {"signal": name, "count": count, "share": share, "longest": span, "at": at}
         yield (problem if burst else warning)("missing values", words, evidence.joints[j], **numbers)
 
@@ -123,8 +119,7 @@ def stuck(evidence: Evidence) -> Iterator[Note]:
     """Channels that never change, or stand still in mid-motion."""
     survey = evidence.survey
     for name in evidence.signals:
-        span = survey.values.range(name)
-        for j in np.flatnonzero(span == 0.0):
+        for j in np.flatnonzero(survey.values.range(name) == 0.0):
             yield from _never_changes(evidence, name, int(j))
     for (name, joint), plateau in survey.plateaus.longest.items():
         if survey.values.range(name)[joint] == 0.0:
@@ -159,7 +154,7 @@ def repeated_rows(evidence: Evidence) -> Iterator[Note]:
     if len(evidence.signals) > 1 and share > evidence.thresholds.repeated_rows:
         words = (
             f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
-            "on end: a packet that was logged again; derivatives jump there, smooth generously"
+            "one after the other: a packet that was logged again; derivatives jump there, smooth generously"
         )
         yield warning("repeated rows", words, share=share, count=plateaus.repeated, longest=plateaus.longest_repeat)
 
@@ -170,18 +165,17 @@ def quantisation(evidence: Evidence) -> Iterator[Note]:
         values = getattr(evidence.windows[0], name)
         steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
         steps[steps < VISIBLE_STEP_SHARE * evidence.survey.values.range(name)] = 0.0
-        if seen := [int(j) for j in np.flatnonzero(steps)]:
-            each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in seen)
-            words = f"{name} comes in steps of {', '.join(each)}"
-            yield note("quantisation", words, signal=name, steps=[float(step) for step in steps])
+        if steps.any():
+            known = map(int, np.flatnonzero(steps))
+            each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in known)
+            yield note("quantisation", f"{name} has steps of {', '.join(each)}", signal=name, steps=steps.tolist())
 
 
 def held(evidence: Evidence) -> Iterator[Note]:
     """Channels refreshed more slowly than they are logged."""
     for name in evidence.signals:
         for j, joint in enumerate(evidence.joints):
-            shares = [_repeats(getattr(window, name)[:, j]) for window in evidence.windows]
-            share = float(np.mean(shares))
+            share = float(np.mean([_repeats(getattr(window, name)[:, j]) for window in evidence.windows]))
             if share > evidence.thresholds.held:
                 words = (
                     f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
@@ -275,7 +269,7 @@ def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
     at: dict[str, float] = {}
     for j, joint in enumerate(evidence.joints):
         if not np.isfinite(reached[j]) or j in evidence.foreign_units:
-            continue  # the latter was told already, with its cause
+            continue  # the latter is reported by its cause
         share = float(count[j] / evidence.survey.timing.samples)
         numbers = {"signal": name, "reached": float(reached[j]), "share": share}
         if reached[j] > limits.beyond_limit:
@@ -309,7 +303,7 @@ def _beyond(evidence: Evidence, name: str, j: int) -> str:
 
 
 def jumps(evidence: Evidence) -> Iterator[Note]:
-    """Turns first: whoever takes them for spikes or units is misled."""
+    """Angles that wrap around, and steps that no motion makes."""
     for j, turns in evidence.survey.spikes.turns.items():
         words = (
             f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
@@ -328,7 +322,7 @@ def jumps(evidence: Evidence) -> Iterator[Note]:
 
 
 def outliers(evidence: Evidence) -> Iterator[Note]:
-    """Spikes of any channel, and of whole rows in one line."""
+    """Spikes of any channel, and of whole rows."""
     spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
     for (name, j), (count, first) in spikes.found.items():
         numbers = {"signal": name, "count": count, "share": count / samples, "at": first}

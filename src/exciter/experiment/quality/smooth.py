@@ -20,17 +20,17 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass
-MOTION_POWER_SHARE = 0.9999  # of the position's power lies within the band of the motion
-CUTOFF_OVER_BAND = 10.0  # cut-off over band
-LEAST_CUTOFF_HZ = 5.0  # [Hz] least cut-off
-MOST_CUTOFF_SHARE = 0.2  # of the rate, largest cut-off
-EDGE_PERIODS = 1.5  # periods of the cut-off left out at both ends of a piece
-ROWS_PER_PERIOD = 4.0  # rows per period of the cut-off
+MOTION_POWER_SHARE = 0.9999  # of the position's power, within the band of the motion
+CUTOFF_OVER_BAND = 10.0  # of the motion
+LEAST_CUTOFF_HZ = 5.0
+MOST_CUTOFF_SHARE = 0.2  # of the sampling rate
+EDGE_PERIODS = 1.5  # of the cut-off, left out at both ends of a piece
+ROWS_PER_PERIOD = 4.0  # of the cut-off
 OUTLIER_DEVIATIONS = 15.0  # robust standard deviations above both neighbours
-JUMP_PACE_RATIO = 20.0  # times the usual fastest pace
-SHORTEST_PIECE_PERIODS = 8.0  # periods of the cut-off in a piece that is used
-SINGULAR_ROW_VALUE = 1e-8  # relative singular value of rows with unit columns that is none
-SAMPLES_PER_COLUMN = 2.0  # independent samples per column that a fit needs
+JUMP_PACE_RATIO = 20.0  # to the usual fastest speed
+SHORTEST_PIECE_PERIODS = 8.0  # of the cut-off
+SINGULAR_ROW_VALUE = 1e-8  # relative singular value of rows with unit columns that counts as zero
+SAMPLES_PER_COLUMN = 2.0  # independent ones, that a fit needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def determined(w: Array, independent: float) -> bool:
 
 
 def residual(w: Array, y: Array) -> Array:
-    """What a least-squares fit of y by the columns of w leaves."""
+    """Of a least-squares fit of y by the columns of w."""
     columns = unit_columns(w)
     fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROW_VALUE)
     return np.asarray(y - columns @ fit)
@@ -170,17 +170,16 @@ def smooth(pieces: Sequence[UniformPiece], interval: float, most_rows: int) -> S
     parts = {name: [row[name][i][::step] for row, i in zip(rows, inner, strict=True)] for name in rows[0]}
     whole: dict[str, Array] = {name: np.concatenate(parts[name]) for name in parts}
     number = np.repeat(np.arange(len(rows)), [len(time) for time in parts["time"]])
-    motion = Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"])
     return Smooth(
-        motion,
-        whole["direction"],
-        whole["turning"],
-        whole.get("measured"),
-        whole.get("effort"),
-        number,
-        cutoff,
-        samples * interval,
-        tuple(courses),
+        motion=Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"]),
+        direction=whole["direction"],
+        turning=whole["turning"],
+        qd=whole.get("measured"),
+        effort=whole.get("effort"),
+        piece=number,
+        cutoff=cutoff,
+        duration=samples * interval,
+        courses=tuple(courses),
     )
 
 

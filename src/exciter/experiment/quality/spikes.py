@@ -12,14 +12,14 @@ from exciter.experiment.recording.recording import Recording
 from exciter.typing import Array
 
 TURN_RAD = 2.0 * np.pi
-LARGEST_STEP_RAD = 0.5  # [rad] usual steps beyond it leave open which way an angle went
-TURN_REMAINDER_STEPS = 4.0  # usual largest steps that may be left when the turn is taken out
-TURN_ROUNDING_RAD = 0.01  # [rad] … and something for rounded values of a turn
+LARGEST_STEP_RAD = 0.5  # usual steps beyond it leave open which way an angle went
+TURN_REMAINDER_STEPS = 4.0  # usual largest steps that may remain when the turn is taken out
+TURN_ROUNDING_RAD = 0.01  # that may remain, too, of rounded values of a turn
 WHOLE_ROWS = "rows"  # in place of a signal's name
 SIGMA_OVER_MAD = 1.4826  # standard deviation over median absolute deviation, Gaussian
-LEAST_SPIKE_QUANTA = 5.0  # steps of the channel that a spike has at least
+LEAST_SPIKE_QUANTA = 5.0  # steps of the channel
 NEIGHBOUR_INTERVALS = 2.5  # usual intervals: beyond it a sample is no neighbour
-LEAST_SPIKE_RANGE_SHARE = 1e-3  # of the range that a spike has at least
+LEAST_SPIKE_RANGE_SHARE = 1e-3  # of the range
 SURROUNDING_SAMPLES = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
 SPIKE_RETURN_SHARE = 1.0  # of a spike: how far from where it stood the channel may go on
 ROW_JOINT_SHARE = 0.5  # of the joints: more at one time are one event

@@ -1,5 +1,5 @@
-"""One pass over all samples, piece by piece, in memory that does not grow with the log: tallies, the whole log at a
-glance, and evenly spread windows of it for work that would be too much on all."""
+"""One pass over all samples, piece by piece, in memory that does not grow with the log: tallies, coarse positions of
+the whole log, and evenly spread windows of it for expensive checks."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
-COARSE_BIN_S = 0.02  # [s]
-MOST_COARSE_BINS = 2**18  # bins; beyond it neighbours are merged
-FARTHEST_COARSE_BIN = 2.0**53  # bins: times beyond are absurd, and told elsewhere
-REST_NOISE_SIGMAS = 6.0  # standard deviations of the coarse positions that noise makes of rest
-SAME_MOTION_VARIANCE = 0.003  # of the variance: mean square difference, halved, of a motion and itself one period later
-OTHER_MOTION_VARIANCE = 0.05  # of the variance: so far it must have gone in between
-CONTEXT_SAMPLES = 64  # samples of the piece before that a tally sees again
-INTERVAL_SAMPLES = 1000  # samples that the nominal interval is taken from
-CHUNK_SAMPLES = 65_536  # samples
+COARSE_BIN_S = 0.02
+MOST_COARSE_BINS = 2**18  # beyond it neighbours are merged
+FARTHEST_COARSE_BIN = 2.0**53  # times beyond are absurd, and reported by the check of the rate
+REST_NOISE_SIGMAS = 6.0  # extent of the coarse positions of a joint at rest
+SAME_MOTION_VARIANCE = 0.003  # share: mean square difference, halved, of a motion and itself one period later
+OTHER_MOTION_VARIANCE = 0.05  # share: so far it must differ in between
+CONTEXT_SAMPLES = 64  # of the piece before, that a tally gets again
+INTERVAL_SAMPLES = 1000  # that the nominal interval is taken from
+CHUNK_SAMPLES = 65_536
 
 
 class Windows:
@@ -76,10 +76,9 @@ class Windows:
             blocks[self._count] = self._rest
         joined: list[list[Recording]] = []
         for k, block in sorted(blocks.items()):
-            if joined and k - 1 in blocks:
-                joined[-1].append(block)
-            else:
-                joined.append([block])
+            if k - 1 not in blocks:
+                joined.append([])
+            joined[-1].append(block)
         return tuple(Recording.join(parts) for parts in joined)
 
 
@@ -148,7 +147,8 @@ def rest_of(coarse: Coarse, thresholds: Thresholds) -> RestTimes:
     width = coarse.width
     size = max(3, round(thresholds.rest_window / width) | 1)
     if len(time) < 2 * size:
-        return RestTimes(time, np.zeros(q.shape, dtype=bool), *_ends(time, np.ones(len(time), dtype=bool), width))
+        start, end = _ends(time, np.ones(len(time), dtype=bool), width)
+        return RestTimes(time=time, resting=np.zeros(q.shape, dtype=bool), start=start, end=end)
     steps = np.diff(time)[:, None]
     usual = np.quantile(np.abs(np.diff(q, axis=0)) / steps, 0.95, axis=0)
     third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
@@ -156,7 +156,8 @@ def rest_of(coarse: Coarse, thresholds: Thresholds) -> RestTimes:
     still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
     extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
     resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
-    return RestTimes(time, resting, *_ends(time, ~resting.all(axis=1), width))
+    start, end = _ends(time, ~resting.all(axis=1), width)
+    return RestTimes(time=time, resting=resting, start=start, end=end)
 
 
 def _ends(time: Array, moving: NDArray[np.bool_], width: float) -> tuple[float | None, float | None]:
@@ -209,7 +210,7 @@ def visible_period(time: Array, q: Array) -> float | None:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the whole log is like."""
+    """Tallies of the whole log."""
 
     joints: tuple[str, ...]
     signals: tuple[str, ...]
@@ -235,16 +236,16 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
     turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
     fastest = None if robot is None else thresholds.impossible_speed * robot.limit("velocity")
     result = Survey(
-        head.joints,
-        head.signals,
-        head.about,
-        SampleTiming(interval, thresholds.gap),
-        MissingValues(),
-        ValueRanges(limits_of(robot), thresholds.at_limit),
-        Plateaus(max(thresholds.stuck, 5.0 * interval)),
-        Spikes(thresholds.spike, fastest, thresholds.jump, turning),
-        Coarse(interval),
-        Windows(thresholds.window, thresholds.most_samples),
+        joints=head.joints,
+        signals=head.signals,
+        about=head.about,
+        timing=SampleTiming(interval, thresholds.gap),
+        missing=MissingValues(),
+        values=ValueRanges(limits_of(robot), thresholds.at_limit),
+        plateaus=Plateaus(max(thresholds.stuck, 5.0 * interval)),
+        spikes=Spikes(thresholds.spike, fastest, thresholds.jump, turning),
+        coarse=Coarse(interval),
+        windows=Windows(thresholds.window, thresholds.most_samples),
     )
     context: Recording | None = None
     for whole in chain([head], stream):
@@ -255,11 +256,10 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
                 raise RecordingError(
                     f"time runs backwards from {context.time[-1]:.6g} s to {piece.time[0]:.6g} s between two pieces"
                 )
-            seen = sane(piece) if context is None else Recording.join([context, sane(piece)])
-            old = 0 if context is None else len(context)
+            whole_piece = sane(piece) if context is None else Recording.join([context, sane(piece)])
             for tally in result.tallies:
-                tally.see(seen, old)
-            context = seen[-CONTEXT_SAMPLES:]
+                tally.see(whole_piece, len(whole_piece) - len(piece))
+            context = whole_piece[-CONTEXT_SAMPLES:]
     return result
 
 

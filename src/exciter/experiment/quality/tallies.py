@@ -16,19 +16,17 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-LONG_INTERVAL_RATIO = 20.0  # usual intervals: how many a longer one has is not known to a whole number
-EVEN_CLOCK_JITTER = 0.01  # jitter of a clock that is steady in any case
-SCATTER_CORRELATION = (
-    -0.25
-)  # correlation of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
+LONG_INTERVAL_RATIO = 20.0  # to the usual one: how many samples a longer one lost is not known to a whole number
+EVEN_CLOCK_JITTER = 0.01  # of a clock that is steady in any case
+SCATTER_CORRELATION = -0.25  # of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
 SAMPLES_BESIDE_STAMP = 2  # samples on either side that tell a gap from a stamp that is late
 Channel = tuple[str, int]
-ABSURD_VALUE = 1e12  # in any unit: larger numbers are none
+ABSURD_VALUE = 1e12  # in any unit: larger numbers are taken for missing
 LEAST_GAIN = 1e-300  # a gain of zero has no limit
-SAMPLES_BESIDE_PLATEAU = 10  # samples before and after a plateau that tell whether the channel slowed down
-DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau, relative to usual ones, that mean it did not
-MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel stood
-LONGEST_REPEAT_S = 0.25  # [s] rows repeated for longer are a robot at rest
+SAMPLES_BESIDE_PLATEAU = 10  # before and after a plateau, that show whether the channel slowed down
+DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau over usual ones: from here on it did not slow down
+MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel did not change
+LONGEST_REPEAT_S = 0.25  # rows repeated for longer are a robot at rest
 
 
 class Tally(Protocol):
@@ -71,7 +69,8 @@ class SampleTiming:
         if not step.size:
             return
         self.shortest = min(self.shortest, float(step.min()))
-        if (k := int(step.argmax())) is not None and step[k] > self.longest:
+        k = int(step.argmax())
+        if step[k] > self.longest:
             self.longest, self.longest_at = float(step[k]), float(piece.time[before + k])
         self._see_duplicates(piece, before + np.flatnonzero(step == 0.0))
         relative = step[step > 0] / self.usual
@@ -102,10 +101,8 @@ class SampleTiming:
         numbers = np.rint(step / self.usual) - 1.0
         behind = np.cumsum(np.where(step > 0, numbers, 0.0))
         steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
-        new = slice(
-            max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(step) - SAMPLES_BESIDE_STAMP, 0)
-        )  # the rest when what follows is there
-        self._gaps += int((steady[new] > 0).sum())
+        first, last = max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(step) - SAMPLES_BESIDE_STAMP, 0)
+        self._gaps += int((steady[first:last] > 0).sum())  # of the others when more samples are there
 
     def _see_duplicates(self, piece: Recording, at: np.ndarray) -> None:
         self.duplicates += at.size
@@ -141,8 +138,8 @@ class SampleTiming:
         return 1.0 / self.interval
 
     @property
-    def told_rate(self) -> str:
-        """[Hz] with no more digits than the number of samples tells."""
+    def rate_text(self) -> str:
+        """[Hz] with no more digits than the number of samples gives."""
         digits = (number(self.rate, k) for k in range(1, 8))
         return next(
             (text for text in digits if abs(float(text) / self.rate - 1.0) < 1.0 / self.samples), f"{self.rate:g}"
@@ -200,10 +197,11 @@ class MissingValues:
     def see(self, piece: Recording, old: int) -> None:
         for name in piece.signals:
             bad = ~np.isfinite(getattr(piece, name)[old:])
-            for j in np.flatnonzero(bad.any(axis=0)):
-                self._see_channel((name, int(j)), bad[:, j], piece.time[old:])
-            for j in np.flatnonzero(~bad.any(axis=0)):
-                self._open.pop((name, int(j)), None)
+            for j in range(piece.n):
+                if bad[:, j].any():
+                    self._see_channel((name, j), bad[:, j], piece.time[old:])
+                else:
+                    self._open.pop((name, j), None)
 
     def _see_channel(self, channel: Channel, bad: np.ndarray, time: np.ndarray) -> None:
         self.count[channel] = self.count.get(channel, 0) + int(bad.sum())
@@ -261,9 +259,9 @@ def limits_of(robot: Robot | None) -> dict[str, tuple[Array, Array]]:
     """Lower and upper limits (n,) by signal, infinite where there is none."""
     if robot is None:
         return {}
-    symmetric = {"qd": robot.limit("velocity"), "torque": robot.limit("torque")}
-    position = {"q": (robot.limit("lower"), robot.limit("upper"))}
-    return {**position, **{name: (-limit, limit) for name, limit in symmetric.items()}}
+    velocity, torque = robot.limit("velocity"), robot.limit("torque")
+    position = robot.limit("lower"), robot.limit("upper")
+    return {"q": position, "qd": (-velocity, velocity), "torque": (-torque, torque)}
 
 
 def placeholder(limit: Array) -> bool:
@@ -310,16 +308,15 @@ class Plateaus:
         for start, length in zip(starts[long], lengths[long], strict=True):
             end = int(start + length)
             before, after = (
-                np.abs(step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start]),
-                np.abs(step[end : end + SAMPLES_BESIDE_PLATEAU]),
+                step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start],
+                step[end : end + SAMPLES_BESIDE_PLATEAU],
             )
-            sides = [float(side.mean()) for side in (before, after) if side.size]
-            moved = float(np.ptp(piece.q[start : end + 1, channel[1]])) / span if span > 0 else 0.0
+            beside = max((float(np.abs(side).mean()) for side in (before, after) if side.size), default=0.0)
             found = Plateau(
-                float(time[start]),
-                float(time[end] - time[start]),
-                max(sides, default=0.0) / usual if usual > 0 else 0.0,
-                moved,
+                start=float(time[start]),
+                duration=float(time[end] - time[start]),
+                beside=beside / usual if usual > 0 else 0.0,
+                moved=float(np.ptp(piece.q[start : end + 1, channel[1]])) / span if span > 0 else 0.0,
             )
             longest = self.longest.get(channel)
             if suspicious(channel[0], found) and (longest is None or found.duration > longest.duration):
@@ -336,5 +333,5 @@ class Plateaus:
 
 
 def suspicious(signal: str, plateau: Plateau) -> bool:
-    """A position that stops dead in mid-motion; any other channel that stands while its joint moves."""
+    """A position that stops at once in mid-motion; any other channel that does not change while its joint moves."""
     return plateau.beside > DEAD_STOP_STEP_RATIO if signal == "q" else plateau.moved > MOVED_RANGE_SHARE

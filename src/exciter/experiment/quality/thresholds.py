@@ -1,4 +1,4 @@
-"""Where a fact becomes a warning or a problem: every number in one place, with its reason."""
+"""Thresholds of all checks, from which on a finding is a warning or a problem, each with its reason."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class Thresholds:
     #: a sine of 0.03 Hz or faster never looks like this at its turning points.
     rest_window: float = 0.25
     rest_speed: float = 0.005
-    #: [s] Standstill of the whole robot at the start or end that is worth a word.
+    #: [s] Standstill of the whole robot at the start or end that is reported.
     standstill: float = 0.5
-    #: Share of the moving time a single joint rests that is worth a word: sign(q̇) is meaningless for much of its data.
+    #: Share of the moving time a single joint rests that is reported: sign(q̇) is meaningless for much of its data.
     rest_share: float = 0.25
 
     # -- meaning ----------------------------------------------------------------------------------------------------

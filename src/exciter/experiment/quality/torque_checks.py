@@ -1,4 +1,4 @@
-"""Do values mean what they should? Units, joint order and signs, the zero of a joint, what the robot explains."""
+"""Checks of torque against the model: units, joint order and signs, zeros of joints, explained torque."""
 
 from __future__ import annotations
 
@@ -19,30 +19,17 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 UNIT_NAMES = {"deg": "degrees", "mm": "millimetres"}
-ZERO_SEARCH_SAMPLES = 300  # samples that angles are compared on
-ZERO_ANGLES_PER_TURN = 48  # tried per turn
-ZERO_NOISE_SHARE = 0.01  # of the largest joint's torque: residuals below are noise
-LEAST_ZERO_RAD = 0.1  # [rad] centres of mass of descriptions are off by such an angle
+ZERO_SEARCH_SAMPLES = 300  # that angles are compared on
+ZERO_ANGLES_PER_TURN = 48  # that are tried
+ZERO_NOISE_SHARE = 0.01  # of the largest joint's torque: smaller residuals are noise
+LEAST_ZERO_RAD = 0.1  # centres of mass of descriptions are wrong by such an angle
 EXPLAINED_SUBJECT = "explained torque"
-SMALL_TORQUE_SHARE = 0.03  # of the largest joint's torque: what is missing of a smaller one may be noise
-CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque: what a fit must explain beyond the description to blame the latter
-UNEXPLAINED_CAUSES = (
-    "the zero of a joint, their order, a sign, a unit, a delay, or another robot (this cannot tell which)"
-)
-#: A problem of this name is reason enough for unexplained torque.
-EXPLAINING_SUBJECTS = frozenset(
-    (
-        "joint order",
-        "sign",
-        "zero",
-        "unit of position",
-        "unit of torque",
-        "unit of time",
-        "stuck sensor",
-        "saturation",
-        "jumps",
-    )
-)
+SMALL_TORQUE_SHARE = 0.03  # of the largest joint's torque: the residual of a smaller one may be noise
+CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque, that a fit must explain beyond the description to blame the latter
+UNEXPLAINED_CAUSES = "the zero of a joint, joint order, a sign, a unit, a delay, or another robot (not known which)"
+#: Problems that explain why torque is unexplained.
+EXPLAINING_SUBJECTS = {"joint order", "sign", "zero", "stuck sensor", "saturation", "jumps"}
+EXPLAINING_SUBJECTS |= {"unit of position", "unit of torque", "unit of time"}
 
 
 def units(evidence: Evidence) -> Iterator[Note]:
@@ -57,7 +44,7 @@ def units(evidence: Evidence) -> Iterator[Note]:
     why = f"outside the description's limits, and within them as {names}" if known else "more than two turns"
     every = [foreign.get(j, evidence.unit("q", j)) for j in range(len(joints))]
     line = every[0] if len(set(every)) == 1 else f"[{', '.join(every)}]"
-    words = f"{', '.join(each)}: {why}; if that is so, say position: {{unit: {line}}}"
+    words = f"{', '.join(each)}: {why}; if that is so, set position: {{unit: {line}}}"
     joint = joints[next(iter(foreign))] if len(foreign) == 1 else None
     numbers = {"units": {joints[j]: name for j, name in foreign.items()}, "largest": largest.tolist()}
     yield (problem if known else warning)("unit of position", words, joint, **numbers)
@@ -132,7 +119,7 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
 
 
 def unjudged(evidence: Evidence) -> list[str]:
-    """Joints that may be exchanged without anybody noticing. None where inertias are unknown, and nothing is judged."""
+    """Joints whose order cannot be judged. None where inertias are unknown."""
     like = evidence.likeness
     doubtful = [] if like is None else unclear(like, evidence.thresholds)
     return [evidence.joints[j] for j in doubtful if j not in evidence.arrangement.joints]
@@ -190,17 +177,12 @@ def _measure(robot: Robot, motion: Motion, effort: Array) -> Callable[[int, floa
 
 
 def zero(evidence: Evidence) -> Iterator[Note]:
-    """Said where order and signs are right and one angle explains much of what was unexplained."""
+    """Where order and signs are right and one angle explains much of the unexplained torque."""
     smooth, robot = evidence.smooth, evidence.robot
     if smooth is None or smooth.effort is None or robot is None or not evidence.inertias_known:
         return
-    about = evidence.survey.about
-    if (
-        evidence.arrangement.joints
-        or evidence.foreign_units
-        or evidence.effort_unit == "A"
-        or about.payload is not None
-    ):
+    payload = evidence.survey.about.payload
+    if evidence.arrangement.joints or evidence.foreign_units or evidence.effort_unit == "A" or payload is not None:
         return
     step = max(1, len(smooth) // ZERO_SEARCH_SAMPLES)
     found = best_zero(robot, smooth.motion[::step], smooth.effort[::step])
@@ -210,7 +192,7 @@ def zero(evidence: Evidence) -> Iterator[Note]:
     values = ", ".join(degrees if j == found.joint else "0" for j in range(robot.n))
     words = (
         f"torques fit the description much better when {degrees}° are added to its position: is its zero that of the "
-        f"description? else say offset: {{values: [{values}], unit: deg}}"
+        f"description? else set offset: {{values: [{values}], unit: deg}}"
     )
     yield problem("zero", words, evidence.joints[found.joint], angle=found.angle, change=found.change)
 
@@ -221,8 +203,7 @@ class Explained:
     unknown; offset, friction and rotor inertia of every joint fitted, as are joint terms of a model that was given),
     and by a plain fit of all base parameters; negative where the model adds torque that is not there.
 
-    The plausibility test behind all others: a fault nobody looked for, such as the zero of a joint, leaves torque
-    unexplained here, whatever it is.
+    The plausibility test behind all others: any fault that no other check finds leaves torque unexplained here.
     """
 
     described: Array | None
@@ -255,7 +236,7 @@ def explained_of(evidence: Evidence) -> Explained | None:
 
 
 def explained(evidence: Evidence) -> Iterator[Note]:
-    """Always the numbers; a warning or problem where a lot is left."""
+    """Always the numbers; a warning or problem where much torque is unexplained."""
     found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.thresholds
     if found is None:
         return
@@ -286,9 +267,9 @@ def explained(evidence: Evidence) -> Iterator[Note]:
 
 
 def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
-    """Without complaints of unexplained torque where a problem that explains it was found; the numbers stay."""
+    """Without warnings of unexplained torque where a problem that explains it was found; the numbers stay."""
     grave = (f for f in findings if f.severity == Severity.PROBLEM and f.subject in EXPLAINING_SUBJECTS)
-    if all("friction" in f.numbers for f in grave):  # a sign told by friction alone may itself be the consequence
+    if all("friction" in f.numbers for f in grave):  # a sign found by friction alone may itself be the consequence
         return tuple(findings)
     return tuple(f for f in findings if f.subject != EXPLAINED_SUBJECT or f.severity == Severity.NOTE)
 

@@ -20,7 +20,7 @@ from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 from exciter.typing import Array
 
 Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
-PATH_POSTURES = 200  # postures of the motion that gains are chosen for
+PATH_POSTURES = 200  # of the motion, that gains are chosen for
 FRICTION_FADE_SPEED = 0.05  # [rad/s] below which the feed-forward of dry friction fades
 
 
@@ -69,10 +69,8 @@ class ComputedTorque(Control):
     title: ClassVar[str] = "computed torque"
 
     def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
-        dynamics = Dynamics(robot)
-        inertia = dynamics.inertia_matrix(planned.q[:1])[0] + np.diag(believed_rotor(robot))
-        matrix: Array = inertia * self.gains(robot, 1.0)[1]
-        return matrix
+        inertia = Dynamics(robot).inertia_matrix(planned.q[:1])[0] + np.diag(believed_rotor(robot))
+        return np.asarray(inertia * self.gains(robot, 1.0)[1])
 
     def law(self, robot: Robot, planned: Motion) -> Law:
         import pinocchio as pin
@@ -86,8 +84,7 @@ class ComputedTorque(Control):
 
         def torque(tick: int, q: Array, qd: Array) -> Array:
             a = qdd_d[tick] + kd * (qd_d[tick] - qd) + kp * (q_d[tick] - q)
-            tau: Array = pin.rnea(model, data, q, qd, a) + rotor * a + friction[tick]
-            return tau
+            return np.asarray(pin.rnea(model, data, q, qd, a) + rotor * a + friction[tick])
 
         return torque
 
@@ -118,8 +115,7 @@ class GravityPD(Control):
         q_d, qd_d = planned.q, planned.qd
 
         def torque(tick: int, q: Array, qd: Array) -> Array:
-            tau: Array = weight[tick] + kp * (q_d[tick] - q) + kd * (qd_d[tick] - qd)
-            return tau
+            return np.asarray(weight[tick] + kp * (q_d[tick] - q) + kd * (qd_d[tick] - qd))
 
         return torque
 

@@ -18,11 +18,11 @@ from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-MOST_PIECE_ENDS = 1_000_000  # pieces' ends that a repeated motion may have
-WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which whole ones may be missed
+MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
+WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
 Progress = Callable[[float], None]
-DIVERGED_SPEED = 1e6  # [rad/s] beyond which a simulation has lost its way
-PROGRESS_STEPS = 500  # steps between two reports
+DIVERGED_SPEED = 1e6  # [rad/s] beyond which a simulation has diverged
+PROGRESS_STEPS = 500  # between two reports of progress
 ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 
 
@@ -73,10 +73,11 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
     period = 2.0 * np.pi / series.omega
     start, end = float(series.start), float(curve.pieces[last - 1].knots[-1])
     if periods is None:
-        return ExecutionPlan(curve, period, start, end)
+        return ExecutionPlan(curve=curve, period=period, start=start, end=end)
     exciting = replace(series, end=start + periods * period)
     after = tuple(piece.shifted(exciting.end - end) for piece in curve.pieces[last:])
-    return ExecutionPlan(Curve((*curve.pieces[:first], exciting, *after)).continuous(), period, start, exciting.end)
+    whole = Curve((*curve.pieces[:first], exciting, *after)).continuous()
+    return ExecutionPlan(curve=whole, period=period, start=start, end=exciting.end)
 
 
 def _longest_series(curve: Curve) -> tuple[int, int]:
@@ -113,7 +114,7 @@ def _repeated(curve: Curve, periods: int | None) -> ExecutionPlan:
         raise MotionError(
             f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
         ) from None
-    return ExecutionPlan(whole, curve.duration, 0.0, whole.end)
+    return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +195,8 @@ def execute(
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
-            seen = data if late[sample] == 0.0 else _shortly_after(mujoco, plant, data, probe, late[sample], stribeck)
-            looked[sample] = _look(plant, seen, torque)
+            now = data if late[sample] == 0.0 else _shortly_after(mujoco, plant, data, probe, late[sample], stribeck)
+            looked[sample] = _look(plant, now, torque)
             sample += 1
         if k < timing.steps:
             stribeck.update(velocities)
@@ -206,9 +207,17 @@ def execute(
         _lost(plant, timing.steps * timing.step)
     parts = looked.transpose(1, 0, 2)
     return Executed(
-        Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6]), parts[6], parts[7], parts[8],
-        drive_steps, link_steps, motor_steps, error, saturated,
-    )  # fmt: skip
+        link=Motion(instants, *parts[0:3]),
+        motor=Motion(instants, *parts[3:6]),
+        torque=parts[6],
+        dry_friction=parts[7],
+        link_torque=parts[8],
+        drive_steps=drive_steps,
+        link_steps=link_steps,
+        motor_steps=motor_steps,
+        error=error,
+        saturated=saturated,
+    )
 
 
 def _located(instants: Array, timing: SimulationTiming) -> tuple[NDArray[np.int64], Array]:

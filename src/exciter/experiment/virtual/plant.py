@@ -25,7 +25,7 @@ from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] what MuJoCo gets instead of zero
+NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
 LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
 
@@ -94,8 +94,16 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         motor = np.array([model.joint(f"motor{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
         stiffness = resolved(flexibility.stiffness, robot, "joint stiffness", positive=True)
         damping = resolved(flexibility.damping, robot, "joint damping")
-    flexible = flexibility is not None
-    plant = Plant(truth, model, mujoco.MjData(model), link, motor, stiffness, damping, flexible)
+    plant = Plant(
+        truth=truth,
+        model=model,
+        data=mujoco.MjData(model),
+        link=link,
+        motor=motor,
+        stiffness=stiffness,
+        damping=damping,
+        flexible=flexibility is not None,
+    )
     _set_joint_terms(plant)
     _check_weight(plant)
     return plant

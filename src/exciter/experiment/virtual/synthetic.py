@@ -13,7 +13,7 @@ from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-EVEN_STEP_TOLERANCE = 1e-6  # of an interval, by which samples of a period may miss being equally far apart
+EVEN_STEP_TOLERANCE = 1e-6  # of an interval, by which intervals within a period may differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,8 @@ def synthetic(model: DynamicModel, motion: Motion, chi: ArrayLike, noise: ArrayL
     """Torques of standard parameters χ with white noise of standard deviation ``noise`` per joint."""
     exact = model.torque(motion, chi)
     sigma = model.per_joint(noise, "noise")
-    return Synthetic(motion, exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape), sigma)
+    torque = exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape)
+    return Synthetic(motion=motion, torque=torque, noise=sigma)
 
 
 def synthetic_recording(

@@ -1,4 +1,4 @@
-"""The true parameters of a virtual robot: what an estimator never sees, and what its answers are compared with.
+"""The true parameters of a virtual robot: hidden from estimators, whose results are compared with them.
 
 They are given, read from a file, or drawn by a seed: near the description, always those of a machine that can exist.
 """
@@ -37,7 +37,7 @@ RANDOM_STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torqu
 FRICTION_FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
 MOST_TRUTH_BYTES = 20_000_000  # of a truth.json
 LEAST_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
-TYPICAL_POSTURES = 64
+TYPICAL_POSTURES = 64  # over which inertias and weights are averaged
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits
 INVENTED_SHARES = {
     "rotor_inertia": 0.2,
@@ -138,6 +138,11 @@ class Flexibility(Settings):
     damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
     encoder_on_link: Annotated[bool, OneWord(SIDES, (False, True))] = False
 
+    def to_dict(self, robot: Robot) -> dict[str, list[float]]:
+        """One number per joint."""
+        names = ("stiffness", "damping")
+        return {name: resolved(getattr(self, name), robot, f"joint {name}").tolist() for name in names}
+
 
 def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) -> float:
     """[Hz] two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint; one
@@ -201,10 +206,8 @@ class Truth:
         known = {"rotor_inertia": self.rotor, **{k: self.friction.array(k) for k in ("viscous", "coulomb")}}
         robot = replace(self.robot, friction=known)
         friction = self.friction
-        terms: list[JointTerm] = []
-        for values, term in ((self.rotor, RotorInertia()), (friction.array("viscous"), Viscous())):
-            terms += [term] if values.any() else []
-        terms += [Coulomb()] if friction.array("coulomb").any() else []
+        terms: list[JointTerm] = [RotorInertia()] if self.rotor.any() else []
+        terms += [term() for name, term in (("viscous", Viscous), ("coulomb", Coulomb)) if friction.array(name).any()]
         if friction.array("stribeck").any():
             terms.append(Stribeck(velocity=tuple(friction.array("stribeck_velocity").tolist())))
         return DynamicModel(robot, (*terms, *(spring.term for spring in self.springs)))
@@ -277,11 +280,11 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
         if unknown:
             raise ValueError(f"unknown friction '{sorted(unknown)[0]}'")
         return Truth(
-            robot.with_inertias(inertias),
-            ordered(data.get("rotor_inertia", [0.0] * robot.n)),
-            TrueFriction(**friction),
-            tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
-            tuple(note("truth", str(text)) for text in data.get("notes", ())),
+            robot=robot.with_inertias(inertias),
+            rotor_inertia=ordered(data.get("rotor_inertia", [0.0] * robot.n)),
+            friction=TrueFriction(**friction),
+            springs=tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
+            notes=tuple(note("truth", str(text)) for text in data.get("notes", ())),
         )
     except ExciterError as error:
         message = str(error)
@@ -318,8 +321,8 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     """The description, completed to a machine that can be built; and what had to be assumed.
 
-    Bodies that cannot exist become the nearest that can; friction and rotors are invented where nothing is said of
-    either. The truth is drawn around it, and it is what a controller believes.
+    Bodies that cannot exist become the nearest that can; friction and rotors are invented where the description has
+    neither. The truth is drawn around it, and the controller knows it.
     """
     inertias = robot.inertias
     notes: tuple[Note, ...] = ()

@@ -38,9 +38,9 @@ from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
-LEAST_SIMULATION_RATE_HZ = 4000.0  # [Hz] at least, and
-LEAST_STEPS_PER_SAMPLE = 4  # at least
-MOST_SIMULATION_RATE_HZ = 50_000.0  # [Hz] beyond which nobody wants to wait
+LEAST_SIMULATION_RATE_HZ = 4000.0
+LEAST_STEPS_PER_SAMPLE = 4  # of the simulation, per sample of the log
+MOST_SIMULATION_RATE_HZ = 50_000.0  # unless one is given
 NOISE_TORQUE_SHARE = 0.005  # of the torque a drive is made for: noise of the log unless given
 MOST_STORED_STEPS = 60_000_000  # steps × joints that are kept in memory
 UNSIMULATED_SUBJECTS = (COLLISIONS, "asset files")  # subjects that nothing is simulated of
@@ -86,7 +86,7 @@ class VirtualRobot:
             object.__setattr__(self, "meter", replace(self.meter, noise=noise))
 
     def _refuse(self) -> None:
-        """Whatever cannot be is told before any work."""
+        """Settings that are impossible are refused before any work."""
         nothing = np.zeros((0, self.robot.n))
         self.truth.loaded(self.payload)
         self.drive.gains(self.robot)
@@ -126,10 +126,21 @@ class VirtualRobot:
         recording = self._recorded(happened, timing, todo if cut else None, seed)[kept]
         notes = (*self.truth.notes, *notes, *self._run_notes(todo, happened))
         return Simulated(
-            recording, happened.link[kept], happened.motor[kept], happened.torque[kept],
-            happened.dry_friction[kept], happened.link_torque[kept], self, todo, happened.error,
-            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, notes, seed,
-        )  # fmt: skip
+            recording=recording,
+            motion=happened.link[kept],
+            motor=happened.motor[kept],
+            torque=happened.torque[kept],
+            dry_friction=happened.dry_friction[kept],
+            link_torque=happened.link_torque[kept],
+            virtual=self,
+            plan=todo,
+            error=happened.error,
+            saturated=happened.saturated.mean(axis=0),
+            rate=1.0 / timing.step,
+            seconds=time.perf_counter() - clock,
+            run_notes=notes,
+            seed=seed,
+        )
 
     # -- rates ---------------------------------------------------------------------------------------------------
 
@@ -138,7 +149,14 @@ class VirtualRobot:
         notes: tuple[Note, ...] = ()
         least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
         needed = self._needed_rate(plant, todo, q)
-        if self.simulation_rate is None and needed > least:
+        wanted = max(least, needed) if self.simulation_rate is None else self.simulation_rate
+        if self.simulation_rate is not None:
+            if self.control.rate is not None and self.control.rate > wanted:
+                raise ExciterError(
+                    f"the controller ticks at {self.control.rate:g} Hz and the simulation at {wanted:g} Hz; raise "
+                    "simulation_rate"
+                )
+        elif needed > least:
             if needed > MOST_SIMULATION_RATE_HZ:
                 raise ExciterError(
                     f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
@@ -147,12 +165,6 @@ class VirtualRobot:
                 )
             text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
             notes = (note("simulation rate", text),)
-        wanted = max(least, needed) if self.simulation_rate is None else self.simulation_rate
-        if self.control.rate is not None and self.control.rate > wanted and self.simulation_rate is not None:
-            raise ExciterError(
-                f"the controller ticks at {self.control.rate:g} Hz and the simulation at {wanted:g} Hz; raise "
-                "simulation_rate"
-            )
         grid = self.control.rate or (self.sampling.rate if self.simulation_rate is None else wanted)
         every = max(1, math.ceil(wanted / grid - 1e-9))
         rate = every * grid
@@ -162,7 +174,8 @@ class VirtualRobot:
                 f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
                 f"kept in memory ({MOST_STORED_STEPS // self.robot.n}); run fewer periods, or lower the rates"
             )
-        return SimulationTiming(1.0 / rate, every if self.control.rate is not None else 1, steps), notes
+        ticks = every if self.control.rate is not None else 1
+        return SimulationTiming(step=1.0 / rate, every=ticks, steps=steps), notes
 
     def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
         """[Hz] for the joints' flexibility; and, unless its rate is given, for the controller on what it moves."""
@@ -182,23 +195,22 @@ class VirtualRobot:
     def _recorded(
         self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
     ) -> Recording:
-        """The samples before some are dropped; todo: the plan, when its period is to be told."""
+        """The samples before some are dropped; todo: the plan, where the log has its period."""
         robot, drive, meter = self.robot, self.drive, self.meter
-        side = self.flexibility is not None and self.flexibility.encoder_on_link
-        seen = happened.link if side else happened.motor
+        on_link = self.flexibility is not None and self.flexibility.encoder_on_link
+        motion = happened.link if on_link else happened.motor
         none = np.zeros_like(happened.drive_steps)
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
-        instants = seen.time
-        torque = meter.measure(held, smooth, happened.motor_steps, timing.step, instants, robot, drive, seed)
+        torque = meter.measure(held, smooth, happened.motor_steps, timing.step, motion.time, robot, drive, seed)
         gains = drive.gains(robot)
         return Recording(
-            robot.joint_names,
-            instants,
-            self.encoder.position(seen.q, robot, drive, seed),
-            self.encoder.velocity(seen.qd, robot, seed),
-            None if meter.current else torque,
-            torque / gains if meter.current else None,
-            About(
+            joints=robot.joint_names,
+            time=motion.time,
+            q=self.encoder.position(motion.q, robot, drive, seed),
+            qd=self.encoder.velocity(motion.qd, robot, seed),
+            torque=None if meter.current else torque,
+            current=torque / gains if meter.current else None,
+            about=About(
                 period=None if todo is None else todo.period,
                 settled=None if todo is None else min(todo.start + self._forgets(), todo.end),
                 gravity=tuple(robot.gravity.tolist()),
@@ -235,8 +247,8 @@ class VirtualRobot:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """A recording, and what was really so at its samples (N, n): motion of links and motors, torque of the drives, dry
-    friction among it [N·m], and what arrived at the links.
+    """A recording, and the exact values at its samples (N, n): motion of links and motors, torque of the drives, dry
+    friction among it [N·m], and the torque at the links.
 
     error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
     limit. rate [Hz] of the simulation, seconds it took; run_notes: on how it came about; seed: of noise and the like.
@@ -271,7 +283,7 @@ class Simulated:
 
     @property
     def exact(self) -> ExactMotion:
-        """What was really so, to be written like a recording: motion of the links, torque of the drives."""
+        """The exact values, to be written like a recording: motion of the links, torque of the drives."""
         motion, recording = self.motion, self.recording
         notes = {**recording.about.notes, "content": "exact motion of the links and torque of the drives"}
         about = replace(recording.about, filter=None, gains=None, notes=notes)
@@ -357,10 +369,5 @@ class Simulated:
             "gear": virtual.drive.ratios(virtual.robot).tolist(),
             "noise": virtual.meter.std(virtual.robot).tolist(),
             "payload": written(self.recording.about.payload),
-            "flexibility": None
-            if flexible is None
-            else {
-                "stiffness": resolved(flexible.stiffness, virtual.robot, "joint stiffness").tolist(),
-                "damping": resolved(flexible.damping, virtual.robot, "joint damping").tolist(),
-            },
+            "flexibility": None if flexible is None else flexible.to_dict(virtual.robot),
         }
