@@ -146,7 +146,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
 
 
 def test_a_line_without_end_is_not_read_to_its_end(lines, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LONGEST_LINE", 10_000_000)
+    monkeypatch.setattr(module, "LONGEST_LINE_BYTES", 10_000_000)
     file = tmp_path / "checkpoint.json"
     file.write_bytes(lines[0])
     os.truncate(file, 10**12)  # zeros, of which the disk keeps none
@@ -206,7 +206,7 @@ def test_it_grows_by_appending(lines, tmp_path, monkeypatch):
     attempt = search.run(0)
     saved.append(attempt)
     inode, sizes = file.stat().st_ino, [file.stat().st_size]
-    monkeypatch.setattr(module, "LONGEST_LINE", 0)  # no more than the last byte can be looked at
+    monkeypatch.setattr(module, "LONGEST_LINE_BYTES", 0)  # no more than the last byte can be looked at
     for _ in range(20):
         before = file.read_bytes()
         saved.append(attempt)

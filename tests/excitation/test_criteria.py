@@ -16,10 +16,17 @@ from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria import registry as c
-from exciter.excitation.criteria.cramer_rao import iterate, torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria import gram as c
+from exciter.excitation.criteria import registry, sums
+from exciter.excitation.criteria.cramer_rao import CramerRao, iterate, torque_jacobian, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import DesignObjective, MotionCriterion, evaluate, unexcited
-from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, regressor_pullback
+from exciter.excitation.criteria.design_rows import (
+    DesignColumns,
+    DesignRows,
+    EnergyRows,
+    TorqueRows,
+    regressor_pullback,
+)
 from exciter.excitation.criteria.registry import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.trajectories.fourier import Fourier
@@ -86,7 +93,7 @@ class Case:
 
 
 ROBOTS = {"gautier-khalil": 30, "panda": 40}  # samples
-FORMULATIONS = {"dynamic": c.TorqueRows(), "energy": c.EnergyRows(interval=INTERVAL, noise=0.5)}
+FORMULATIONS = {"dynamic": TorqueRows(), "energy": EnergyRows(interval=INTERVAL, noise=0.5)}
 
 
 @lru_cache
@@ -165,10 +172,10 @@ CRITERIA = {
         lambda b: c.EOptimality(z_of(b)),
         lambda w, *_: -np.log(sigma(w * z_of(w.shape[1]))[-1] ** 2),
     ),
-    "equilibrium": (lambda b: c.Equilibrium(), lambda w, case, motion: equilibrium(case, motion)),
-    "torque": (lambda b: c.InverseTorque(), lambda w, case, motion: inverse_torque(case, motion)),
+    "equilibrium": (lambda b: sums.Equilibrium(), lambda w, case, motion: equilibrium(case, motion)),
+    "torque": (lambda b: sums.InverseTorque(), lambda w, case, motion: inverse_torque(case, motion)),
     "sum": (
-        lambda b: c.WeightedSum(((0.5, c.DOptimality()), (2.0, c.ConditionNumber()), (30.0, c.InverseTorque()))),
+        lambda b: sums.WeightedSum(((0.5, c.DOptimality()), (2.0, c.ConditionNumber()), (30.0, sums.InverseTorque()))),
         lambda w, case, motion: -np.log(sigma(w)).sum() + 2.0 * np.linalg.cond(w) + 30.0 * inverse_torque(case, motion),
     ),
 }
@@ -258,8 +265,8 @@ def test_infinite_objective_has_a_zero_gradient_and_names_the_parameter():
     q, qd, qdd = (getattr(setting.motion, part).copy() for part in PARTS)
     q[:, 2], qd[:, 2], qdd[:, 2] = 0.3, 0.0, 0.0
     still = Motion(setting.motion.time, q, qd, qdd)
-    total = c.WeightedSum(((1.0, c.InverseTorque()), (1.0, c.DOptimality())))
-    for criterion in (c.DOptimality(), c.ConditionNumber(), c.Equilibrium(), total):
+    total = sums.WeightedSum(((1.0, sums.InverseTorque()), (1.0, c.DOptimality())))
+    for criterion in (c.DOptimality(), c.ConditionNumber(), sums.Equilibrium(), total):
         objective = DesignObjective(setting.model, criterion, setting.columns, setting.weights)
         value, gradient = objective.value_and_gradient(still)
         assert value == np.inf
@@ -317,11 +324,11 @@ def test_prior_is_an_earlier_experiment():
 def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     """Rows of the last joint are zero for all other links; only true elements count, also with long intervals."""
     setting = case("gautier-khalil", "dynamic")
-    objective = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
+    objective = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights)
     w = np.abs(setting.rows(setting.motion))
     assert (w == 0).any()
     assert np.isfinite(objective.value(setting.motion))
-    long = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.EnergyRows(interval=60))
+    long = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights, EnergyRows(interval=60))
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
 
 
@@ -329,7 +336,7 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
 def test_equilibrium_leaves_out_what_vanishes_at_rest(left):
     """Friction of a joint at rest is zero to rounding. What is merely small counts, and so does a column of zeros."""
     setting = case("gautier-khalil", "dynamic")
-    objective = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
+    objective = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights)
     first = np.eye(len(setting.motion), 1) * setting.motion.qd[0]
     at_rest = moved(setting.motion, "qd", (left - 1.0) * first)
     w = np.abs(setting.rows(at_rest))
@@ -469,7 +476,7 @@ def test_cramer_rao_bound_is_that_of_all_measurements():
     model, trajectory, delta, chi = small_experiment()
     noise, joint_noise = np.array([2.0, 3.0, 1.0]), (0.02, 0.03, 0.05)
     motion = fourier_motion(trajectory, delta)
-    criterion = c.CramerRao(trajectory, joint_noise, tuple(chi))
+    criterion = CramerRao(trajectory, joint_noise, tuple(chi))
     objective = DesignObjective(model, criterion, model.base.independent, 1 / noise**2)
     bound = fisher_by_differences(model, trajectory, delta, chi, noise, np.array(joint_noise))
     information = criterion.information(objective.observed(motion))
@@ -477,7 +484,7 @@ def test_cramer_rao_bound_is_that_of_all_measurements():
     assert_allclose(objective.value(motion), np.linalg.slogdet(bound)[1], rtol=1e-7)
 
     exact = DesignObjective(model, c.DOptimality(), model.base.independent, 1 / noise**2).value(motion)
-    tiny = DesignObjective(model, c.CramerRao(trajectory, 1e-7, tuple(chi)), model.base.independent, 1 / noise**2)
+    tiny = DesignObjective(model, CramerRao(trajectory, 1e-7, tuple(chi)), model.base.independent, 1 / noise**2)
     assert objective.value(motion) > exact + 1.0  # noise on the positions costs
     assert_allclose(tiny.value(motion), exact, rtol=1e-7)
 
@@ -492,7 +499,7 @@ def test_cramer_rao_gradient(inner, with_prior):
         model.regressor(motion)[:, :, model.base.independent].reshape(-1, len(model.base)), axis=0
     )
     prior = np.diag(np.linspace(0.1, 1.0, len(model.base))) if with_prior else None
-    criterion = c.CramerRao(trajectory, 0.03, tuple(chi), inner)
+    criterion = CramerRao(trajectory, 0.03, tuple(chi), inner)
     objective = DesignObjective(model, criterion, columns, np.array([1.0, 0.5, 2.0]), prior=prior)
     value, gradient = objective.value_and_gradient(motion)
     rng = np.random.default_rng(6)
@@ -564,7 +571,7 @@ def test_design_and_estimate_until_the_estimate_settles():
         chi = np.zeros(len(model.standard))
         chi[base] = known  # base parameters are standard parameters with all others zero
         asked.append(known)
-        criterion = c.CramerRao(trajectory, 1e-3, tuple(chi))
+        criterion = CramerRao(trajectory, 1e-3, tuple(chi))
         objective = DesignObjective(model, criterion, base, np.ones(3))
         return min((fourier_motion(trajectory, delta) for delta in candidates), key=objective.value)
 
@@ -598,11 +605,11 @@ def read(given):
 
 
 def test_every_word_makes_its_criterion():
-    check_described(c.CRITERIA)
+    check_described(registry.CRITERIA)
     check_described(DESIGN_ROWS)
     for word in SUFFICIENT_CRITERIA:
         criterion = read({word: {"joint_noise": 1e-3} if word == "cramer-rao" else {}})
-        assert type(criterion) is c.CRITERIA[word]
+        assert type(criterion) is registry.CRITERIA[word]
         if word not in ("condition-equilibrium", "condition-torque"):
             assert criterion.name == word
     assert isinstance(read({"condition-equilibrium": {"k1": 0.1}}), MotionCriterion)
@@ -622,11 +629,12 @@ def test_every_word_makes_its_criterion():
 
 WRITTEN = [
     c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.ScaledCondition(),
-    c.ScaledCondition((1.0, 0.1)), c.ConditionAndSmallest(0.3), c.ConditionAndEquilibrium(0.2), c.ConditionAndTorque(),
-    c.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), c.CramerRao(None, 1e-4),
-    c.CramerRao(None, (1e-4, 2e-4), (1.0, 2.0), c.AOptimality((1.0,))), c.QrCondition(), c.FrobeniusCondition(),
+    c.ScaledCondition((1.0, 0.1)), c.ConditionAndSmallest(0.3), sums.ConditionAndEquilibrium(0.2),
+    sums.ConditionAndTorque(),
+    sums.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), CramerRao(None, 1e-4),
+    CramerRao(None, (1e-4, 2e-4), (1.0, 2.0), c.AOptimality((1.0,))), c.QrCondition(), c.FrobeniusCondition(),
     c.NormalizedCondition(), c.ConditionNumber(),
-    c.WeightedSum(((2.0, c.ScaledCondition()), (0.5, c.InverseTorque((1.0, 2.0))), (1.0, c.Equilibrium()))),
+    sums.WeightedSum(((2.0, c.ScaledCondition()), (0.5, sums.InverseTorque((1.0, 2.0))), (1.0, sums.Equilibrium()))),
 ]  # fmt: skip
 
 
@@ -637,27 +645,33 @@ def test_a_written_criterion_is_read_as_the_same(criterion):
 
 def test_numbers_of_a_criterion_may_come_in_any_sequence():
     """Arrays, too: a criterion stays a frozen value that compares and hashes."""
-    kinds = (c.AOptimality, c.EOptimality, c.ScaledCondition, c.InverseTorque, lambda chi: c.CramerRao(None, 1e-4, chi))
+    kinds = (
+        c.AOptimality,
+        c.EOptimality,
+        c.ScaledCondition,
+        sums.InverseTorque,
+        lambda chi: CramerRao(None, 1e-4, chi),
+    )
     for made in kinds:
         assert {made(np.array([1.0, 2.0])), made([1, 2])} == {made((1.0, 2.0))}
 
 
 def test_formulations_of_a_design_are_read_as_they_were_written():
-    for rows in (c.TorqueRows(), c.EnergyRows(), c.EnergyRows(3, 0.5)):
+    for rows in (TorqueRows(), EnergyRows(), EnergyRows(3, 0.5)):
         check_read_again(OneOf(DESIGN_ROWS).hint, rows)
 
 
 def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
     model, family = DynamicModel(load("gautier-khalil"), (), ENGINE), Fourier()
     sizes = tuple(np.abs(model.base.base_values(model.nominal)))
-    left_open = c.WeightedSum(
-        ((1.0, c.ScaledCondition()), (2.0, c.ConditionAndTorque()), (3.0, c.CramerRao(None, 0.1)))
+    left_open = sums.WeightedSum(
+        ((1.0, c.ScaledCondition()), (2.0, sums.ConditionAndTorque()), (3.0, CramerRao(None, 0.1)))
     )
     parts = [part for _, part in bound(left_open, model, family).parts]
-    assert parts == [c.ScaledCondition(sizes), c.ConditionAndTorque(sizes), c.CramerRao(family, 0.1)]
-    given = c.WeightedSum(((1.0, c.ScaledCondition((1.0,))), (1.0, c.CramerRao(Fourier(3.0), 0.1))))
+    assert parts == [c.ScaledCondition(sizes), sums.ConditionAndTorque(sizes), CramerRao(family, 0.1)]
+    given = sums.WeightedSum(((1.0, c.ScaledCondition((1.0,))), (1.0, CramerRao(Fourier(3.0), 0.1))))
     assert bound(given, model, family) == given
-    for criterion in (c.ScaledCondition(), c.ConditionAndTorque(), c.CramerRao(None, 0.1)):
+    for criterion in (c.ScaledCondition(), sums.ConditionAndTorque(), CramerRao(None, 0.1)):
         with pytest.raises(ParameterError, match=r"has no (values|trajectory); give"):
             DesignObjective(model, criterion, model.base.independent, np.ones(3)).value(states(model.robot, 30))
 
@@ -671,33 +685,43 @@ def test_bad_input_is_refused_in_one_line():
     for build, message in (
         (lambda: DesignObjective(model, c.DOptimality(), base, np.ones(2)), "weights must be 3 numbers"),
         (lambda: DesignObjective(model, c.DOptimality(), base, -ones), "weights must be 3 numbers"),
-        (lambda: DesignObjective(model, c.DOptimality(), base, ones, prior=np.eye(3)), "prior information has shape"),
+        (
+            lambda: DesignObjective(model, c.DOptimality(), base, ones, prior=np.eye(3)),
+            "prior information has shape",
+        ),
         (
             lambda: DesignObjective(model, c.DOptimality(), [0.5], ones).value(motion),
             "give column numbers, or a matrix",
         ),
-        (lambda: DesignObjective(model, c.DOptimality(), np.zeros((3, 2)), ones).value(motion), "combination matrix"),
+        (
+            lambda: DesignObjective(model, c.DOptimality(), np.zeros((3, 2)), ones).value(motion),
+            "combination matrix",
+        ),
         (lambda: DesignObjective(model, c.DOptimality(), [0, 0], ones).value(motion), "different numbers"),
         (lambda: DesignColumns.combined(model, {"a": {"XX9": 1.0}}), "unknown standard parameter 'XX9'"),
-        (lambda: DesignObjective(model, c.ScaledCondition((1.0, 0.0)), [0, 1], ones).value(motion), "other than zero"),
+        (
+            lambda: DesignObjective(model, c.ScaledCondition((1.0, 0.0)), [0, 1], ones).value(motion),
+            "other than zero",
+        ),
         (lambda: DesignObjective(model, c.AOptimality((1.0,)), [0, 1], ones).value(motion), "must be 2 numbers"),
         (lambda: c.ConditionAndSmallest(-1.0), "k2 is -1.0; give a number > 0"),
-        (lambda: c.WeightedSum(()), "needs parts with positive weights"),
-        (lambda: c.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
-        (lambda: c.EnergyRows(interval=0), "interval is 0; give a whole number ≥ 1"),
+        (lambda: sums.WeightedSum(()), "needs parts with positive weights"),
+        (lambda: sums.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
+        (lambda: EnergyRows(interval=0), "interval is 0; give a whole number ≥ 1"),
         (
-            lambda: DesignObjective(model, c.DOptimality(), base, ones, c.EnergyRows(40)).value(motion),
+            lambda: DesignObjective(model, c.DOptimality(), base, ones, EnergyRows(40)).value(motion),
             "give more samples",
         ),
         (
-            lambda: DesignObjective(model, c.CramerRao(fourier, 0.1), base, ones, c.EnergyRows()).value(motion),
+            lambda: DesignObjective(model, CramerRao(fourier, 0.1), base, ones, EnergyRows()).value(motion),
             "that of the inverse dynamic model; given 'energy'",
         ),
-        (lambda: DesignObjective(model, c.CramerRao(fourier, 0.0), base, ones).value(motion), "joint_noise must be"),
         (
-            lambda: DesignObjective(remembers, c.CramerRao(fourier, 0.1), remembers.base.independent, ones).value(
-                motion
-            ),
+            lambda: DesignObjective(model, CramerRao(fourier, 0.0), base, ones).value(motion),
+            "joint_noise must be",
+        ),
+        (
+            lambda: DesignObjective(remembers, CramerRao(fourier, 0.1), remembers.base.independent, ones).value(motion),
             "remembers: use a friction without memory",
         ),
     ):
@@ -711,7 +735,7 @@ def test_terms_with_memory_are_seen_whole():
     motion = smooth_motion(model.robot, np.linspace(0.0, 6.0, 90))
     columns = excited_base(model, motion).independent
     direction = np.random.default_rng(0).standard_normal(motion.q.shape)
-    for formulation in (c.TorqueRows(), c.EnergyRows()):
+    for formulation in (TorqueRows(), EnergyRows()):
         objective = DesignObjective(model, c.DOptimality(), columns, np.ones(3), formulation)
         gradient = objective.value_and_gradient(motion)[1]
         slope = along(lambda s, o=objective: o.value(moved(motion, "q", s * direction)), 1e-6)

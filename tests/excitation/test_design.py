@@ -307,7 +307,7 @@ def test_a_search_starts_within_all_limits():
     objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(7))
     constraints = all_limits(model, "flange", 0.3)
     search = Search(Fourier(10.0, 5, at_rest=True), objective, constraints, 1000, 0)
-    attempt = search.modest(0, NEVER)
+    attempt = search.initial_motion(0, NEVER)
     assert attempt.feasible
     assert not attempt.complete
     assert attempt.first_feasible <= attempt.seconds

@@ -26,7 +26,7 @@ from exciter.excitation.criteria.sums import (
 )
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
-from exciter.excitation.optimiser.limits import JointLimits, Variables, limit_ranges
+from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
@@ -52,9 +52,13 @@ def limits_of(trajectory, robot=ROBOT, stretch=None, points=150) -> JointLimits:
     return JointLimits(variables, grid, lower, upper, np.full((4, robot.n), 0.01))
 
 
+def unconstrained(limits: JointLimits) -> NonlinearLimits:
+    return NonlinearLimits.of(limits.variables, limits.grid, (), 0.0)
+
+
 def begun(limits: JointLimits, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     middle = 0.5 * (limits.lower[0] + limits.upper[0])
-    return random_start(limits, None, middle, np.random.default_rng(seed))
+    return random_start(limits, unconstrained(limits), middle, np.random.default_rng(seed))
 
 
 # -- variables ---------------------------------------------------------------------------------------------------------
@@ -162,7 +166,9 @@ def test_a_linear_criterion_ends_where_linear_programming_does():
     limits = limits_of(Fourier(10.0, 3))
     _, y = begun(limits)
     weights = np.random.default_rng(5).standard_normal(len(y))
-    outcome = minimise(Program(lambda x: (float(weights @ x), weights), limits), y, SQPSettings(tolerance=1e-10))
+    outcome = minimise(
+        Program(lambda x: (float(weights @ x), weights), limits, unconstrained(limits)), y, SQPSettings(tolerance=1e-10)
+    )
     every = np.indices((len(limits.matrix), 3)).reshape(2, -1)
     zero = np.zeros(len(y))
     a, low, high = limits.rows(zero, *every)
@@ -193,11 +199,13 @@ def test_every_iterate_is_feasible_and_better_than_the_one_before():
         assert limits.room(y) > -1e-6
         return False
 
-    outcome = minimise(Program(criterion, limits), begun(limits)[1], report=report)
+    outcome = minimise(Program(criterion, limits, unconstrained(limits)), begun(limits)[1], report=report)
     assert (np.diff(seen) < 0).all()
     assert outcome.reason == "converged"
     assert outcome.value < seen[0] - 10
-    stopped = minimise(Program(criterion, limits), begun(limits)[1], report=lambda k, f, y: k == 5)
+    stopped = minimise(
+        Program(criterion, limits, unconstrained(limits)), begun(limits)[1], report=lambda k, f, y: k == 5
+    )
     assert stopped.reason == "stopped"
     assert_allclose(stopped.value, seen[4])
 

@@ -110,7 +110,7 @@ def test_nothing_begins_after_the_deadline(whole, share):
 def test_a_start_that_is_stopped_leaves_time_for_its_certificate(whole, share):
     counter = Counter()
     certificates = Counter()
-    assert slow_search(certificates).modest(0, Deadline(1e9, clock=certificates)).feasible
+    assert slow_search(certificates).initial_motion(0, Deadline(1e9, clock=certificates)).feasible
     seconds = 2.0 * (certificates.now - 100.0)
     attempt = slow_search(counter).run(0, Deadline(100.0 + share * whole, clock=counter), None, seconds)
     assert attempt.feasible
@@ -140,7 +140,7 @@ def test_when_time_is_short_the_motion_of_the_beginning_is_certified_at_least():
     """The rehearsal is all there is time for: no start has an end."""
     counter = Counter()
     search = slow_search(counter)
-    search.modest(0, Deadline(1e9, clock=counter))
+    search.initial_motion(0, Deadline(1e9, clock=counter))
     rehearsal = counter.now - 100.0
     counter = Counter()
     limit = Deadline.after(3.5 * rehearsal, clock=counter)
@@ -167,7 +167,7 @@ def test_a_motion_that_no_search_found_is_not_called_the_best_so_far():
 
 def test_a_design_without_time_for_a_search_says_so(tmp_path):
     counter = Counter()
-    slow_search(counter).modest(0, Deadline(1e9, clock=counter))
+    slow_search(counter).initial_motion(0, Deadline(1e9, clock=counter))
     limit = Deadline.after(3.5 * (counter.now - 100.0), clock=(counter := Counter()))
     found = design(MODEL, FAMILY, constraints=slow_constraints(counter), samples=400, starts=4, time_limit=limit)
     assert any("came before any start of the search had a motion" in words for words in texts(found.notes))

@@ -23,7 +23,7 @@ from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
-from exciter.excitation.design_view import DesignView
+from exciter.excitation.design import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts

@@ -171,4 +171,4 @@ class Pictures:
         """positions: (N, n) at times (N,)."""
         time = picture_times(start, end)
         q = positions(time)
-        return cls(frame, time, q, dynamics.placement(frame, q)[1])
+        return cls(frame=frame, time=time, q=q, path=dynamics.placement(frame, q)[1])

@@ -27,6 +27,7 @@ from exciter.typing import Array
 
 Index = NDArray[np.int64]
 KERNEL_BLOCK_SAMPLES = 64  # threads share samples in whole blocks, so that they change no rounding inside one
+EXACT_SINE_ANGLE_RAD = 1e5  # beyond it the kernels reduce an angle with errors (``blocks.sin_cos``)
 NO_SEED = np.zeros((0, 0))
 
 
@@ -114,7 +115,8 @@ class ColumnLayout:
         place[wanted] = np.arange(len(wanted))
         rows = np.array([row for row, _ in entries], dtype=np.int64)
         terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
-        return cls(place[: 10 * n].reshape(n, 10).copy(), rows, place[terms], len(wanted))
+        inertial = place[: 10 * n].reshape(n, 10).copy()
+        return cls(inertial=inertial, term_row=rows, term_column=place[terms], size=len(wanted))
 
     def fits(self, n: int, entries: Sequence[tuple[int, int]]) -> bool:
         """Whether it was made for a model with these joints and term entries."""
@@ -196,7 +198,7 @@ class Engine(Protocol):
 
 def wrapped(chain: Chain, q: Array) -> Array:
     """Positions within what the kernels' sine can reduce exactly; farther angles lose their whole turns first."""
-    if q.size and np.abs(q).max() > 1e5:
+    if q.size and np.abs(q).max() > EXACT_SINE_ANGLE_RAD:
         return np.where(chain.prismatic[:, None], q, np.arctan2(np.sin(q), np.cos(q)))
     return q
 
@@ -284,7 +286,7 @@ class NumbaEngine:
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
         kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
-        return Placements(r, p, sv, sw)
+        return Placements(rotation=r, origin=p, sv=sv, sw=sw)
 
 
 @lru_cache(maxsize=1)

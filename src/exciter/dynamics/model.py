@@ -38,7 +38,7 @@ from exciter.typing import Array
 PARALLEL_AXES_ANGLE_RAD = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
-FRICTION_KEYS = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 BASE_JOINTS = 6
 
 
@@ -121,7 +121,7 @@ class DynamicModel:
     def nominal(self) -> Array:
         """χ of the description: its inertias in modified-DH frames, its friction, zero where nothing is known."""
         values = dict(zip(inertial.names(self.n), self.dynamics.robot.inertias.ravel(), strict=True))
-        for symbol, key in FRICTION_KEYS.items():
+        for symbol, key in FRICTION_KEY_BY_SYMBOL.items():
             for j, value in enumerate(self.robot.friction.get(key, np.zeros(self.n))):
                 values[f"{symbol}{j + 1}"] = value
         return np.array([values.get(name, 0.0) for name in self.standard])

@@ -91,8 +91,9 @@ def forward(chain: Chain, q: Array, qd: Array, qdd: Array, gravity: Array | None
     samples = q.shape[1]
     gravity = chain.gravity if gravity is None else gravity
     nothing = np.zeros((3, samples))
-    base = LinkState(np.empty(0), nothing, nothing, nothing, np.repeat(-gravity[:, None], samples, 1),
-                     np.empty((0, 3, samples)), np.empty((0, 3, samples)))  # fmt: skip
+    none = np.empty((0, 3, samples))
+    acc = np.repeat(-gravity[:, None], samples, 1)
+    base = LinkState(rotation=np.empty(0), p=nothing, omega=nothing, alpha=nothing, acc=acc, sv=none, sw=none)
     links: list[LinkState] = []
     for i in range(chain.n):
         up = links[chain.parent[i]] if chain.parent[i] >= 0 else base
@@ -117,7 +118,7 @@ def _next_link(chain: Chain, i: int, up: LinkState, q: Array, qd: Array, qdd: Ar
         omega = omega + turn[0] * qd
     sv = np.concatenate([matvec(to_child, up.sv + cross(up.sw, p)), slide])
     sw = np.concatenate([matvec(to_child, up.sw), turn])
-    return LinkState(rotation, p, omega, alpha, acc, sv, sw)
+    return LinkState(rotation=rotation, p=p, omega=omega, alpha=alpha, acc=acc, sv=sv, sw=sw)
 
 
 def regressor_rows(link: LinkState, sv: Array | None = None, sw: Array | None = None) -> Array:
@@ -180,7 +181,7 @@ def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkAdjoint:
     omega += matvec(inertia, cross(sw, w)) + cross(matvec(inertia, w), sw)
     alpha = cross(h, sv) + matvec(inertia, sw)
     acc = m * sv + cross(sw, h)
-    return LinkAdjoint(omega.sum(0), alpha.sum(0), acc.sum(0), force, moment)
+    return LinkAdjoint(omega=omega.sum(0), alpha=alpha.sum(0), acc=acc.sum(0), sv=force, sw=moment)
 
 
 def backward(chain: Chain, links: list[LinkState], bars: list[LinkAdjoint], qd: Array) -> tuple[Array, Array, Array]:
@@ -247,21 +248,13 @@ class NumpyEngine:
 
     def gram(self, rows: RowBatch) -> Array:
         h = np.zeros((rows.layout.size, rows.layout.size))
-        for s in batches(rows.q.shape[1]):
-            links = forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])
-            blocks = [regressor_rows(link) for link in links]
-            for j in range(rows.chain.n):
-                w, index = _packed(rows, j, blocks, s)
-                h[np.ix_(index, index)] += rows.weights[j] * (w @ w.T)
+        for _, j, w, index in _packed_batches(rows):
+            h[np.ix_(index, index)] += rows.weights[j] * (w @ w.T)
         return h
 
     def columns(self, rows: RowBatch, out: Array) -> None:
-        for s in batches(rows.q.shape[1]):
-            links = forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])
-            blocks = [regressor_rows(link) for link in links]
-            for j in range(rows.chain.n):
-                w, index = _packed(rows, j, blocks, s)
-                out[j, index, s] = w
+        for s, j, w, index in _packed_batches(rows):
+            out[j, index, s] = w
 
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
@@ -299,9 +292,8 @@ class NumpyEngine:
             if (k := chain.parent[i]) >= 0:
                 rotation[i] = np.einsum("abn,bcn->acn", rotation[k], link.rotation)
                 origin[i] = origin[k] + matvec(rotation[k], link.p)
-        return Placements(
-            rotation, origin, np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
-        )
+        sv, sw = np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
+        return Placements(rotation=rotation, origin=origin, sv=sv, sw=sw)
 
 
 def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
@@ -328,6 +320,14 @@ def _packed(rows: RowBatch, j: int, blocks: list[Array], s: slice) -> tuple[Arra
     parts = [(blocks[i][k][wanted], layout.inertial[i][wanted]) for i, k, wanted in _row_blocks(rows, j)]
     parts.append((rows.terms[own, s], layout.term_column[own]))
     return np.concatenate([w for w, _ in parts]), np.concatenate([index for _, index in parts])
+
+
+def _packed_batches(rows: RowBatch) -> Iterator[tuple[slice, int, Array, NDArray[np.int64]]]:
+    """Batch after batch, joint after joint: samples, joint, and ``_packed``."""
+    for s in batches(rows.q.shape[1]):
+        blocks = [regressor_rows(link) for link in forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])]
+        for j in range(rows.chain.n):
+            yield s, j, *_packed(rows, j, blocks, s)
 
 
 def _unpack(rows: RowBatch, j: int, g: Array, seeds: list[Array], terms_bar: Array) -> None:

@@ -1,6 +1,6 @@
 """The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate.
 
-What a motion that was drawn would tell of the parameters has the same form (``drawn_design``).
+What a motion that was drawn tells about the parameters has the same form (``drawn_design``).
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
@@ -31,16 +32,17 @@ from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.ramps import Ramps, ramped
+from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.excitation.validation_motion.draw import DrawnMotion
+from exciter.excitation.validation_motion.draw import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
+from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
 RESERVE_FACTOR = 1.4  # times what was timed is kept free for what comes after the search
-TIGHT_CERTIFICATE_FACTOR = 4.0  # by which a certificate of the best motion takes longer than of a modest one
+TIGHT_CERTIFICATE_FACTOR = 4.0  # by which a certificate of the best motion takes longer than of the initial one
 UNTIMED_RESERVE_SHARE = 0.2  # of the time that is kept free where nothing could be timed
 REPORT_SECONDS = 0.5  # for what is neither timed nor much: the report, and design.json
 LARGEST_RESERVE_SHARE = 0.5  # of the time that is left, as far as files can be written in the overtime
@@ -50,6 +52,7 @@ UNSEARCHED_NOTE = warning(
     "certified and far from the best; give more time",
 )
 REACH_INSTANTS = 2000  # at which the place of the tool is looked at
+ROUNDED_NOMINAL_SHARE = 1e-12  # of the largest nominal value: smaller ones are zero but for rounding
 WELL_KNOWN_PERCENT = 10.0  # of its nominal value: a parameter with a smaller standard deviation is well determined
 CRITERION_SAMPLES_PER_S = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
@@ -128,8 +131,8 @@ class Design:
         if self.parameters != base.names:
             return np.full(len(self.parameters), np.nan)
         nominal = base.base_values(self.model.nominal)
-        dust = 1e-12 * np.abs(nominal).max(initial=0.0)
-        return np.where(np.abs(nominal) > dust, nominal, np.nan)
+        rounding = ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0)
+        return np.where(np.abs(nominal) > rounding, nominal, np.nan)
 
     @property
     def relative_std_percent(self) -> Array:
@@ -140,6 +143,55 @@ class Design:
     def well_known(self) -> int:
         """How many parameters are expected with a standard deviation below ``WELL_KNOWN_PERCENT``."""
         return int((self.relative_std_percent < WELL_KNOWN_PERCENT).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class DesignView:
+    """The motion and torque of a design over time beside their limits, and the path of a frame.
+
+    Of all that the robot executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
+
+    design: Design
+    rate: float
+    frame: str
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rate) and self.rate > 0):
+            raise ExciterError(f"the rate of a report is {self.rate} Hz; it must be a positive number")
+
+    @cached_property
+    def motion(self) -> Motion:
+        curve = self.design.curve
+        return curve.motion(np.linspace(curve.start, curve.end, max(int(np.ceil(self.rate * curve.duration)), 2) + 1))
+
+    @cached_property
+    def jerk(self) -> Array:
+        """(N, n) [rad/s³ or m/s³]."""
+        curve, time = self.design.curve, self.motion.time
+        span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
+        return np.asarray(curve.derivatives(span, time, 3)[3].T)
+
+    @cached_property
+    def torque(self) -> Array:
+        """(N, n) [N·m or N] of the nominal model."""
+        return self.design.model.torque(self.motion)
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        model, curve = self.design.model, self.design.curve
+        dynamics = Dynamics(model.robot, model.engine)
+        return Pictures.of(dynamics, self.frame, curve.start, curve.end, lambda time: curve.motion(time).q)
+
+    def limits(self, what: str) -> tuple[Array, Array]:
+        """(n,) lower and upper limit of position, velocity, acceleration, jerk or torque: those that were certified,
+        else the robot's own."""
+        robot = self.design.model.robot
+        upper = robot.limit("upper" if what == "position" else what)
+        lower = robot.limit("lower") if what == "position" else -upper
+        for verdict in self.design.certificate.limits:
+            if verdict.what == what and verdict.where in robot.joint_names:
+                (upper if verdict.upper else lower)[robot.index(verdict.where)] = verdict.limit
+        return lower, upper
 
 
 def design(
@@ -224,19 +276,15 @@ def design(
             )
     unsearched = rehearsal is not None and delta is rehearsal.attempt.delta and not before
     return Design(
-        model=model,
-        trajectory=family,
-        delta=delta,
+        **promised,
         curve=curve,
         ramps=ramps,
         periods=periods,
-        **promised,
         certificate=certificate,
         constraints=tuple(constraints),
         attempts=found.attempts or (() if rehearsal is None else (rehearsal.attempt,)),
         seconds=deadline.clock() - began,
         evaluations=sum(attempt.evaluations for attempt in found.attempts),
-        samples=samples,
         noise=sigma,
         seed=seed,
         interrupted=found.interrupted,
@@ -263,19 +311,15 @@ def drawn_design(
     objective = DesignObjective(model, criterion, DesignColumns.of(model), sigma**-2.0, formulation, prior)
     samples = max(2, round(drawn.trajectory.duration * CRITERION_SAMPLES_PER_S)) if samples is None else samples
     return Design(
-        model=model,
-        trajectory=drawn.trajectory,
-        delta=drawn.delta,
+        **promises(objective, drawn.trajectory, drawn.delta, samples),
         curve=drawn.curve,
         ramps=drawn.ramps,
         periods=drawn.periods,
-        **promises(objective, drawn.trajectory, drawn.delta, samples),
         certificate=drawn.certificate,
         constraints=drawn.constraints,
         attempts=(),
         seconds=drawn.seconds,
         evaluations=drawn.draws,
-        samples=samples,
         noise=sigma,
         seed=drawn.seed,
         interrupted=False,
@@ -284,22 +328,30 @@ def drawn_design(
 
 
 def promises(objective: DesignObjective, family: Trajectory, delta: Array, samples: int) -> dict[str, Any]:
-    """The fields of a design that say what a log of so many samples of one duration tells of the parameters."""
+    """The fields of a design that say what a log of so many samples of one duration tells about the parameters."""
     log = motion(family, delta, family.sample_times(samples))
     columns, formulation = objective.chosen, objective.formulation
-    figures = evaluate(objective.model, log, objective.weights, columns, formulation, objective.prior)
+    figures = dict(vars(evaluate(objective.model, log, objective.weights, columns, formulation, objective.prior)))
     return {
+        "model": objective.model,
+        "trajectory": family,
+        "delta": delta,
+        "samples": samples,
         "criterion": objective.criterion,
         "value": objective.value(log),
-        "condition_number": figures.condition_number,
-        "condition_number_normalized": figures.condition_number_normalized,
-        "log_det": -figures.log_det,
-        "parameters": figures.names,
-        "predicted_std": figures.predicted_std,
+        "parameters": figures.pop("names"),
+        "log_det": -figures.pop("log_det"),
+        **figures,
     }
 
 
-Executable = tuple[Trajectory, Array, Curve, Certificate]
+class _Executable(NamedTuple):
+    """A motion of a family, the whole of what the robot executes, and its certificate."""
+
+    trajectory: Trajectory
+    delta: Array
+    curve: Curve
+    certificate: Certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,32 +363,22 @@ class _Execution:
     periods: int
     ramps: Ramps | None
 
-    def best_of(self, attempts: Sequence[Attempt], deadline: Deadline) -> Executable:
+    def best_of(self, attempts: Sequence[Attempt], deadline: Deadline) -> _Executable:
         """The best attempt that can be entered and left within all limits, and the certificate of the whole."""
+
+        def judged(curve: Curve) -> Certificate:
+            deadline.check()
+            return certify(self.robot, curve, self.constraints, check=deadline.check, from_rest=True)
+
         refused: MotionError | None = None
         for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
             if attempt.delta is None:
                 continue
-            certificates: list[Certificate] = []
-
-            def allowed(curve: Curve, certificates: list[Certificate] = certificates) -> bool:
-                deadline.check()
-                certificates.append(certify(self.robot, curve, self.constraints, check=deadline.check, from_rest=True))
-                return certificates[-1].certified
-
+            found = attempt.trajectory, attempt.delta
             try:
-                curve = ramped(
-                    attempt.trajectory,
-                    attempt.delta,
-                    self.robot,
-                    periods=self.periods,
-                    ramps=self.ramps,
-                    allowed=allowed,
-                )
+                return _Executable(*found, *certified_execution(*found, self.robot, self.periods, self.ramps, judged))
             except MotionError as error:
                 refused = refused or error
-                continue
-            return attempt.trajectory, attempt.delta, curve, certificates[-1]
         if refused is None:
             raise OutOfTime
         raise refused
@@ -347,13 +389,13 @@ class _Execution:
 
 @dataclass(frozen=True, eq=False)
 class _Rehearsal:
-    """What comes after a search, tried on a modest motion before it: the motion, as it may be executed, and about what
-    a certificate, and then figures and files, will take [s]."""
+    """What comes after a search, tried on the initial motion before it: the motion, as it may be executed, and about
+    what a certificate, and then figures and files, will take [s]."""
 
     attempt: Attempt
-    executable: Executable | None
-    certificate_seconds: float
-    other_seconds: float
+    executable: _Executable | None = None
+    certificate_seconds: float = 0.0
+    other_seconds: float = 0.0
 
     @property
     def reserve(self) -> float:
@@ -378,36 +420,35 @@ def _rehearsed(
 
     A share of the time is kept free where that is not certified, or cannot be executed."""
     best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
-    attempt, tight = (search.modest(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
+    attempt, tight = (search.initial_motion(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
     until.check()
     if attempt.delta is None:
-        return _Rehearsal(attempt, None, 0.0, UNTIMED_RESERVE_SHARE * deadline.left)
+        return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     clock = deadline.clock
     begun = clock()
     try:
         executable = execution.best_of(before or [attempt], until)
     except MotionError:
-        return _Rehearsal(attempt, None, 0.0, UNTIMED_RESERVE_SHARE * deadline.left)
+        return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     executed = clock()
-    certificate_seconds, files, overtime = tight * (executed - begun), 0.0, 0.0
+    found = _Rehearsal(attempt, executable=executable, certificate_seconds=tight * (executed - begun))
     if deadline.passed:
-        return _Rehearsal(attempt, executable, certificate_seconds, 0.0)
+        return found
     few = max(2, search.samples // SAMPLES_PER_TIMED_SAMPLE)
     promises(search.objective, attempt.trajectory, attempt.delta, few)
-    figures = (clock() - executed) * search.samples / few
+    other, overtime = (clock() - executed) * search.samples / few, 0.0
     if file_rate is not None:
-        nodes = executable[3].nodes // max(1, len(search.constraints))
-        files = (
-            export_seconds(search.model.robot, executable[2], file_rate, certificate_seconds, nodes) + REPORT_SECONDS
-        )
+        nodes = executable.certificate.nodes // max(1, len(search.constraints))
+        robot, seconds = search.model.robot, found.certificate_seconds
+        other += export_seconds(robot, executable.curve, file_rate, seconds, nodes) + REPORT_SECONDS
         overtime = deadline.overtime
-    return _Rehearsal(attempt, executable, certificate_seconds, figures + files).within(deadline, overtime)
+    return replace(found, other_seconds=other).within(deadline, overtime)
 
 
 def _in_time(
     attempts: Sequence[Attempt], execution: _Execution, deadline: Deadline, rehearsal: _Rehearsal | None
-) -> Executable:
+) -> _Executable:
     """The best attempt; the motion of the rehearsal where there is none, or no time to find ramps for it."""
     if rehearsal is not None:
         deadline = deadline.moved(-rehearsal.other_seconds)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.model import FRICTION_KEYS, DynamicModel
+from exciter.dynamics.model import FRICTION_KEY_BY_SYMBOL, DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.physical.bounds import physical_problems
 from exciter.parameters.consistency import presentable
@@ -49,7 +49,7 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
     named = dict(zip(model.standard, values.tolist(), strict=True))
     friction = {
         key: np.array([named.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)])
-        for symbol, key in FRICTION_KEYS.items()
+        for symbol, key in FRICTION_KEY_BY_SYMBOL.items()
     }
     inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
     return replace(model.robot.with_inertias(inertias), friction=friction)

@@ -17,8 +17,7 @@ from exciter.excitation.certificate.certificate import (
     margin_words,
 )
 from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
-from exciter.excitation.design_view import DesignView
+from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
 from exciter.report.markup import Markup, element, joined, number, percent

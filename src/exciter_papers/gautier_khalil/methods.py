@@ -15,9 +15,9 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.gram import FrobeniusCondition, QrCondition
 from exciter.excitation.criteria.sums import Logarithm
-from exciter.excitation.optimiser.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
+from exciter_papers.baselines.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter_papers.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 

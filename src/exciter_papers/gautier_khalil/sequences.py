@@ -16,9 +16,9 @@ from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObj
 from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.gram import SoftCondition
 from exciter.excitation.criteria.sums import Logarithm, WeightedSum
-from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.typing import Array
+from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter_papers.paper import published
 
 PUBLISHED = published("gautier_khalil")

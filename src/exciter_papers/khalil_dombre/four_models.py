@@ -126,9 +126,7 @@ def printed_estimates() -> dict[str, Array]:
     power = first_difference(h, set_up.RATE) + taken[inner]
     worked = (motion.qd * torque).sum(axis=1)
     step = round(INTERVAL * set_up.RATE)
-    energy = (
-        EnergyRows(step).rows(model, motion, columns, DesignColumns.of(model, None).layout, np.ones(model.n)).dense()
-    )
+    energy = EnergyRows(step).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).dense()
     work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.RATE)[::step]
     return {
         "filtered dynamic": _decimated(motion.time[inner], filtered, torque[inner]),

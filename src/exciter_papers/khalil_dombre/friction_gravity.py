@@ -9,14 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exciter as ex
-from exciter.excitation.baselines.poses_and_moves import (
-    ConstantVelocityMoves,
-    FrictionMotion,
-    PoseSearch,
-    StaticPoses,
-    constant_velocity,
-    static_poses,
-)
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -26,6 +18,14 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.stages import stage
 from exciter.typing import Array
+from exciter_papers.baselines.poses_and_moves import (
+    ConstantVelocityMoves,
+    FrictionMotion,
+    PoseSearch,
+    StaticPoses,
+    constant_velocity,
+    static_poses,
+)
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.set_up import (
     DATA,

@@ -8,13 +8,13 @@ from scipy import stats
 
 import exciter as ex
 from exciter.dynamics.base import inertia_base, static_base
-from exciter.excitation.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import evaluate
 from exciter.experiment.virtual.synthetic import synthetic
 from exciter.experiment.virtual.truth import draw
 from exciter.identification.information.information import Information
 from exciter.typing import Array
+from exciter_papers.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses
 from exciter_papers.paper import DataTable, Effort, Part, claim, published, shown
 from exciter_papers.rackl import set_up
 

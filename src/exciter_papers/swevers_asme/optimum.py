@@ -35,9 +35,9 @@ class Continued(Search):
         return replace(usual, margins=self.share * usual.margins)
 
     @cached_property
-    def nonlinear(self) -> NonlinearLimits | None:
+    def nonlinear(self) -> NonlinearLimits:
         usual = super().nonlinear
-        return None if usual is None else replace(usual, margins=self.share * usual.margins)
+        return replace(usual, margins=self.share * usual.margins)
 
     def improved(self, delta: Array, anew: bool = True) -> Array | None:
         """δ of the optimum reached from δ, which is shrunk about a posture until it keeps all limits; None where no

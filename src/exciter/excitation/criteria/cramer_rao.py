@@ -158,7 +158,8 @@ class CramerRao(CriterionSettings):
         noise = model.per_joint(self.joint_noise, "joint_noise")
         free = self.trajectory.free
         bases = np.array([basis @ free for basis in self.trajectory.basis(motion.time)[:3]])
-        return FisherParts(observed, chi, bases, block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise)))
+        position = block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise))
+        return FisherParts(observed=observed, chi=chi, bases=bases, position=position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,5 +246,5 @@ def iterate(
             )
         known.append(chi)
         if (np.abs(chi - known[-2]) <= tolerance * size).all():
-            return Rounds(tuple(plans), tuple(known), True)
-    return Rounds(tuple(plans), tuple(known), False)
+            return Rounds(plans=tuple(plans), chi=tuple(known), settled=True)
+    return Rounds(plans=tuple(plans), chi=tuple(known), settled=False)

@@ -100,8 +100,7 @@ class Observed:
 
     @cached_property
     def _rows(self) -> ObservedRows:
-        columns = self.columns
-        return self.formulation.rows(self.model, self.motion, columns.selected, columns.layout, self.weights)
+        return self.formulation.rows(self.model, self.motion, self.columns, self.weights)
 
     @cached_property
     def gram(self) -> Array:
@@ -190,7 +189,8 @@ AnyCriterion = Criterion | MotionCriterion
 def evaluation(criterion: AnyCriterion, observed: Observed) -> CriterionEvaluation:
     """A criterion of either kind at a motion."""
     if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
-        return CriterionEvaluation(*criterion(observed.h))
+        value, dfdh = criterion(observed.h)
+        return CriterionEvaluation(value=value, dfdh=dfdh)
     return criterion.at(observed)
 
 
@@ -236,11 +236,23 @@ def _figures(r: Array, names: tuple[str, ...]) -> Figures:
     unit = r / np.where(norms > 0, norms, 1.0)
     normalized = _cond(unit)
     if normalized > SINGULAR_CONDITION_NUMBER or len(r) < len(names):
-        return Figures(names, np.inf, np.inf, -np.inf, np.full(len(names), np.inf))
+        return Figures(
+            names=names,
+            condition_number=np.inf,
+            condition_number_normalized=np.inf,
+            log_det=-np.inf,
+            predicted_std=np.full(len(names), np.inf),
+        )
     upper = _triangle(unit)
     inverse = solve_triangular(upper, np.eye(len(names)))
     log_det = 2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum())
-    return Figures(names, _cond(r), normalized, log_det, np.linalg.norm(inverse, axis=1) / norms)
+    return Figures(
+        names=names,
+        condition_number=_cond(r),
+        condition_number_normalized=normalized,
+        log_det=log_det,
+        predicted_std=np.linalg.norm(inverse, axis=1) / norms,
+    )
 
 
 def _triangle(w: Array) -> Array:

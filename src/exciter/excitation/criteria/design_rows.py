@@ -157,10 +157,8 @@ class DesignRows(Hashable, Protocol):
     def kinds(self, model: DynamicModel) -> int:
         """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
 
-    def rows(
-        self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
-    ) -> ObservedRows:
-        """Rows for the selected standard columns (s,), with weights 1/σ² (n,) of the joint torques."""
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
+        """Rows for the s standard columns in use, with weights 1/σ² (n,) of the joint torques."""
 
 
 @dataclass(frozen=True)
@@ -175,10 +173,9 @@ class TorqueRows(Settings):
     def kinds(self, model: DynamicModel) -> int:
         return model.n
 
-    def rows(
-        self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
-    ) -> ObservedTorqueRows:
-        return ObservedTorqueRows(model, motion, layout, np.broadcast_to(weights, (model.n,)), selected)
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedTorqueRows:
+        each = np.broadcast_to(weights, (model.n,))
+        return ObservedTorqueRows(model, motion, columns.layout, each, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +212,10 @@ class EnergyRows(Settings):
     def kinds(self, model: DynamicModel) -> int:
         return 1
 
-    def rows(
-        self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
-    ) -> ObservedEnergyRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedEnergyRows:
         if len(motion) <= self.interval:
             raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
-        return ObservedEnergyRows(self, model, motion, selected)
+        return ObservedEnergyRows(self, model, motion, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)

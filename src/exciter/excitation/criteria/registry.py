@@ -14,27 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from exciter.errors import not_allowed, shown
-from exciter.excitation.criteria.cramer_rao import CramerRao
+from exciter.excitation.criteria import cramer_rao, gram, sums
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
 from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
-from exciter.excitation.criteria.gram import (
-    AOptimality,
-    ConditionAndSmallest,
-    ConditionNumber,
-    DOptimality,
-    EOptimality,
-    FrobeniusCondition,
-    NormalizedCondition,
-    QrCondition,
-    ScaledCondition,
-)
-from exciter.excitation.criteria.sums import (
-    ConditionAndEquilibrium,
-    ConditionAndTorque,
-    Equilibrium,
-    InverseTorque,
-    WeightedSum,
-)
 from exciter.settings import Positive, Registry
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind
@@ -42,20 +24,20 @@ from exciter.settings.wrong import below, wrong
 
 CRITERIA = Registry[CriterionSettings](
     "criterion",
-    DOptimality,
-    AOptimality,
-    EOptimality,
-    ConditionNumber,
-    QrCondition,
-    FrobeniusCondition,
-    NormalizedCondition,
-    ScaledCondition,
-    ConditionAndSmallest,
-    ConditionAndEquilibrium,
-    ConditionAndTorque,
-    CramerRao,
-    InverseTorque,
-    Equilibrium,
+    gram.DOptimality,
+    gram.AOptimality,
+    gram.EOptimality,
+    gram.ConditionNumber,
+    gram.QrCondition,
+    gram.FrobeniusCondition,
+    gram.NormalizedCondition,
+    gram.ScaledCondition,
+    gram.ConditionAndSmallest,
+    sums.ConditionAndEquilibrium,
+    sums.ConditionAndTorque,
+    cramer_rao.CramerRao,
+    sums.InverseTorque,
+    sums.Equilibrium,
 )
 SUFFICIENT_CRITERIA = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
 DESIGN_ROWS = Registry[Any]("formulation", TorqueRows, EnergyRows)
@@ -68,7 +50,7 @@ class WordsOfCriteria(Kind):
     wanted = f"one of {', '.join(SUFFICIENT_CRITERIA)}, or a mapping of words to weights"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> AnyCriterion:
-        if isinstance(given, WeightedSum | CriterionSettings):
+        if isinstance(given, sums.WeightedSum | CriterionSettings):
             return given  # type: ignore[return-value]
         entries = {given: 1.0} if isinstance(given, str) else given
         if not isinstance(entries, Mapping) or not entries:
@@ -79,7 +61,7 @@ class WordsOfCriteria(Kind):
         if all(CRITERIA[word].companion for word in entries):
             raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
         parts = tuple(_part(word, entry, context) for word, entry in entries.items())
-        return parts[0][1] if len(parts) == 1 else WeightedSum(parts)
+        return parts[0][1] if len(parts) == 1 else sums.WeightedSum(parts)
 
     def schema(self) -> dict[str, Any]:
         weight = adapter(Positive).json_schema()

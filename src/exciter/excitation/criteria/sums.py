@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.criteria import gram
 from exciter.excitation.criteria.criterion import (
     AnyCriterion,
     CriterionEvaluation,
@@ -25,16 +26,6 @@ from exciter.excitation.criteria.criterion import (
     nominal_sizes,
 )
 from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows
-from exciter.excitation.criteria.gram import (
-    AOptimality,
-    ConditionAndSmallest,
-    ConditionNumber,
-    FrobeniusCondition,
-    NormalizedCondition,
-    QrCondition,
-    ScaledCondition,
-    SoftCondition,
-)
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings
@@ -154,7 +145,7 @@ class WeightedSum(Settings):
             if part.dfdh is not None:
                 dfdh = weight * part.dfdh if dfdh is None else dfdh + weight * part.dfdh
             further += [scaled(weight, gradient) for gradient in part.further]
-        return CriterionEvaluation(value, dfdh, tuple(further))
+        return CriterionEvaluation(value=value, dfdh=dfdh, further=tuple(further))
 
 
 def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
@@ -188,7 +179,7 @@ class ConditionAndEquilibrium(SumByWord):
 
     @cached_property
     def sum(self) -> WeightedSum:
-        return WeightedSum(((1.0, ConditionNumber()), (self.k1, Equilibrium())))
+        return WeightedSum(((1.0, gram.ConditionNumber()), (self.k1, Equilibrium())))
 
 
 @dataclass(frozen=True)
@@ -204,7 +195,7 @@ class ConditionAndTorque(SumByWord):
 
     @cached_property
     def sum(self) -> WeightedSum:
-        return WeightedSum(((self.xi1, ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
+        return WeightedSum(((self.xi1, gram.ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
         return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
@@ -224,7 +215,7 @@ def scaled(weight: float, gradient: Callable[[], MotionGradient]) -> Callable[[]
 class Softened:
     """A condition number of scaled columns, by its smooth stand-in."""
 
-    criterion: NormalizedCondition | ScaledCondition
+    criterion: gram.NormalizedCondition | gram.ScaledCondition
     power: float
 
     @property
@@ -232,19 +223,19 @@ class Softened:
         return f"soft {self.criterion.name}"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.criterion.by(SoftCondition(self.power), h)
+        return self.criterion.by(gram.SoftCondition(self.power), h)
 
 
 POSITIVE_CRITERIA = (
-    ConditionNumber,
-    NormalizedCondition,
-    ScaledCondition,
-    SoftCondition,
+    gram.ConditionNumber,
+    gram.NormalizedCondition,
+    gram.ScaledCondition,
+    gram.SoftCondition,
     Softened,
-    FrobeniusCondition,
-    QrCondition,
-    ConditionAndSmallest,
-    AOptimality,
+    gram.FrobeniusCondition,
+    gram.QrCondition,
+    gram.ConditionAndSmallest,
+    gram.AOptimality,
 )
 
 
@@ -263,9 +254,10 @@ class Logarithm:
         if not np.isfinite(found.value):
             return found
         share = 1.0 / found.value
-        dfdh = None if found.dfdh is None else share * found.dfdh
         return CriterionEvaluation(
-            float(np.log(found.value)), dfdh, tuple(scaled(share, part) for part in found.further)
+            value=float(np.log(found.value)),
+            dfdh=None if found.dfdh is None else share * found.dfdh,
+            further=tuple(scaled(share, part) for part in found.further),
         )
 
 
@@ -280,9 +272,9 @@ def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
 
 def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
     """The criterion with smooth stand-ins for its condition numbers."""
-    if isinstance(criterion, ConditionNumber):
-        return SoftCondition(power)
-    if isinstance(criterion, NormalizedCondition | ScaledCondition):
+    if isinstance(criterion, gram.ConditionNumber):
+        return gram.SoftCondition(power)
+    if isinstance(criterion, gram.NormalizedCondition | gram.ScaledCondition):
         return Softened(criterion, power)
     if isinstance(criterion, WeightedSum):
         return WeightedSum(tuple((weight, softened(part, power)) for weight, part in criterion.parts))

@@ -48,16 +48,14 @@ class Infeasible(Exception):
     value: float
 
 
-def roomy_posture(limits: JointLimits, nonlinear: NonlinearLimits | None, seed: int) -> Array:
-    """(n,): the middle of the ranges if all limits hold there at rest with room, else the roomiest of random ones."""
+def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed: int) -> Array:
+    """(n,): the middle of the ranges if all limits hold there at rest with clearance, else the best random one."""
     low, high = limits.lower[0], limits.upper[0]
     middle: Array = 0.5 * (low + high)
-    if nonlinear is None:
-        return middle
     random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
     candidates = np.vstack([middle, low + random * (high - low)])
     values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
-    worst = values.min(axis=0)
+    worst = values.min(axis=0, initial=np.inf)
     if worst[0] > 2.0 * START_CLEARANCE:
         return middle
     best = int(np.argmax(worst))
@@ -83,7 +81,7 @@ def _climbed(nonlinear: NonlinearLimits, posture: Array, low: Array, high: Array
 
 def random_start(
     limits: JointLimits,
-    nonlinear: NonlinearLimits | None,
+    nonlinear: NonlinearLimits,
     posture: Array,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
@@ -94,13 +92,13 @@ def random_start(
     size = variables.n * variables.per_joint
     swing[:size] = rng.standard_normal(size)
     swing *= START_SWING_SHARE * _largest(limits, centre, swing)
-    if nonlinear is None:
-        return centre, centre + swing
     for _ in range(60):
         if (nonlinear.values(centre + swing) > START_CLEARANCE).all():
             return centre, centre + swing
         swing *= 0.7
-    raise ExciterError("no motion, however small, keeps the limits about the roomiest posture; loosen a limit")
+    raise ExciterError(
+        "no motion about the posture with most clearance keeps the limits, however small; loosen a limit"
+    )
 
 
 def _largest(limits: JointLimits, centre: Array, swing: Array) -> float:
@@ -112,13 +110,12 @@ def _largest(limits: JointLimits, centre: Array, swing: Array) -> float:
     return 1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios)
 
 
-def shrunk(limits: JointLimits, nonlinear: NonlinearLimits | None, centre: Array, y: Array) -> Array:
+def shrunk(limits: JointLimits, nonlinear: NonlinearLimits, centre: Array, y: Array) -> Array:
     """y moved toward the centre by as little as keeps all limits on the grids."""
     share = 1.0
     for step in (0.001, 0.003, 0.01, 0.03, *([0.1] * 40)):
         candidate = centre + share * (y - centre)
-        fine = limits.room(candidate) >= 0.0
-        if fine and (nonlinear is None or (nonlinear.values(candidate) >= 0.0).all()):
+        if limits.room(candidate) >= 0.0 and (nonlinear.values(candidate) >= 0.0).all():
             return candidate
         share *= 1.0 - step
     return centre
@@ -180,7 +177,7 @@ def finish(
     certificate_seconds: what one certificate takes; the repair leaves time for ``RESERVED_CERTIFICATES`` of them.
     """
     repair_deadline = problem.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
-    if problem.nonlinear is None:
+    if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return Finished(best if certified(best) else None, 2)
     evaluations = 0

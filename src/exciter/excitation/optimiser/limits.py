@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, MotionError
 from exciter.excitation.constraints.constraint import Constraint, ConstraintRows
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
@@ -134,6 +134,27 @@ class Variables:
                 by_stretch[:, 0] -= k * (slope * values).sum(axis=1) / s
         out = blocks.reshape(len(at), self.n * self.per_joint)
         return out if self.stretch is None else np.hstack([out, by_stretch])
+
+
+def finite_limits(robot: Robot, kind: str, reason: str) -> Array:
+    """(n,) limits of that kind, which every joint must have, for the given reason."""
+    limits = robot.limit(kind)
+    for joint, limit in zip(robot.joints, limits, strict=True):
+        if not np.isfinite(limit):
+            raise ExciterError(
+                f"joint '{joint.name}' has no {kind} limit, and {reason}; "
+                f"give one, e.g. limits: {{{kind}: 2.0}} in the settings file"
+            )
+    return limits
+
+
+def check_posture(robot: Robot, posture: Array, lower: Array, upper: Array) -> Array:
+    """(n,) as it was given, within the ranges (n,)."""
+    if posture.shape != (robot.n,) or not ((posture >= lower) & (posture <= upper)).all():
+        raise MotionError(
+            f"the posture {posture.tolist()} is not within the position limits of '{robot.name}'; give one that is"
+        )
+    return posture
 
 
 def limit_ranges(robot: Robot) -> tuple[Array, Array]:
@@ -262,7 +283,8 @@ class LinearisedLimits:
     def _owner(self) -> tuple[Index, Index]:
         """(K,): which part a row belongs to, and its number in there."""
         counts = [len(part.values) for part in self.parts]
-        return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(c) for c in counts])
+        number = [np.arange(count) for count in counts]
+        return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.zeros(0, np.int64), *number])
 
     def rows(self, row: Index, at: Index) -> Array:
         """(M, size): ∂c/∂y of rows ``row`` at samples ``at``."""
@@ -285,12 +307,12 @@ class LinearisedLimits:
         for part in self.parts:
             slopes = zip((part.dq, part.dqd, part.dqdd), sizes, strict=True)
             reach.append(sum(np.abs(x).sum(axis=1) * size for x, size in slopes if x is not None))
-        return radius * np.concatenate(reach)
+        return radius * _stacked(reach, self.motion)
 
 
 @dataclass(frozen=True, eq=False)
 class NonlinearLimits:
-    """Constraints on a grid; margins (K,) are kept free on the grid for what happens between its instants.
+    """Constraints (none, or some) on a grid; margins (K,) are kept free for what happens between its instants.
 
     The deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time.
     """
@@ -315,16 +337,22 @@ class NonlinearLimits:
 
     def at(self, motion: Motion) -> Array:
         """c (K, N) of any motion, without margins."""
-        parts = [constraint.values(motion) for constraint in self._in_time()]
-        return np.concatenate(parts) if parts else np.zeros((0, len(motion)))
+        return _stacked([constraint.values(motion) for constraint in self._in_time()], motion)
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
         parts = tuple(constraint.linearised(motion) for constraint in self._in_time())
-        values = np.concatenate([part.values for part in parts]) - self.margins[:, None]
-        return LinearisedLimits(self.variables, self.grid, y, motion, values, parts)
+        values = _stacked([part.values for part in parts], motion) - self.margins[:, None]
+        return LinearisedLimits(
+            variables=self.variables, grid=self.grid, y=y, motion=motion, values=values, parts=parts
+        )
 
     def _in_time(self) -> Iterator[Constraint]:
         for constraint in self.constraints:
             self.deadline.check()
             yield constraint
+
+
+def _stacked(parts: list[Array], motion: Motion) -> Array:
+    """(K, N): the rows of all constraints; none where there is no constraint."""
+    return np.concatenate([np.zeros((0, len(motion))), *parts])

@@ -27,8 +27,8 @@ from exciter.excitation.optimiser.feasible import (
     Infeasible,
     curve_of,
     finish,
+    posture_with_clearance,
     random_start,
-    roomy_posture,
 )
 from exciter.excitation.optimiser.limits import Grid, JointLimits, NonlinearLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
@@ -38,7 +38,7 @@ from exciter.typing import Array
 SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
 JOINT_MARGIN_SHARES = (0.003, 0.01, 0.01, 0.01)  # of half ranges, for what lies between grid points, by derivative
 NONLINEAR_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
-MODEST_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
+INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 
@@ -105,12 +105,10 @@ class Search:
         lower, upper = limit_ranges(self.model.robot)
         grid = self.variables.grid(self.trajectory.sample_times(self._points(100, 9)), 3)
         margins = np.repeat(np.array(JOINT_MARGIN_SHARES)[:, None], self.model.n, axis=1)
-        return JointLimits(self.variables, grid, lower, upper, margins)
+        return JointLimits(variables=self.variables, grid=grid, lower=lower, upper=upper, margins=margins)
 
     @cached_property
-    def nonlinear(self) -> NonlinearLimits | None:
-        if not self.constraints:
-            return None
+    def nonlinear(self) -> NonlinearLimits:
         grid = self.variables.grid(self.trajectory.sample_times(self._points(200, 16)))
         return NonlinearLimits.of(self.variables, grid, [_smooth(c) for c in self.constraints], NONLINEAR_MARGIN)
 
@@ -148,9 +146,8 @@ class Search:
         return self._known["posture"]
 
     def _posture(self, deadline: Deadline) -> Array:
-        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
         try:
-            return roomy_posture(self.limits, nonlinear, self.seed)
+            return posture_with_clearance(self.limits, self.nonlinear.within(deadline), self.seed)
         except Infeasible as failed:
             names = [name for constraint in self.constraints for name in constraint.rows]
             name = names[failed.row]
@@ -178,14 +175,14 @@ class Search:
         with threadpool_limits(limits=1):
             return self._run(number, _Track(deadline, progress, certificate_seconds))
 
-    def modest(self, number: int, deadline: Deadline) -> Attempt:
+    def initial_motion(self, number: int, deadline: Deadline) -> Attempt:
         """The motion that the start of that number begins with, or a smaller one, if it is certified: far from the
         best, and there at once. It says what a certificate takes, and is what remains when time is short."""
         track = _Track(deadline, None, 0.0)
         with threadpool_limits(limits=1):
             try:
                 centre, y = self._begun(number, deadline)
-                for candidate in (centre + share * (y - centre) for share in MODEST_SWING_SHARES):
+                for candidate in (centre + share * (y - centre) for share in INITIAL_SWING_SHARES):
                     if self._certificate(candidate, deadline).certified:
                         return self._attempt(number, track, Finished(candidate, 0), complete=False)
             except OutOfTime:
@@ -196,8 +193,7 @@ class Search:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
-        return random_start(self.limits, nonlinear, self.posture(deadline), rng)
+        return random_start(self.limits, self.nonlinear.within(deadline), self.posture(deadline), rng)
 
     def _run(self, number: int, track: _Track) -> Attempt:
         finished, why = Finished(None, 0), ""

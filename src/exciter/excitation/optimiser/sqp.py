@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import daqp
 import numpy as np
@@ -25,6 +25,8 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
 from exciter.typing import Array
 
+DAQP_INFINITY = 1e30  # a bound that is none
+QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
@@ -53,9 +55,9 @@ def solve(
 ) -> QuadraticStep | None:
     """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; ``OutOfTime`` after so many seconds."""
     upper, lower = np.concatenate([box[1], high]), np.concatenate([box[0], low])
-    upper, lower = np.minimum(upper, 1e30), np.maximum(lower, -1e30)
+    upper, lower = np.minimum(upper, DAQP_INFINITY), np.maximum(lower, -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
-    d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=1e-9, **limit)
+    d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=QP_TOLERANCE, **limit)
     if flag == DAQP_TIME_UP_FLAG:
         raise OutOfTime
     if flag == 1 and np.isfinite(d).all():
@@ -67,7 +69,7 @@ def _interior_point(
     hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
 ) -> QuadraticStep | None:
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
+    solver.settings.eps_abs = solver.settings.eps_rel = QP_TOLERANCE
     solver.setup(hessian, gradient, None, None, a, low, high, *box)
     if solver.solve() != piqp.PIQP_SOLVED:
         return None
@@ -90,16 +92,15 @@ class SQPSettings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Criterion with gradient, joint limits, nonlinear limits (none, or some), and until when to work on it."""
+    """Criterion with gradient, joint limits, nonlinear limits, and until when to work on it."""
 
     criterion: Callable[[Array], tuple[float, Array]]
     limits: JointLimits
-    nonlinear: NonlinearLimits | None = None
+    nonlinear: NonlinearLimits
     deadline: Deadline = NEVER
 
     def within(self, deadline: Deadline) -> Program:
-        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
-        return replace(self, nonlinear=nonlinear, deadline=deadline)
+        return replace(self, nonlinear=self.nonlinear.within(deadline), deadline=deadline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +122,8 @@ class Proposal:
     """A step, the nonlinear rows that took part in finding it, and their multipliers ≥ 0."""
 
     d: Array
-    rows: Pairs = NO_ROWS
-    multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    rows: Pairs
+    multipliers: Array
 
     def predicted(self, g: Array, b: Array) -> float:
         """Decrease of the quadratic model."""
@@ -156,30 +157,30 @@ class _Run:
         self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
     def go(self, y: Array) -> SQPResult:
-        self.last = SQPResult(y, np.inf, 0, 0, "stopped")
+        self.y, self.value, self.iteration = y, np.inf, 0  # the last feasible point
         try:
-            return self._go(y)
+            reason = self._go()
         except OutOfTime:
-            return replace(self.last, evaluations=self.evaluations)
+            reason = "stopped"
+        return SQPResult(
+            y=self.y, value=self.value, iterations=self.iteration, evaluations=self.evaluations, reason=reason
+        )
 
-    def _go(self, y: Array) -> SQPResult:
-        settings, nonlinear = self.settings, self.problem.nonlinear
+    def _go(self) -> str:
+        """Why it ended."""
+        y, settings, nonlinear = self.y, self.settings, self.problem.nonlinear
         f, g = self._criterion(y)
         hessian: Array | None = None
-        now = None if nonlinear is None else nonlinear.linearised(y)
-        reason = "iterations"
-        iteration = 0
-        for iteration in range(1, settings.iterations + 1):
-            self.last = SQPResult(y, f, iteration, self.evaluations, "stopped")
-            if self.report is not None and self.report(iteration, f, y):
-                return self.last
+        now = nonlinear.linearised(y)
+        for self.iteration in range(1, settings.iterations + 1):
+            self.y, self.value = y, f
+            if self.report is not None and self.report(self.iteration, f, y):
+                return "stopped"
             b = self._first_hessian(g) if hessian is None else hessian
             if (found := self._step(y, g, b, now)) is None:
-                reason = "no step"
-                break
+                return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
-                reason = "converged"
-                break
+                return "converged"
             trial = self._feasible_trial(y, g, b, now, found)
             d = (trial or found).d
             f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
@@ -187,17 +188,15 @@ class _Run:
             if trial is None or not ratio > LEAST_DECREASE_RATIO:
                 self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
                 if self.radius < LEAST_TRUST_RADIUS:
-                    reason = "trust region"
-                    break
+                    return "trust region"
                 continue
-            after = None if nonlinear is None else nonlinear.linearised(y + d)
-            change = g_new - g
-            if now is not None and after is not None:
-                change = change - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
+            after = nonlinear.linearised(y + d)
+            change = g_new - g - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
             hessian = _bfgs(b, d, change, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             self._resize(ratio, d)
-        return SQPResult(y, f, iteration, self.evaluations, reason)
+        self.y, self.value = y, f
+        return "iterations"
 
     # -- pieces ------------------------------------------------------------------------------------------------
 
@@ -217,10 +216,7 @@ class _Run:
         elif ratio > 0.75 and size > 0.7 * self.radius:
             self.radius = min(1.6 * self.radius, self.settings.largest_radius)
 
-    def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits | None) -> Proposal | None:
-        if now is None:
-            step = self._solve(y, g, b, None, None)
-            return None if step is None else Proposal(step.d)
+    def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits) -> Proposal | None:
         rows = _pairs(now.values < 0.3 * now.reach(self.radius) + self.settings.push_back)
         return self._corrected(y, g, b, now, rows, now.values[rows])
 
@@ -231,15 +227,11 @@ class _Run:
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
             if (step := self._solve(y, g, b, jacobian, aim - values)) is not None:
-                return Proposal(step.d, rows, -step.multipliers[: len(values)])
+                return Proposal(d=step.d, rows=rows, multipliers=-step.multipliers[: len(values)])
         return None
 
-    def _feasible_trial(
-        self, y: Array, g: Array, b: Array, now: LinearisedLimits | None, step: Proposal
-    ) -> Proposal | None:
+    def _feasible_trial(self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal) -> Proposal | None:
         """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
-        if now is None or self.problem.nonlinear is None:
-            return step
         for _ in range(self.settings.corrections):
             values = self.problem.nonlinear.values(y + step.d)
             if (values >= 0.0).all():
@@ -252,8 +244,8 @@ class _Run:
             step = found
         return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
 
-    def _solve(self, y: Array, g: Array, b: Array, jacobian: Array | None, low: Array | None) -> QuadraticStep | None:
-        """The quadratic problem, its joint-limit rows added as they are needed."""
+    def _solve(self, y: Array, g: Array, b: Array, extra: Array, extra_low: Array) -> QuadraticStep | None:
+        """The quadratic problem with rows extra d ≥ extra_low; joint-limit rows are added as they are needed."""
         limits, variables = self.problem.limits, self.problem.limits.variables
         box = np.full(len(y), self.radius)
         lower, upper = -box, box.copy()
@@ -263,8 +255,6 @@ class _Run:
         below, above = limits.slack(y)
         near = np.minimum(below, above) / limits.scale < 0.35 * self.radius * self.linear_scale
         near[self.kept] = True
-        extra = np.zeros((0, len(y))) if jacobian is None else jacobian
-        extra_low = np.zeros(0) if low is None else low
         step: QuadraticStep | None = None
         for _ in range(self.settings.lazy_rounds):
             chosen = _pairs(near)

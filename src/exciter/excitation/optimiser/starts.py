@@ -90,7 +90,7 @@ class Checkpoint:
     """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start.
 
     It grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else
-    is read as the file of a stranger: what a line claims is computed again before it counts.
+    is untrusted: what a line claims is computed again before it counts.
     """
 
     path: Path
@@ -209,7 +209,7 @@ class Checkpoint:
         file.truncate(0)
         return False
 
-    # -- what a stranger may have written ------------------------------------------------------------------------
+    # -- reading an untrusted file ------------------------------------------------------------------------
 
     def _damaged(self, why: str) -> ExciterError:
         return ExciterError(
@@ -361,18 +361,27 @@ def run_starts(
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
 
-    def tell(number: int, iteration: int, value: float) -> None:
+    def report(number: int, iteration: int, value: float) -> None:
         if progress is not None:
             best = min([value, *(attempt.value for attempt in done.values())])
-            progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
+            progress(
+                Progress(
+                    start=number,
+                    starts=starts,
+                    done=len(done),
+                    iteration=iteration,
+                    value=best,
+                    seconds=deadline.clock() - began,
+                )
+            )
 
     cancelled = False
     try:
-        with closing(_run(search, missing, jobs, deadline, certificate_seconds, tell)) as running:
+        with closing(_run(search, missing, jobs, deadline, certificate_seconds, report)) as running:
             for attempt in running:
                 if attempt.complete or attempt.feasible:
                     done[attempt.number] = attempt
-                    tell(attempt.number, 0, attempt.value)
+                    report(attempt.number, 0, attempt.value)
                 cancelled = cancelled or attempt.cancelled
                 if checkpoint is not None and attempt.complete:
                     checkpoint.append(attempt)
@@ -382,7 +391,7 @@ def run_starts(
         cancelled = True
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
     attempts = tuple(done[number] for number in sorted(done))
-    return Attempts(attempts, interrupted, out_of_time=interrupted and not cancelled)
+    return Attempts(attempts=attempts, interrupted=interrupted, out_of_time=interrupted and not cancelled)
 
 
 def _run(
@@ -391,18 +400,18 @@ def _run(
     jobs: int,
     deadline: Deadline,
     certificate_seconds: float,
-    tell: Callable[[int, int, float], None],
+    report: Callable[[int, int, float], None],
 ) -> Generator[Attempt, None, None]:
     """Attempts as they end, none begun after the deadline, or after one that was stopped."""
     stopped = False
     in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
     if jobs == 1 or len(numbers) <= 1:
         for number in in_time:
-            attempt = search.run(number, deadline, partial(tell, number), certificate_seconds)
+            attempt = search.run(number, deadline, partial(report, number), certificate_seconds)
             stopped = not attempt.complete
             yield attempt
         return
-    search.posture(deadline)  # found once, and an infeasible problem is told here
+    search.posture(deadline)  # found once, and an infeasible problem is reported here
     shared = deadline.shared()
     tasks = ((search, number, shared, certificate_seconds) for number in in_time)
     with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -145,18 +145,18 @@ def draw(
     while True:
         candidate = settings.candidate(judge, rng)
         if (found := _executed(candidate, judge, periods, ramps)) is not None:
-            seconds = time.monotonic() - began
             return DrawnMotion(
-                candidate.trajectory,
-                candidate.delta,
-                *found,
-                judge.constraints,
-                ramps,
-                periods,
-                candidate.notes,
-                judge.draws,
-                seed,
-                seconds,
+                trajectory=candidate.trajectory,
+                delta=candidate.delta,
+                curve=found[0],
+                certificate=found[1],
+                constraints=judge.constraints,
+                ramps=ramps,
+                periods=periods,
+                notes=candidate.notes,
+                draws=judge.draws,
+                seed=seed,
+                seconds=time.monotonic() - began,
             )
 
 
@@ -170,21 +170,35 @@ def _executed(
             f"the motion would take {curve.duration * periods:.0f} s; allowed are {LONGEST_DRAWN_MOTION_S:.0f} s: "
             "ask for fewer points or periods, or a shorter duration or rest"
         )
-    certificates = [judge.certificate(curve)]
-
-    def allowed(whole: Curve) -> bool:
-        certificates.append(judge.certificate(whole))
-        return certificates[-1].certified
-
-    if certificates[0].certified and (ramps is not None or periods > 1):
+    certificate = judge.certificate(curve)
+    if certificate.certified and (ramps is not None or periods > 1):
         try:
-            curve = ramped(
-                candidate.trajectory, candidate.delta, judge.robot, periods=periods, ramps=ramps, allowed=allowed
+            curve, certificate = certified_execution(
+                candidate.trajectory, candidate.delta, judge.robot, periods, ramps, judge.certificate
             )
         except MotionError:
             judge.refuse("every limit on the way from and to the start posture")
             return None
-    if not certificates[-1].certified:
-        judge.refuse(next(limit for limit in certificates[-1].limits if limit.status in FAILURES))
+    if not certificate.certified:
+        judge.refuse(next(limit for limit in certificate.limits if limit.status in FAILURES))
         return None
+    return curve, certificate
+
+
+def certified_execution(
+    trajectory: Trajectory,
+    delta: Array,
+    robot: Robot,
+    periods: int,
+    ramps: Ramps | None,
+    judged: Callable[[Curve], Certificate],
+) -> tuple[Curve, Certificate]:
+    """The motion repeated, from rest to rest, with its certificate; MotionError where no ramps are certified."""
+    certificates: list[Certificate] = []
+
+    def allowed(whole: Curve) -> bool:
+        certificates.append(judged(whole))
+        return certificates[-1].certified
+
+    curve = ramped(trajectory, delta, robot, periods=periods, ramps=ramps, allowed=allowed)
     return curve, certificates[-1]

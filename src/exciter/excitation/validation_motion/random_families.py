@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import LimitVerdict
-from exciter.excitation.optimiser.limits import JOINT_LIMIT_KINDS, RESAMPLING_CLEARANCE_SHARE, check_room, limit_ranges
+from exciter.excitation.optimiser.limits import (
+    JOINT_LIMIT_KINDS,
+    RESAMPLING_CLEARANCE_SHARE,
+    check_posture,
+    check_room,
+    finite_limits,
+    limit_ranges,
+)
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
 from exciter.excitation.trajectories.trajectory import Duration, Family, Trajectory, motion
@@ -47,10 +54,7 @@ INSTANTS_PER_SEGMENT = 20  # at which a swing is looked at before it is certifie
 def random_points(robot: Robot, points: int, seed: int) -> Motion:
     """Points (q, q̇), uniformly distributed within the position and velocity limits (Gautier & Khalil 1992, 6.1)."""
     rng = np.random.default_rng(seed)
-    velocity = robot.limit("velocity")
-    if not np.isfinite(velocity).all():
-        name = robot.joint_names[int(np.argmin(np.isfinite(velocity)))]
-        raise ExciterError(f"joint '{name}' has no velocity limit to draw velocities from; give one")
+    velocity = finite_limits(robot, "velocity", "velocities are drawn within it")
     q = rng.uniform(*robot.position_range(), (points, robot.n))
     return Motion.at(q, rng.uniform(-velocity, velocity, q.shape))
 
@@ -63,9 +67,8 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
     """
     centre = 0.5 * np.add(*robot.position_range()) if posture is None else np.asarray(posture, dtype=float)
     rng = np.random.default_rng(seed)
-    scale = trajectory.duration ** -trajectory.time_powers.astype(
-        float
-    )  # every coefficient then moves by about as much
+    powers = trajectory.time_powers.astype(float)
+    scale = trajectory.duration**-powers  # every coefficient then moves by about as much
     swing = rng.standard_normal((robot.n, trajectory.free.shape[1])) @ trajectory.free.T * scale
     largest = largest_swing(robot, trajectory.curve(swing), centre)
     return trajectory.still(centre) + largest[:, None] * swing
@@ -75,11 +78,7 @@ def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
     """(n,): the factor by which each joint's motion about zero may be multiplied so that, put at the posture, it
     reaches its tightest limit; from exact extrema."""
     lower, upper = limit_ranges(robot)
-    outside = (posture < lower[0]) | (posture > upper[0])
-    if posture.shape != (robot.n,) or outside.any():
-        raise ExciterError(
-            f"the posture {posture.tolist()} is not within the position limits of '{robot.name}'; give one that is"
-        )
+    check_posture(robot, posture, lower[0], upper[0])
     room = np.full(robot.n, np.inf)
     for order in range(len(JOINT_LIMIT_KINDS)):
         if not np.isfinite(upper[order]).any():
@@ -127,16 +126,6 @@ def _sampled(t_j: float, t_a: float, t_v: float) -> Times:
     return t_j, t_a, t_v
 
 
-def check_accelerations(robot: Robot) -> None:
-    """Maximum acceleration must be known."""
-    for joint, limit in zip(robot.joints, robot.limit("acceleration"), strict=True):
-        if not np.isfinite(limit):
-            raise ExciterError(
-                f"joint '{joint.name}' has no acceleration limit, and moves at maximum acceleration need one; "
-                "give limits: {acceleration: …} in the settings file"
-            )
-
-
 @dataclass(frozen=True)
 class RandomPoints(Family):
     """A drawn motion, to validate on: from point to point, with full stops.
@@ -171,7 +160,7 @@ class RandomPoints(Family):
 
     def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
         """Point after point, each reached by a certified move; where no point can be reached, the last one is left."""
-        check_accelerations(judge.robot)
+        finite_limits(judge.robot, "acceleration", "moves at maximum acceleration need one")
         points: list[Array] = []
         moves: list[tuple[Times, float]] = []  # to each point but the first, with its pace
         refused = 0
@@ -189,7 +178,8 @@ class RandomPoints(Family):
             if points and refused == REFUSED_POINTS_IN_A_ROW:
                 points, moves, refused = points[:-1], moves[:-1], 0
         family = Stops(tuple(times for times, _ in moves), self.rest)
-        return CandidateMotion(family, np.stack(points, axis=1), _points_notes([pace for _, pace in moves]))
+        notes = _points_notes([pace for _, pace in moves])
+        return CandidateMotion(trajectory=family, delta=np.stack(points, axis=1), notes=notes)
 
     def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
         """The fastest certified move and its pace; None, with the reason counted, when there is none."""
@@ -277,7 +267,7 @@ class RandomSpline(Family):
                 if judge.room(motion(family, delta, instants)).min() < 0.0:
                     continue
                 if judge.broken(family.curve(delta)) is None:
-                    return CandidateMotion(family, delta, _spline_notes(share))
+                    return CandidateMotion(trajectory=family, delta=delta, notes=_spline_notes(share))
             judge.breaks(motion(family, full, instants))
 
 

@@ -12,7 +12,10 @@ from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.criteria.gram import ConditionNumber, DOptimality, FrobeniusCondition, QrCondition
 from exciter.excitation.criteria.sums import Equilibrium, WeightedSum
-from exciter.excitation.optimiser.points import (
+from exciter.excitation.validation_motion.random_families import random_points
+from exciter.parameters.terms import Viscous
+from exciter.robot import embedded
+from exciter_papers.baselines.points import (
     NelderMead,
     PointSearch,
     PointVariables,
@@ -22,9 +25,6 @@ from exciter.excitation.optimiser.points import (
     optimise_points,
     two_stage,
 )
-from exciter.excitation.validation_motion.random_families import random_points
-from exciter.parameters.terms import Viscous
-from exciter.robot import embedded
 from support.closed_forms import closed_form_w
 
 QUICK = {"starts": 3, "keep": 1, "explore": 30, "method": QuasiNewton(150)}

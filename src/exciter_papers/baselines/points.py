@@ -23,6 +23,7 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.gram import ConditionNumber
 from exciter.excitation.criteria.sums import stages
+from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.robot.motion import Motion
@@ -66,42 +67,39 @@ class QuasiNewton:
         limit = self.iterations if iterations is None else min(iterations, self.iterations)
         options = {"maxiter": limit, "maxfun": 2 * limit, "maxcor": self.memory, "ftol": self.tolerance, "gtol": 1e-9}
         solution = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
-        return Minimum(solution.x, float(solution.fun), int(solution.nfev))
+        return Minimum(x=solution.x, value=float(solution.fun), evaluations=int(solution.nfev))
 
 
 @dataclass(frozen=True)
-class Powell:
+class DerivativeFree:
+    """A method that sees values only. A few evaluations per variable and iteration: as many as a gradient by
+    differences would take."""
+
+    evaluations: int = 40_000
+    name: ClassVar[str]
+    options: ClassVar[dict[str, bool]] = {}
+
+    def minimise(self, function: Function, start: Array, iterations: int | None = None) -> Minimum:
+        limit = self.evaluations if iterations is None else min(self.evaluations, iterations * len(start))
+
+        def value(x: Array) -> float:
+            return min(function(x)[0], INFINITE_VALUE_STAND_IN)
+
+        solution = minimize(value, start, method=self.name, options={"maxfev": limit, **self.options})
+        return Minimum(x=solution.x, value=float(solution.fun), evaluations=int(solution.nfev))
+
+
+class Powell(DerivativeFree):
     """Conjugate directions without derivatives (Powell 1964), the paper's choice."""
 
-    evaluations: int = 40_000
-    name: ClassVar[str] = "powell"
-
-    def minimise(self, function: Function, start: Array, iterations: int | None = None) -> Minimum:
-        return _without_gradient("Powell", self.evaluations, function, start, iterations)
+    name = "powell"
 
 
-@dataclass(frozen=True)
-class NelderMead:
+class NelderMead(DerivativeFree):
     """The simplex of Nelder and Mead (1965), with steps adapted to the number of variables."""
 
-    evaluations: int = 40_000
-    name: ClassVar[str] = "nelder-mead"
-
-    def minimise(self, function: Function, start: Array, iterations: int | None = None) -> Minimum:
-        return _without_gradient("Nelder-Mead", self.evaluations, function, start, iterations, adaptive=True)
-
-
-def _without_gradient(
-    method: str, evaluations: int, function: Function, start: Array, iterations: int | None, **options: bool
-) -> Minimum:
-    """A few evaluations per variable and iteration, as many as a gradient by differences would take."""
-    limit = evaluations if iterations is None else min(evaluations, iterations * len(start))
-
-    def value(x: Array) -> float:
-        return min(function(x)[0], INFINITE_VALUE_STAND_IN)
-
-    solution = minimize(value, start, method=method, options={"maxfev": limit, **options})
-    return Minimum(solution.x, float(solution.fun), int(solution.nfev))
+    name = "nelder-mead"
+    options: ClassVar[dict[str, bool]] = {"adaptive": True}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +113,7 @@ class PointVariables:
 
     @classmethod
     def of(cls, robot: Robot, points: int) -> PointVariables:
-        velocity = robot.limit("velocity")
-        for joint in robot.joints:
-            if not np.isfinite(joint.limits.velocity):
-                raise ExciterError(
-                    f"joint '{joint.name}' has no velocity limit, and the faster a point the better it excites; "
-                    "give one, e.g. limits: {velocity: 2.0} in the settings file"
-                )
+        velocity = finite_limits(robot, "velocity", "the faster a point the better it excites")
         return cls(points, *robot.position_range(), velocity)
 
     @property
@@ -216,14 +208,24 @@ def optimise_points(
             evaluations += found.evaluations
         finished.append((objective.value(variables.motion(found.x)), found.x))
     values, best = np.array([value for value, _ in finished]), min(finished, key=lambda pair: pair[0])
-    if not np.isfinite(best[0]):
-        raise ExciterError(
-            f"the criterion '{search.criterion.name}' is infinite at all {search.starts} starts; "
-            f"{_unexcited(objective, variables.motion(best[1]))}"
-        )
     motion = variables.motion(best[1])
+    if not np.isfinite(best[0]):
+        names, advice = ", ".join(objective.unexcited(motion)), "give more equations or starts"
+        if names:
+            advice = f"nothing tells about {names}: leave it out, or widen the limits"
+        raise ExciterError(
+            f"the criterion '{search.criterion.name}' is infinite at all {search.starts} starts; {advice}"
+        )
     cond = evaluate(model, motion, 1.0, chosen, EnergyRows(), prior).condition_number
-    return OptimalPoints(motion.q, motion.qd, best[0], cond, np.sort(values), evaluations, time.monotonic() - began)
+    return OptimalPoints(
+        q=motion.q,
+        qd=motion.qd,
+        value=best[0],
+        condition_number=cond,
+        values=np.sort(values),
+        evaluations=evaluations,
+        seconds=time.monotonic() - began,
+    )
 
 
 def _check(model: DynamicModel, columns: DesignColumns, search: PointSearch, prior: Array | None) -> None:
@@ -239,12 +241,6 @@ def _check(model: DynamicModel, columns: DesignColumns, search: PointSearch, pri
         raise ExciterError(
             f"{search.equations} equations cannot determine {len(columns)} parameters; give {len(columns)} or more"
         )
-
-
-def _unexcited(objective: DesignObjective, motion: Motion) -> str:
-    if names := objective.unexcited(motion):
-        return f"nothing tells about {', '.join(names)}: leave it out, or widen the limits"
-    return "give more equations or starts"
 
 
 # -- the motion through the points -----------------------------------------------------------------------------------
@@ -285,4 +281,4 @@ def two_stage(
     )
     q, qd = (half.T[1:-1] for half in np.split(interpolated.delta, 2, axis=1))
     passed = evaluate(model, Motion.at(q, qd), 1.0, columns, EnergyRows())
-    return TwoStage(points, interpolated, passed.condition_number)
+    return TwoStage(points=points, interpolated=interpolated, condition_number=passed.condition_number)

@@ -30,7 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.baselines.poses_and_moves import cruising_move, quick_move, to_and_fro
 from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, DesignObjective, MotionCriterion, evaluate
 from exciter.excitation.criteria.design_rows import DesignColumns
 from exciter.excitation.criteria.gram import ConditionNumber, EOptimality
@@ -41,6 +40,7 @@ from exciter.excitation.trajectories.piecewise import AccelerationSequence
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
+from exciter_papers.baselines.poses_and_moves import cruising_move, quick_move, to_and_fro
 
 Index = NDArray[np.int64]
 Purpose = Literal["inertia", "centrifugal coupling", "inertial coupling", "gravity"]
@@ -238,7 +238,7 @@ def otani(
     settings = cosine_ramp(robot, search, best)
     curve = settings.curve(robot)
     cond = evaluate(model, curve.motion(time), 1.0, columns).condition_number
-    return OtaniDesign(settings, curve, least, cond)
+    return OtaniDesign(settings=settings, curve=curve, value=least, condition_number=cond)
 
 
 def cosine_ramp(robot: Robot, search: OtaniSearch, x: Array) -> CosineRamp:
@@ -253,7 +253,8 @@ def cosine_ramp(robot: Robot, search: OtaniSearch, x: Array) -> CosineRamp:
     pulse = np.pi * frequency
     room = np.stack([frequency * (upper[0] - lower[0]), upper[1], upper[2] / pulse, upper[3] / (2.0 * pulse**2)])
     speed = room.min(axis=0) * (0.1 + 0.9 * x[1])
-    return CosineRamp(frequency, speed, lower[0] + x[2] * (upper[0] - lower[0]), search.duration)
+    start = lower[0] + x[2] * (upper[0] - lower[0])
+    return CosineRamp(frequency=frequency, speed=speed, start=start, duration=search.duration)
 
 
 @dataclass(frozen=True)
@@ -329,7 +330,8 @@ def vandanjon(
     motions = tuple(row[k] for row, k in zip(experiments, chosen, strict=True))
     rows = np.vstack([objective.observed(_sampled(motion.curve, settings.rate)).w for motion in motions])
     information = grams[np.arange(len(grams)), chosen].sum(axis=0)
-    return VandanjonDesign(motions, information, value, float(np.linalg.cond(rows)))
+    cond = float(np.linalg.cond(rows))
+    return VandanjonDesign(motions=motions, information=information, value=value, condition_number=cond)
 
 
 def plan(n: int) -> list[tuple[Purpose, tuple[int, ...]]]:
@@ -355,7 +357,7 @@ def draw(
     else:
         move = cruising_move if purpose == "centrifugal coupling" else quick_move
         curve = to_and_fro(move(robot, start, end), move(robot, end, start), settings.periods)
-    return TestMotion(purpose, tuple(robot.joint_names[j] for j in joints), curve)
+    return TestMotion(purpose=purpose, moving=tuple(robot.joint_names[j] for j in joints), curve=curve)
 
 
 def _sampled(curve: Curve, rate: float) -> Motion:

@@ -11,7 +11,18 @@ import pytest
 from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.baselines.earlier_designs import (
+from exciter.excitation.certificate.certificate import joint_verdicts
+from exciter.excitation.criteria.gram import ConditionNumber
+from exciter.excitation.criteria.sums import Equilibrium
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
+from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
+from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
+from exciter.parameters.terms import Coulomb, Viscous
+from exciter.robot import Motion, Robot, embedded
+from exciter.robot.pinocchio_model import to_pinocchio
+from exciter_papers.baselines.earlier_designs import (
     CosineRamp,
     CosineRampPiece,
     FourMotions,
@@ -24,7 +35,7 @@ from exciter.excitation.baselines.earlier_designs import (
     plan,
     vandanjon,
 )
-from exciter.excitation.baselines.poses_and_moves import (
+from exciter_papers.baselines.poses_and_moves import (
     ConstantVelocityMoves,
     PoseSearch,
     constant_velocity,
@@ -33,17 +44,6 @@ from exciter.excitation.baselines.poses_and_moves import (
     select,
     static_poses,
 )
-from exciter.excitation.certificate.certificate import joint_verdicts
-from exciter.excitation.criteria.gram import ConditionNumber
-from exciter.excitation.criteria.sums import Equilibrium
-from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
-from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
-from exciter.parameters.terms import Coulomb, Viscous
-from exciter.robot import Motion, Robot, embedded
-from exciter.robot.pinocchio_model import to_pinocchio
 
 FAMILIES = {
     "fourier": Fourier(),

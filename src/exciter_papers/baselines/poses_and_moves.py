@@ -20,10 +20,11 @@ from scipy.optimize import minimize
 
 from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, MotionError
+from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
 from exciter.excitation.criteria.design_rows import DesignColumns
 from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.optimiser.limits import check_posture
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.robot.motion import Motion
@@ -102,13 +103,7 @@ def to_and_fro(there: Curve, back: Curve, times: int) -> Curve:
 
 def _posture(robot: Robot, q: ArrayLike) -> Array:
     """(n,) within the position limits."""
-    posture = np.asarray(q, dtype=float)
-    lower, upper = robot.limit("lower"), robot.limit("upper")
-    if posture.shape != (robot.n,) or not ((posture >= lower) & (posture <= upper)).all():
-        raise MotionError(
-            f"the posture {posture.tolist()} is not within the position limits of '{robot.name}'; give one that is"
-        )
-    return posture
+    return check_posture(robot, np.asarray(q, dtype=float), robot.limit("lower"), robot.limit("upper"))
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def constant_velocity(robot: Robot, settings: ConstantVelocityMoves | None = Non
                 move = cruising_move(robot, start, end, pace)
                 begin, finish = (float(knot) for knot in move.knots[1:3])
                 speed = float(move.motion([0.5 * (begin + finish)]).qd[0, j])
-                cruises.append(Cruise(joint.name, speed, before + begin, before + finish))
+                cruises.append(Cruise(joint=joint.name, speed=speed, start=before + begin, end=before + finish))
                 parts.append(move)
         at = low
     parts += _approach(robot, at, home)
@@ -250,13 +245,13 @@ def static_poses(
     q = _polished(objective, q, search.iterations, allowed)
     figures = evaluate(model, Motion.at(q), weights, base.independent)
     return StaticPoses(
-        q,
-        base.names,
-        figures.log_det,
-        -selected,
-        figures.condition_number,
-        figures.condition_number_normalized,
-        figures.predicted_std,
+        q=q,
+        parameters=base.names,
+        log_det=figures.log_det,
+        selected=-selected,
+        condition_number=figures.condition_number,
+        condition_number_normalized=figures.condition_number_normalized,
+        predicted_std=figures.predicted_std,
     )
 
 

@@ -1,1 +1,0 @@
-"""Motions the papers compare with."""

@@ -1,0 +1,1 @@
+"""Exciting motions of earlier authors: what the papers compare with."""
