@@ -7,11 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from exciter.report.markup import Markup, element, joined, number
+from exciter.report.markup import PagePart, number
 from exciter.report.page import Page
-from exciter.report.plot import Plot
-from exciter.report.section import Section, figures, folded, settings_list
-from exciter.report.table import Bar, Cell, Table, Word
+from exciter.report.parts import Bar, Cards, Cell, Folded, HtmlTable, NamedValues, Paragraph, Section, Summary, Word
 from exciter_papers.paper import DataTable, Part, Value, Verdict, text_of, typeset
 from exciter_papers.run import Reproduced
 
@@ -54,29 +52,28 @@ def verdicts(reproduced: Reproduced) -> dict[Verdict, int]:
     return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
 
 
-def summary(reproduced: Reproduced) -> Markup:
+def summary(reproduced: Reproduced) -> Summary:
     paper = reproduced.paper
     counts = {verdict.value: str(count) for verdict, count in verdicts(reproduced).items()}
-    meaning = folded(
-        "What the verdicts mean", settings_list({str(verdict): words for verdict, words in MEANING.items()})
-    )
-    quick = element("p", QUICK) if reproduced.effort.quick else ""
-    return joined(element("p", paper.citation), element("p", paper.about), quick, figures(counts), meaning)
+    meaning = NamedValues({str(verdict): words for verdict, words in MEANING.items()})
+    quick = (Paragraph((QUICK,)),) if reproduced.effort.quick else ()
+    contents = (Paragraph((paper.about,)), *quick, Cards(counts), Folded("What the verdicts mean", (meaning,)))
+    return Summary("", (paper.citation,), contents)
 
 
 def part_section(number_: int, part: Part) -> Section:
-    headings = ("quantity", "published", "reached", "verdict", "note")
     rows = [
         (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one.verdict), typeset(one.note))
         for one in part.findings
     ]
-    table = Table(f"{part.item}, published and reached", headings, rows)
-    contents = [element("div", table.html(), class_="findings")] if rows else []
+    headings = ("quantity", "published", "reached", "verdict", "note")
+    contents: list[PagePart] = []
+    if rows:
+        contents.append(HtmlTable(f"{part.item}, published and reached", headings, rows, "findings"))
     if part.differences:
-        contents.append(element("p", typeset(part.differences)))
-    contents += [figure.html() if isinstance(figure, Plot) else figure for figure in part.figures]
-    contents += [data_table(table) for table in part.tables]
-    return Section(f"part-{number_}", f"{part.item}: {part.title}", typeset(part.set_up), tuple(contents))
+        contents.append(Paragraph((typeset(part.differences),)))
+    contents += [*part.figures, *(data_table(table) for table in part.tables)]
+    return Section(f"part-{number_}", f"{part.item}: {part.title}", typeset(part.set_up), contents)
 
 
 def verdict_cell(verdict: Verdict) -> Cell:
@@ -88,14 +85,14 @@ def cell(value: Value | int) -> Cell:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
-        return Bar(float(value), text_of(value), math.nan)
+        return Bar(float(value), text_of(value))
     return math.nan if value is None else float(value)
 
 
-def data_table(table: DataTable) -> Markup:
+def data_table(table: DataTable) -> PagePart:
     """Long ones open on demand."""
-    shown = Table(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows]).html()
-    return shown if len(table.rows) <= FEW else folded(f"{table.caption} ({len(table.rows)} rows)", shown)
+    shown = HtmlTable(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows])
+    return shown if len(table.rows) <= FEW else Folded(f"{table.caption} ({len(table.rows)} rows)", (shown,))
 
 
 def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
@@ -106,7 +103,7 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
         "processor time": f"{number(reproduced.seconds, 3)} s",
         **versions,
     }
-    return Section("how", "How to run it again", SEEDS, (settings_list(settings),))
+    return Section("how", "How to run it again", SEEDS, (NamedValues(settings),))
 
 
 # -- docs/papers.md ----------------------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ import yaml
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
-from exciter.report.markup import Markup
-from exciter.report.plot import Plot
+from exciter.report.markup import PagePart
 
 # -- findings ----------------------------------------------------------------------------------------------------------
 
@@ -194,7 +193,7 @@ class Part:
     set_up: str
     findings: tuple[Finding, ...]
     tables: tuple[DataTable, ...]
-    figures: tuple[Plot | Markup, ...]
+    figures: tuple[PagePart, ...]
     differences: str
 
     def __init__(
@@ -204,11 +203,11 @@ class Part:
         set_up: str,
         findings: Iterable[Finding],
         tables: DataTable | Iterable[DataTable] = (),
-        figures: Plot | Markup | Iterable[Plot | Markup] = (),
+        figures: PagePart | Iterable[PagePart] = (),
         differences: str = "",
     ) -> None:
         tables = (tables,) if isinstance(tables, DataTable) else tuple(tables)
-        figures = (figures,) if isinstance(figures, Plot | Markup) else tuple(figures)
+        figures = (figures,) if isinstance(figures, PagePart) else tuple(figures)
         given = (item, title, set_up, tuple(findings), tables, figures, differences)
         for field, value in zip(fields(self), given, strict=True):
             object.__setattr__(self, field.name, value)

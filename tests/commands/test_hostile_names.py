@@ -27,10 +27,9 @@ from exciter.excitation.files.row_files import csv_text, parse_csv, parse_ros2, 
 from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.recording import Recording, open_recording, write_recording
 from exciter.experiment.recording.about import About
-from exciter.export.c_code import c_code
 from exciter.export.data import json_result, yaml_result
+from exciter.export.generated_code import c_code, python_module
 from exciter.export.mjcf import mjcf_text
-from exciter.export.python_module import python_module
 from exciter.export.sdf import sdf_text
 from exciter.export.urdf import identified_urdf, urdf_text
 from exciter.files import csv_cells, csv_line, json_text
@@ -40,8 +39,7 @@ from exciter.notes import note
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import design_page
-from exciter.report.identification.report import identification_page
-from exciter.report.identification.validation_report import validation_page
+from exciter.report.identification.report import identification_page, validation_page
 from exciter.robot import embedded, load
 from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame

@@ -21,9 +21,9 @@ from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.terms import joint_terms
 from exciter.parameters.terms.ranges import Ranges
-from exciter.report.plain_words import listed
 from exciter.robot import Motion, load
 from exciter.settings import written
+from exciter.settings.in_words import listed
 from support.certificates import fourier
 from support.robots import states
 

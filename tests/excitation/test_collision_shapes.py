@@ -11,9 +11,9 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
-from exciter.report.scene import drawables
 from exciter.robot.capsules import lowest_point
 from exciter.robot.description import read_mjcf, read_urdf
+from exciter.robot.drawing import drawing
 from exciter.robot.geometry import Shape
 from exciter.robot.load import RobotOptions
 from exciter.robot.mdh_file import read_mdh, write_mdh
@@ -123,7 +123,7 @@ def test_locked_bodies_keep_what_collides_and_what_is_drawn_apart(tmp_path, kind
 @pytest.mark.parametrize("kind", FORMATS)
 def test_pictures_show_what_is_to_be_looked_at(tmp_path, kind):
     robot = described(tmp_path, kind, LARGE, SMALL)
-    assert [shape["size"] for shape in drawables(robot) if shape["joint"] == 1] == [[LARGE]]
+    assert [shape.size for shape in drawing(robot).shapes if shape.joint == 1] == [(LARGE,)]
 
 
 def test_a_geom_that_is_seen_and_touches_is_both(tmp_path):

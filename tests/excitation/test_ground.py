@@ -17,6 +17,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
+from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
@@ -29,7 +30,6 @@ from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
-from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, embedded
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
@@ -456,12 +456,11 @@ def test_home_of_every_embedded_robot_is_above_its_ground():
 def test_the_report_draws_the_ground():
     robot = embedded.robot("puma560")
     (shape,) = surroundings([plane(robot)])
-    assert (shape["kind"], shape["ground"], shape["border"]) == ("plane", True, False)
-    assert shape["translation"] == pytest.approx([0, 0, -0.672])
+    assert (shape.kind, shape.ground, shape.border) == ("plane", True, False)
+    assert shape.translation == pytest.approx([0, 0, -0.672])
     wall = surroundings([plane(robot, {"normal": [0, 3, 4], "height": 0.5})])[0]
-    turn = np.reshape(wall["rotation"], (3, 3))
-    assert turn[:, 2] == pytest.approx([0, 0.6, 0.8])
-    assert np.dot([0, 0.6, 0.8], wall["translation"]) == pytest.approx(0.5)
+    assert wall.rotation[:, 2] == pytest.approx([0, 0.6, 0.8])
+    assert np.dot([0, 0.6, 0.8], wall.translation) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("height", [2.0, 700.0])

@@ -15,9 +15,9 @@ from numpy.testing import assert_allclose
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.export.c_code import c_code, c_string, write_c
 from exciter.export.code_tables import identifier, plain_text
-from exciter.export.python_module import python_module, write_python
+from exciter.export.generated_code import c_code, c_string, python_module
+from exciter.export.write import CCode, PythonModule
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
@@ -39,6 +39,7 @@ from exciter.parameters.terms import (
 )
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio
+from support.export_cases import as_found
 from support.paths import ROBOTS
 from support.robots import CASES, states
 
@@ -190,7 +191,7 @@ def compiled(path, *compiler):
 
 @needs_gcc
 def test_c_predicts_the_same(case, tmp_path):
-    written = write_c(tmp_path / "robot.c", case.model, case.values, std=np.abs(case.values))
+    written = CCode().write(as_found(case.model, case.values), tmp_path / "robot.c")
     assert {path.name for path in written} == {"robot.c", "robot.h"}
     code = Compiled(compiled(tmp_path / "robot.c", *C99), case.model)
     case.check(code.torque, code.gravity, code.regressor, code.inertia_matrix)
@@ -223,7 +224,7 @@ def test_the_module_needs_numpy_alone(tmp_path):
     """Run where exciter cannot be imported."""
     model = with_terms("kuka-ir361", *USUAL)
     values = model.base.base_values(model.nominal)
-    path = write_python(tmp_path / "kuka.py", model, values)
+    (path,) = PythonModule().write(as_found(model, values), tmp_path / "kuka.py")
     script = (
         "import sys, numpy as np; sys.modules['exciter'] = None; import kuka; "
         "print(*kuka.torque([0.1, 0.2, 0.3], [1.0, -1.0, 0.0], [0.5, 0.5, 0.5]).tolist())"
@@ -242,7 +243,7 @@ def test_the_module_needs_numpy_alone(tmp_path):
 def test_nominal_bodies_need_what_pinocchio_says(tmp_path):
     """The description's base parameters alone, against another library and its full set."""
     model = DynamicModel(load(ROBOTS / "two_arms.urdf"))
-    write_c(tmp_path / "arms.c", model, model.base.base_values(model.nominal))
+    CCode().write(as_found(model, model.base.base_values(model.nominal)), tmp_path / "arms.c")
     code, motion = Compiled(compiled(tmp_path / "arms.c", *C99), model), states(model.robot, 5)
     oracle = to_pinocchio(model.robot)
     data = oracle.createData()
@@ -261,7 +262,7 @@ def test_any_name_and_cpp(tmp_path):
     )
     model = DynamicModel(robot, (Viscous(),))
     values = model.base.base_values(model.nominal)
-    write_c(tmp_path / "any.c", model, values)
+    CCode().write(as_found(model, values), tmp_path / "any.c")
     code = Compiled(compiled(tmp_path / "any.c", "g++", "-x", "c++", "-std=c++11"), model)
     assert code.prefix == "robot_7_axes_f_r_alle"
     assert code.texts("joint_names", 3) == names
@@ -342,11 +343,11 @@ def test_values_that_are_refused(tmp_path):
         c_code(model, good[1:])
     with pytest.raises(ParameterError, match="NaN or infinity"):
         c_code(model, np.where(np.arange(good.size) == 2, np.nan, good))
-    for write, name in ((write_c, "robot.h"), (write_python, "robot.c")):
+    for form, name in ((CCode(), "robot.h"), (PythonModule(), "robot.c")):
         with pytest.raises(ExciterError, match="must end in"):
-            write(tmp_path / name, model, good)
+            form.write(as_found(model, good), tmp_path / name)
     with pytest.raises(ExciterError, match="include"):
-        write_c(tmp_path / 'a"b.c', model, good)
+        CCode().write(as_found(model, good), tmp_path / 'a"b.c')
     with pytest.raises(ExciterError, match="cannot write"):
-        write_python(tmp_path / "missing" / "robot.py", model, good)
+        PythonModule().write(as_found(model, good), tmp_path / "missing" / "robot.py")
     assert not list(tmp_path.iterdir())

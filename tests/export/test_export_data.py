@@ -16,11 +16,13 @@ from exciter.excitation.files import export, read_trajectory
 from exciter.excitation.files.export import same_curve
 from exciter.excitation.files.read import DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.export.data import json_result, model_data, write_json_result, write_yaml_result, yaml_result
+from exciter.export.data import json_result, model_data, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
+from exciter.export.write import Json, Yaml
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous, joint_terms
 from exciter.robot import load
 from support.estimates import estimate_of
+from support.export_cases import as_found
 from support.paths import ROBOTS
 from support.robots import CASES, states
 
@@ -52,10 +54,8 @@ def tx40():
 def written(tx40, tmp_path_factory):
     model, _ = tx40
     folder, estimate = tmp_path_factory.mktemp("data"), estimate_of(*tx40)
-    paths = [
-        write_yaml_result(folder / "model.yaml", model, estimate, RECORD),
-        write_json_result(folder / "model.json", model, estimate, RECORD),
-    ]
+    found = as_found(model, estimate.values, estimate, RECORD)
+    paths = [*Yaml().write(found, folder / "model.yaml"), *Json().write(found, folder / "model.json")]
     as_yaml, as_json = (path.read_text(encoding="utf-8") for path in paths)
     return estimate, yaml.safe_load(as_yaml), json.loads(as_json)
 
@@ -172,9 +172,9 @@ def test_what_is_not_known_is_null_and_what_is_foreign_is_named(tmp_path):
     assert data["terms"][0]["UserTerm"]["name"] == "Kc2"
     with pytest.raises(ParameterError, match="not of this model"):
         model_data(DynamicModel(CASES["gautier-khalil"]()), estimate)
-    for write, name in ((write_yaml_result, "a.json"), (write_json_result, "a.txt")):
+    for form, name in ((Yaml(), "a.json"), (Json(), "a.txt")):
         with pytest.raises(ExciterError, match="must end in"):
-            write(tmp_path / name, model, estimate)
+            form.write(as_found(model, estimate.values, estimate, {}), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,7 @@
 """MJCF files we write, loaded by MuJoCo: the same torques, limits, frames; and read back by ourselves."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ from exciter.errors import ParameterError
 from exciter.export.mjcf import mjcf_text
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
+from exciter.robot.description import read_mjcf
+from exciter.robot.drawing import drawing
 from support.export_cases import identified
+from support.meshes import meshed_arm
 from support.paths import ROBOTS
 from support.robots import random_robot, states
 
@@ -89,6 +94,36 @@ def test_what_a_user_expects_is_there(case, tmp_path):
     read = DynamicModel(again, (RotorInertia(), Viscous(), Coulomb())).torque(shuffled)[:, order]
     own = model.torque(motion, chi)
     assert_allclose(read, own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
+
+
+def test_visuals_are_those_of_the_description(tmp_path):
+    """Meshes by files seen from where the export lies, or written into it; they neither weigh nor touch."""
+    robot = load(meshed_arm(tmp_path / "arm"))
+    model, chi = identified(robot)
+    path = tmp_path / "other" / "place" / "arm.mjcf"
+    path.parent.mkdir(parents=True)
+    path.write_text(mjcf_text(model, chi, path.parent), encoding="utf-8")
+    compiled = mujoco.MjModel.from_xml_path(str(path))
+    kinds = [mujoco.mjtGeom(kind).name for kind in compiled.geom_type]
+    assert kinds == ["mjGEOM_MESH", "mjGEOM_MESH", "mjGEOM_MESH", "mjGEOM_BOX"]
+    assert set(compiled.geom_group) == {2}
+    assert not (compiled.geom_contype | compiled.geom_conaffinity).any()
+    assert ["../../arm/meshes/part.stl" in path.read_text(), "part.dae" in path.read_text()] == [True, False]
+    bare, bare_chi = identified(replace(robot, shapes=(), capsules=(), collision_pairs=()))
+    without_visuals = mujoco.MjModel.from_xml_string(mjcf_text(bare, bare_chi))
+    for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
+        np.testing.assert_array_equal(getattr(compiled, name), getattr(without_visuals, name))
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    for geom, shape in enumerate(shape for shape in drawing(robot).shapes if shape.kind == "mesh"):
+        mesh = compiled.geom_dataid[geom]
+        first, count = compiled.mesh_vertadr[mesh], compiled.mesh_vertnum[mesh]
+        seen = compiled.mesh_vert[first : first + count] @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
+        body = [0.0, 0.0, 0.5 * (shape.joint + 1)]  # at zero, all frames are parallel
+        wanted = shape.surface.vertices @ shape.rotation.T + shape.translation + body
+        assert_allclose(seen.min(axis=0), wanted.min(axis=0), atol=1e-6)
+        assert_allclose(seen.max(axis=0), wanted.max(axis=0), atol=1e-6)
+    assert [shape.kind for shape in read_mjcf(path, mesh_root=tmp_path).shapes] == ["mesh", "mesh", "box"]
 
 
 def test_what_has_no_place_is_told():

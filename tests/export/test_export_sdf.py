@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -14,6 +15,7 @@ from exciter.export.sdf import sdf_text
 from exciter.parameters.terms import Offset
 from exciter.robot import Frame, load
 from support.export_cases import identified, without
+from support.meshes import meshed_arm
 from support.paths import ROBOTS
 from support.robots import random_robot, states
 
@@ -159,6 +161,31 @@ def test_frames_limits_and_names():
         limit = reader.elements[joint.name].find("axis/limit")
         for tag, value in (("lower", joint.limits.lower), ("effort", joint.limits.torque)):
             assert limit.findtext(tag) == (None if np.isinf(value) else repr(value).removesuffix(".0"))
+
+
+def test_visuals_are_those_of_the_description(tmp_path):
+    """Meshes by their files, seen from where the export lies; what has lost its file is its capsule, or nothing."""
+    robot = load(meshed_arm(tmp_path / "arm"))
+    model, chi = identified(robot)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    reader = Reader(sdf_text(model, chi, folder))
+    for shape in (one for one in robot.shapes if one.kind == "mesh"):
+        link = reader.elements[("base_link", "upper", "fore")[shape.joint + 1]]
+        visual = link.find("visual")
+        uri, scale = visual.findtext("geometry/mesh/uri"), visual.findtext("geometry/mesh/scale")
+        assert (folder / uri).resolve() == Path(shape.mesh).resolve()
+        assert_allclose([float(word) for word in scale.split()], shape.size)
+        placed = reader.pose(visual)
+        assert_allclose(placed.rotation, shape.rotation, atol=1e-12)
+        assert_allclose(placed.translation, shape.translation)
+    assert len(list(reader.model.iter("box"))) == 1
+    motion = states(robot, 5)
+    own = model.torque(motion, without(model, chi, "Ia"))
+    assert_allclose(reader.torque(robot, motion), own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
+    (tmp_path / "arm" / "meshes" / "part.obj").unlink()
+    again = Reader(sdf_text(model, chi, folder))
+    assert [len(list(again.elements[name].iter("mesh"))) for name in ("base_link", "upper", "fore")] == [1, 0, 1]
 
 
 def test_base_parameters_and_impossible_sets_are_refused():

@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.export.urdf import identified_robot, identified_urdf, left_out, roll_pitch_yaw, urdf_text
+from exciter.export.robot_xml import identified_robot, left_out, roll_pitch_yaw
+from exciter.export.urdf import identified_urdf, urdf_text
 from exciter.parameters.consistency import THINNEST, consistency_margin, presentable
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Frame, load

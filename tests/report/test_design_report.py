@@ -20,6 +20,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
+from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
@@ -29,17 +30,17 @@ from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous, declared_terms
 from exciter.report.design_report import design_page
-from exciter.report.markup import Markup, data_block, element, number, packed, percent
-from exciter.report.plot import MOST_POINTS, staircases, thinned
-from exciter.report.projections import multiples, projections, tick_step
-from exciter.report.scene import Replay, Scene, sticks
-from exciter.report.surroundings import surroundings
-from exciter.report.table import Bar, Table
+from exciter.report.markup import number, packed, percent, script_data
+from exciter.report.parts import Bar, Cards, HtmlTable, Section, Sentences, Word
+from exciter.report.plot import MOST_POINTS_PER_LINE, staircases, thinned
+from exciter.report.scene import Replay, Scene, SideViews, axis_names, multiples, sticks, tick_step
 from exciter.robot import embedded
 from exciter.robot.robot import BASE, Frame
 from exciter.robot.spatial import upright
 from support.report_designs import EVIL, designed
 from support.robots import CASES, random_robot, random_rotation
+
+DOWN = np.array([0.0, 0.0, -9.81])
 
 
 def embedded_json(text: str) -> list[dict]:
@@ -75,7 +76,7 @@ def test_report_stays_small_and_asks_for_nothing_outside(panda_report):
     text = panda_report.read_text(encoding="utf-8")
     assert len(text) < 700_000
     assert not re.search(r'(src|href)="(?!#)', text)
-    assert "default-src &#x27;none&#x27;" in text
+    assert "default-src &#39;none&#39;" in text
 
 
 def test_broken_limit_is_not_called_certified(tmp_path):
@@ -93,12 +94,12 @@ def test_plots_carry_the_motion_and_its_limits(panda, panda_report):
         peak = panda.curve.extremum(order)
         for j, line in enumerate(plots[title]["lines"]):
             values = unpacked(line["values"])
-            assert len(values) <= MOST_POINTS
+            assert len(values) <= MOST_POINTS_PER_LINE
             assert values.max() == pytest.approx(peak.highest[j], abs=1e-3)
             assert values.min() == pytest.approx(peak.lowest[j], abs=1e-3)
             # read at the stored instants by another way: the family's own basis
             at = unpacked(plots[title]["x"]).astype(float)
-            if len(values) < MOST_POINTS:
+            if len(values) < MOST_POINTS_PER_LINE:
                 np.testing.assert_allclose(values, panda.trajectory.basis(at)[order] @ panda.delta[j], atol=2e-4)
     assert [line["upper"] for line in plots["Velocity"]["lines"]] == robot.limit("velocity").tolist()
     assert [line["lower"] for line in plots["Position"]["lines"]] == robot.limit("lower").tolist()
@@ -256,8 +257,8 @@ def test_the_picture_says_where_its_ground_comes_from(panda, tmp_path, assumed):
     ground = mounting_plane(panda.model.robot, -0.1, assumed=assumed)
     design_page(replace(panda, constraints=(ground,)), rate=20.0).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "The plane with lines is the one that the robot is mounted on" in text
-    assert ("where it is was assumed" in text) is assumed
+    assert "The plane with grid lines is the mounting plane" in text
+    assert ("Its position was assumed" in text) is assumed
 
 
 def gaps_of(robot, terms=None):
@@ -341,35 +342,35 @@ def test_surroundings_are_drawn_where_they_are():
         OutsideCylinder(robot, "flange", 0.2, np.array([0.1, 0.2, 0.0]), np.array([0.0, 1.0, 1.0]), upper=0.5),
     ]
     shapes = surroundings([CapsuleDistance(robot, obstacles=obstacles), *regions])
-    assert [(s["kind"], s["border"]) for s in shapes] == [
+    assert [(s.kind, s.border) for s in shapes] == [
         *(("capsule", False), ("capsule", False), ("plane", False), ("box", False)),
         *(("plane", True), ("plane", True), ("plane", True), ("plane", True)),
         *(("sphere", True), ("cylinder", True), ("cylinder", True)),
     ]
 
     def placed(shape, local):
-        return np.reshape(shape["rotation"], (3, 3)) @ local + shape["translation"]
+        return shape.rotation @ local + shape.translation
 
     def away(obstacle, x):
         touch = obstacle.touch(x[:, None], x[:, None])
         return touch.distance[0]
 
-    radius, length = shapes[0]["size"]
+    radius, length = shapes[0].size
     ends = {tuple(np.round(placed(shapes[0], [0, 0, s * length / 2]), 9)) for s in (-1, 1)}
     assert ends == {(1.0, 0.0, 0.0), (1.0, 0.3, 1.0)}
     assert radius == 0.05
     assert placed(shapes[1], np.zeros(3)) == pytest.approx([0.5, 0.1, 0.2])
     assert away(obstacles[2], placed(shapes[2], [0.3, -2.0, 0.0])) == pytest.approx(0, abs=1e-12)
-    corner = 0.5 * np.array(shapes[3]["size"])
+    corner = 0.5 * np.array(shapes[3].size)
     assert away(obstacles[3], placed(shapes[3], 1.1 * corner)) == pytest.approx(np.linalg.norm(0.1 * corner))
     borders = [(regions[0], shapes[4]), *((regions[1], shape) for shape in shapes[5:8])]
     for region, shape in borders:
         assert np.abs(region.distance(placed(shape, [0.3, -2.0, 0.0])[:, None])).min() == pytest.approx(0, abs=1e-12)
     assert regions[2].distance(placed(shapes[8], [0.9, 0, 0])[:, None]) == pytest.approx(0, abs=1e-12)
     for region, shape in zip(regions[3:], shapes[9:], strict=True):
-        on = placed(shape, [shape["radius"], 0, 0.2])
+        on = placed(shape, [shape.size[0], 0, 0.2])
         assert region.distance(on[:, None]) == pytest.approx(0, abs=1e-12)
-    assert [shape["ends"] for shape in shapes[9:]] == [[None, None], [None, 0.5]]
+    assert [shape.size[1:] for shape in shapes[9:]] == [(-np.inf, np.inf), (-np.inf, 0.5)]
     assert regions[4].distance(placed(shapes[10], [0, 0, 0.5])[:, None]) == pytest.approx(0, abs=1e-12)
 
 
@@ -410,10 +411,15 @@ def test_unknown_frame_is_named(panda, tmp_path):
 # -- the parts -----------------------------------------------------------------------------------------------------
 
 
-def test_markup_escapes_once():
-    assert element("p", "a<b", Markup("<b>"), class_="x", hidden=True, id=None) == '<p class="x" hidden>a&lt;b<b></p>'
-    assert element("p", title='"<>') == '<p title="&quot;&lt;&gt;"></p>'
-    assert json.loads(re.search(">(.*)<", data_block({"a": "</script>"}))[1]) == {"a": "</script>"}
+def test_parts_escape_text_once_and_place_parts_as_they_are():
+    inner = Sentences(("a<b \u202e", "&"))
+    assert inner.html() == "<ul><li>a&lt;b \\u202e</li><li>&amp;</li></ul>"
+    text = Section('"<>', "x&y", "", (inner, Word("<i>", "good"))).html()
+    assert text.startswith('<section id="&#34;&lt;&gt;" aria-labelledby="&#34;&lt;&gt;-title">')
+    assert f'{inner.html()}<span class="word good">&lt;i&gt;</span>' in text
+    assert Cards({"<n>": "1"}).html() == '<dl class="figures"><div><dt>&lt;n&gt;</dt><dd>1</dd></div></dl>'
+    assert "<" not in script_data({"a": "</script>"})
+    assert json.loads(script_data({"a": "</script>"})) == {"a": "</script>"}
     assert (percent(0.42), percent(1e-9), percent(-0.5)) == ("42\u00a0%", "< 0.001\u00a0%", "−50\u00a0%")
     assert (percent(10.0), percent(23.4)) == ("1000\u00a0%", "> 1000\u00a0%")
     assert (number(-1.5), number(np.nan), number(-np.inf)) == ("−1.5", "–", "−∞")
@@ -431,7 +437,7 @@ def test_thinned_keeps_every_peak_and_the_order():
     lines[:, rng.integers(0, len(x), 20)] += rng.uniform(5.0, 9.0, 20)  # spikes of one sample
     at, few = thinned(x, lines)
     assert few.shape == (2, len(at))
-    assert len(at) <= MOST_POINTS
+    assert len(at) <= MOST_POINTS_PER_LINE
     assert (np.diff(at) >= 0).all()
     assert at[0] == 0.0
     assert at[-1] == 7.0
@@ -497,9 +503,9 @@ def test_spectrum_of_standing_still_is_zero():
 
 def test_scene_draws_every_body_once():
     panda_robot = embedded.robot("panda")
-    assert sticks(panda_robot) == []
+    assert sticks(panda_robot, set(range(-1, 7))) == []
     bare = replace(panda_robot, shapes=(), capsules=())
-    assert [(s["from"], s["to"]) for s in sticks(bare)] == [(k - 1, k) for k in range(7)] + [(6, 6)]
+    assert [(s["from"], s["to"]) for s in sticks(bare, set())] == [(k - 1, k) for k in range(7)] + [(6, 6)]
     still = Replay("still", "time", np.array([0.0, 1.0]), np.zeros((2, 7)), np.zeros((2, 3)))
     scene = Scene(bare, "flange", (still,))
     assert scene.data()["shapes"] == []
@@ -520,7 +526,7 @@ def test_gravity_points_down_on_screen():
 
 def test_projections_lie_inside_and_to_one_scale():
     path = np.random.default_rng(0).uniform(-1.0, 3.0, (50, 3)) * [1.0, 0.2, 0.5]
-    drawings = re.findall(r'<polyline points="(.*?)"', projections(path))
+    drawings = re.findall(r'<polyline points="(.*?)"', SideViews(path, DOWN).html())
     scales = []
     for points, (a, b) in zip(drawings, ((0, 1), (0, 2), (1, 2)), strict=True):
         u, v = np.array([[float(x) for x in p.split(",")] for p in points.split()]).T
@@ -532,7 +538,18 @@ def test_projections_lie_inside_and_to_one_scale():
         assert np.corrcoef(u, path[:, a])[0, 1] > 0.999
         assert np.corrcoef(v, path[:, b])[0, 1] < -0.999
     np.testing.assert_allclose(scales, scales[0], rtol=5e-3)
-    projections(np.zeros((4, 3)))  # a frame that does not move
+    SideViews(np.zeros((4, 3)), DOWN).html()  # a frame that does not move
+
+
+def test_side_views_are_upright_on_a_wall():
+    """Gravity along +x: what is up is −x, and a point that moves there moves up in two of the views."""
+    views = SideViews(np.array([[0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), np.array([9.81, 0.0, 0.0])).views
+    assert [(view.right, view.up) for view in views] == [("z", "y"), ("z", "−x"), ("y", "−x")]
+    for view in views[1:]:
+        (x, y), (x_later, y_later) = (map(float, point.split(",")) for point in view.points.split())
+        assert x_later == x
+        assert y_later < y - 100
+    assert axis_names(upright(np.array([0.3, 0.2, -9.0])))[2] == "height"
 
 
 @pytest.mark.parametrize("span", [1e-3, 0.7, 1.0, 2.99, 3.0, 40.0])
@@ -545,7 +562,7 @@ def test_ticks_are_few_and_round(span):
 
 
 def test_table_aligns_and_keeps_all_digits():
-    text = Table("t", ("name", "value"), [("a", 1 / 3), ("b", Bar(np.nan, "–", 0.0))]).html()
+    text = HtmlTable("t", ("name", "value"), [("a", 1 / 3), ("b", Bar(np.nan, "–", 0.0))]).html()
     assert repr(1 / 3) in text
     assert '<th scope="col"><button' in text
     assert '<th scope="col" class="number">' in text

@@ -26,20 +26,18 @@ from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.runs.run import load_torque
-from exciter.identification.selection.friction_candidates import FrictionCandidate, friction_candidates
+from exciter.identification.selection.friction_candidates import FRICTION_PARTS, FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction
 from exciter.identification.selection.trial import Choice
 from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
 from exciter.parameters.parameter_names import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
-from exciter.report.identification.choices import PARTS
 from exciter.report.identification.headline import worst_joint
-from exciter.report.identification.report import Answers, identification_page
-from exciter.report.identification.runs import drawn_runs
-from exciter.report.identification.validation_report import validation_page
-from exciter.report.plain_words import in_full, named
+from exciter.report.identification.report import Answers, identification_page, validation_page
+from exciter.report.identification.runs import reported_runs
 from exciter.robot import embedded
+from exciter.settings.in_words import in_full, named
 from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
@@ -104,7 +102,7 @@ def test_three_sentences_in_plain_language(arm, report):
         in lead.replace("\u202f", " ")
     )
     assert "by weighted least squares on the inverse dynamic model" in lead
-    assert "of motion they never saw (run 2.csv) they leave" in lead
+    assert "on validation data (run 2.csv) it is" in lead
     assert lead.index("well identified") < lead.index("ten times the smallest one") < lead.index("not significant")
     assert "validated on held-out motion" in lead
     assert not re.search(r"WeightedLeast|InverseDynamic|ParallelFilter|\w+\(\w+=", words(report))
@@ -114,7 +112,7 @@ def test_the_sections_are_there_and_linked(report):
     keys = re.findall(r'<section id="([^"]+)"', report)
     expected = ["residuals", "robot", "torque-run0", "torque-run1", "friction", "parameters", "conditioning"]
     assert keys[:7] == expected
-    assert keys[7:] == ["histogram", "structure", "spectrum", "whiteness", "quality", "done", "settings"]
+    assert keys[7:] == ["histogram", "structure", "spectrum", "whiteness", "quality", "settings"]
     assert all(f'href="#{key}"' in report for key in keys)
     assert not re.search(r'(src|href)="(?!#|data:)', report.replace("https://github.com", ""))
 
@@ -292,7 +290,7 @@ def test_validation_report(arm, tmp_path):
     quality = {never[0].name: Quality(found.judge.joints, 800, 8.0, RATE, ())}
     validation_page(model, validation, runs=never, quality=quality).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "were tried on 1 run they never saw (run 2.csv" in words(text)
+    assert "were validated on 1 run (run 2.csv" in words(text)
     keys = re.findall(r'<section id="([^"]+)"', text)
     assert keys == [
         "residuals",
@@ -324,11 +322,11 @@ def test_the_worst_joint_is_the_one_of_whose_torque_most_is_left(arm):
     sigma = np.array([0.001, 0.3, 0.002]) * run.floor.signal
     words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
     rms, signal = run.baselines.identified.rms[1], run.baselines.signal[1]
-    assert words.startswith("worst is joint_2, with 40")
+    assert words.startswith("The worst joint is joint_2: its residual is 40")
     assert f"({rms:.3g} of {signal:.3g} N·m rms)" in words
     sigma[1] = 0.4 * run.floor.signal[1]
     words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
-    assert words.startswith("worst is joint_3")
+    assert words.startswith("The worst joint is joint_3")
 
 
 def test_what_to_do_next_follows_from_what_was_seen(arm):
@@ -374,9 +372,9 @@ def test_times_of_a_clock_count_from_the_beginning(arm):
     """Seconds since 1970 have no place in a plot, and float32 has no digits for them."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
     late = replace(run, prediction=replace(run.prediction, time=run.prediction.time + 1.46e9))
-    (drawn,) = drawn_runs(ValidationVerdict(Validation((late,)), NO_RUNS))
+    (drawn,) = reported_runs(ValidationVerdict(Validation((late,)), NO_RUNS))
     np.testing.assert_allclose(drawn.prediction.time, run.prediction.time - run.prediction.time[0], atol=1e-6)
-    (kept,) = drawn_runs(ValidationVerdict(Validation((run,)), NO_RUNS))
+    (kept,) = reported_runs(ValidationVerdict(Validation((run,)), NO_RUNS))
     assert kept.start == 0.0
 
 
@@ -420,7 +418,7 @@ def test_parts_of_friction_models_are_explained(arm, tmp_path):
         assert part in text
     assert "Stribeck" not in text
     names = {part for one in friction_candidates(LoadFriction()) for part in one.name.split(" + ")}
-    assert {name.split()[0] for name in names} <= set(PARTS)
+    assert {name.split()[0] for name in names} <= {name for name, _ in FRICTION_PARTS.values()}
 
 
 def test_friction_of_load_and_of_coupled_motors_is_no_curve_over_velocity(arm):
@@ -516,8 +514,8 @@ def test_a_result_has_what_its_report_draws(arm, report):
     curves = {curve.joint: curve for curve in verdict.friction_curves}
     for plot in plots(section(report, "friction")):
         drawn = {line["name"]: unpacked(line["values"]) for line in plot["lines"]}
-        np.testing.assert_allclose(drawn["friction"], curves[plot["title"]].friction, rtol=1e-6)
-        np.testing.assert_allclose(drawn["measured less the rest"], curves[plot["title"]].measured, rtol=1e-6)
+        np.testing.assert_allclose(drawn["identified friction"], curves[plot["title"]].friction, rtol=1e-6)
+        np.testing.assert_allclose(drawn["measured − rest of the model"], curves[plot["title"]].measured, rtol=1e-6)
     for j, plot in enumerate(plots(section(report, "spectrum"))):
         assert plot["title"] == run.spectrum.joints[j]
         drawn = unpacked(plot["lines"][1]["values"])

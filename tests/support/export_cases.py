@@ -1,5 +1,7 @@
 """Identified sets to export: robots of every kind with parameters that a robot can have, far from the description's."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
@@ -19,6 +21,13 @@ def identified(robot, terms=TERMS, far=0.1, seed=0):
         change[3, :3] = 0.0
         chi[10 * i : 10 * i + 10] = from_pseudo_inertia(change @ pseudo_inertia(phi) @ change.T)
     return model, chi
+
+
+def as_found(model, values, estimate=None, data=None):
+    """What an export asks of an identified model."""
+    return SimpleNamespace(
+        model=model, values=values, estimate=estimate or SimpleNamespace(std=np.abs(values)), data=data, chi=None
+    )
 
 
 def without(model, chi, *symbols):

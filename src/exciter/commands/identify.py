@@ -13,7 +13,7 @@ from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown, with_flags
 from exciter.commands.progress import steps
-from exciter.export.full_set import left_out
+from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identification import JudgedRun

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +23,7 @@ from exciter.parameters.terms import LoadFriction
 from exciter.typing import Array
 
 ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
-WIDTH = 100  #: of lines of numbers
+CODE_LINE_WIDTH = 100  #: characters of lines of numbers
 
 
 @dataclass(frozen=True)
@@ -193,10 +192,6 @@ def _checked(values: ArrayLike, count: int, robot: str) -> Array:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def template(name: str) -> str:
-    return (files("exciter.export") / "templates" / name).read_text(encoding="utf-8")
-
-
 def identifier(name: str) -> str:
     """A name as C and Python allow it: ``kuka_ir361`` of 'KUKA IR361'."""
     text = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
@@ -221,7 +216,7 @@ def wrapped(items: Iterable[str], indent: str = "    ") -> str:
     """Items with commas, as many per line as fit."""
     lines = [""]
     for item in items:
-        if lines[-1] and len(indent) + len(lines[-1]) + len(item) > WIDTH:
+        if lines[-1] and len(indent) + len(lines[-1]) + len(item) > CODE_LINE_WIDTH:
             lines.append("")
         lines[-1] += f"{item}, "
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)

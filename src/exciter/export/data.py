@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -24,7 +23,6 @@ import yaml
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, unseen
-from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.physical.bounds import physical_problems
@@ -34,7 +32,7 @@ from exciter.robot.robot import BASE
 from exciter.settings import written
 from exciter.typing import Array
 
-FORMAT = {"name": "exciter model", "version": 1}
+DATA_FORMAT = {"name": "exciter model", "version": 1}
 CONVENTIONS = {
     "units": "SI; angles in rad, torques in N·m (forces in N and positions in m for prismatic joints)",
     "joints": "rotation and translation of the joint frame in the parent's joint frame at q = 0; axis in its own",
@@ -43,7 +41,7 @@ CONVENTIONS = {
     "bodies": "in axes of the joint frame of the description; com from its origin, inertia (3 x 3) about com",
 }
 #: What of result.json says where the numbers come from.
-RECORDED = (
+RECORDED_KEYS = (
     "residuals",
     "total_percent",
     "validation",
@@ -70,7 +68,7 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
     about = record.get("robot", {})
     bodies, missing = _bodies(model, estimate.standard)
     return {
-        "format": FORMAT,
+        "format": DATA_FORMAT,
         "written_by": f"exciter {__version__}",
         "conventions": CONVENTIONS,
         "robot": {
@@ -89,7 +87,7 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
         "standard": _standard(model, estimate.standard),
         "bodies": bodies,
         "bodies_missing": missing,
-        **{key: record[key] for key in RECORDED if key in record},
+        **{key: record[key] for key in RECORDED_KEYS if key in record},
     }
 
 
@@ -105,22 +103,6 @@ def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, An
     writer = yaml.SafeDumper if odd else Dumper
     text = yaml.dump(data, Dumper=writer, default_flow_style=None, sort_keys=False, allow_unicode=not odd, width=10**6)
     return str(text)
-
-
-def write_json_result(
-    path: Path, model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None
-) -> Path:
-    """Write ``path``, which ends in .json."""
-    require_suffix(path, ".json")
-    return write_texts(path.parent, {path.name: json_result(model, estimate, record)})[0]
-
-
-def write_yaml_result(
-    path: Path, model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None
-) -> Path:
-    """Write ``path``, which ends in .yaml or .yml."""
-    require_suffix(path, ".yaml", ".yml")
-    return write_texts(path.parent, {path.name: yaml_result(model, estimate, record)})[0]
 
 
 # -- the parts ---------------------------------------------------------------------------------------------------------

@@ -1,14 +1,17 @@
-"""A robot as MJCF, what MuJoCo loads: bodies, joints, inertias, friction, rotors, gravity, motors.
+"""A robot as MJCF, what MuJoCo loads: bodies, joints, inertias, friction, rotors, gravity, motors, visuals.
 
 Viscous friction is MuJoCo's damping, rotor inertia its armature, Coulomb friction its frictionloss. That last one is a
 constraint, not a force: MuJoCo gives ±Fs to a joint that slides and what keeps it there to one that rests. It is made
 as hard as MuJoCo allows, since by default a light joint would feel only a part of it. Frames are sites, shapes are
-geoms without mass that touch nothing, and every joint has a motor whose control is its torque [N·m or N].
+geoms of group 2 without mass that touch nothing, and every joint has a motor whose control is its torque [N·m or N].
+Meshes are references to their files; those that MuJoCo cannot read (such as DAE) are written into the file, coarser.
 """
 
 from __future__ import annotations
 
 import math
+from os.path import isfile
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
@@ -16,26 +19,42 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
-from exciter.export.full_set import identified_robot, provenance
-from exciter.export.xml_text import bounded, document, drawn, link_names, number, numbers
+from exciter.export.robot_xml import (
+    bounded,
+    document,
+    identified_robot,
+    link_names,
+    number,
+    numbers,
+    provenance,
+    reference,
+    visuals,
+)
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
-HELD = ("Fv", "Fs", "Ia")  #: symbols of the joint terms that MJCF holds: damping, frictionloss, armature
-HARD = "0.9999 0.9999 0.001 0.5 2"  #: solimp of dry friction: next to no creep at rest
-TERMS = (("damping", "viscous"), ("frictionloss", "coulomb"), ("armature", "rotor_inertia"))
+MJCF_SYMBOLS = ("Fv", "Fs", "Ia")  #: of the joint terms that MJCF holds: damping, frictionloss, armature
+HARD_FRICTION = "0.9999 0.9999 0.001 0.5 2"  #: solimp of dry friction: next to no creep at rest
+JOINT_TERMS = (("damping", "viscous"), ("frictionloss", "coulomb"), ("armature", "rotor_inertia"))
+MOST_MUJOCO_FACES = 200_000  #: of a mesh file: MuJoCo refuses more
+STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50  #: of a binary STL file
 
 
-def mjcf_text(model: DynamicModel, chi: ArrayLike | None) -> str:
-    """The MJCF of a model with the full set χ (p,); what it has no place for stands in a comment at the top."""
+def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = None) -> str:
+    """The MJCF of a model with the full set χ (p,); what it has no place for stands in a comment at the top. folder:
+    where the file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "MJCF")
     assert chi is not None
     root = Element("mujoco", model=robot.name)
     SubElement(root, "compiler", angle="radian", autolimits="true")
     SubElement(root, "option", gravity=numbers(robot.gravity))
-    _defaults(root)
+    default = SubElement(root, "default")
+    SubElement(default, "joint", solimpfriction=HARD_FRICTION)
+    SubElement(default, "geom", contype="0", conaffinity="0", mass="0", group="2")
+    shapes = visuals(robot)
+    meshes = _assets(root, shapes, folder)
     bodies = {BASE: SubElement(root, "worldbody")}
     names = link_names(robot)
     for index, joint in enumerate(robot.joints):
@@ -44,20 +63,15 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None) -> str:
         _inertial(body, joint.inertia)
         _joint(body, robot, index)
         bodies[index] = body
-    for shape in drawn(robot):
-        _geom(bodies[shape.joint], shape)
+    for shape in shapes:
+        _geom(bodies[shape.joint], shape, meshes)
     for frame in robot.frames:
         site = SubElement(bodies[frame.joint], "site", name=frame.name)
         _place(site, frame.rotation, frame.translation)
-    _children_last(bodies)
+    for body in bodies.values():  # a body's own parts before the bodies it carries
+        body[:] = sorted(body, key=lambda child: child.tag == "body")
     _motors(root, robot)
-    return document(root, provenance(model, chi, HELD, gravity=True))
-
-
-def _defaults(root: Element) -> None:
-    default = SubElement(root, "default")
-    SubElement(default, "joint", solimpfriction=HARD)
-    SubElement(default, "geom", contype="0", conaffinity="0", mass="0", group="1")
+    return document(root, provenance(model, chi, MJCF_SYMBOLS, gravity=True))
 
 
 def _place(element: Element, rotation: Array, translation: Array) -> None:
@@ -83,22 +97,9 @@ def _joint(body: Element, robot: Robot, index: int) -> None:
         element.set("range", numbers([joint.limits.lower, joint.limits.upper]))
     if math.isfinite(joint.limits.torque):
         element.set("actuatorfrcrange", numbers([-joint.limits.torque, joint.limits.torque]))
-    for attribute, key in TERMS:
+    for attribute, key in JOINT_TERMS:
         if robot.friction[key][index]:
             element.set(attribute, number(robot.friction[key][index]))
-
-
-def _geom(body: Element, shape: Shape) -> None:
-    radius, *lengths = shape.size
-    size = [0.5 * v for v in shape.size] if shape.kind == "box" else [radius, *(0.5 * v for v in lengths)]
-    element = SubElement(body, "geom", type=shape.kind, size=numbers(size), rgba=numbers(shape.colour))
-    _place(element, shape.rotation, shape.translation)
-
-
-def _children_last(bodies: dict[int, Element]) -> None:
-    """A body's own parts before the bodies it carries."""
-    for body in bodies.values():
-        body[:] = sorted(body, key=lambda child: child.tag == "body")
 
 
 def _motors(root: Element, robot: Robot) -> None:
@@ -107,3 +108,44 @@ def _motors(root: Element, robot: Robot) -> None:
         motor = SubElement(actuator, "motor", name=joint.name, joint=joint.name)
         if math.isfinite(joint.limits.torque):
             motor.set("ctrlrange", numbers([-joint.limits.torque, joint.limits.torque]))
+
+
+# -- what to look at ---------------------------------------------------------------------------------------------------
+
+
+def _assets(root: Element, shapes: list[Shape], folder: Path | None) -> dict[tuple[str, tuple[float, ...]], str]:
+    """The names of the meshes, by file and scale."""
+    meshes = {(shape.mesh, shape.size): shape for shape in shapes if shape.surface is not None}
+    asset = SubElement(root, "asset") if meshes else root
+    names = {}
+    for count, (key, shape) in enumerate(meshes.items(), start=1):
+        names[key] = f"mesh_{count}"
+        mesh = SubElement(asset, "mesh", name=names[key], inertia="shell")  # a visual need not enclose a volume
+        if _readable(shape.mesh):
+            mesh.set("file", reference(shape.mesh, folder))
+            mesh.set("scale", numbers(shape.size))
+        elif shape.surface is not None:
+            mesh.set("vertex", " ".join(f"{value:.6g}" for value in shape.surface.vertices.ravel()))
+            mesh.set("face", " ".join(map(str, shape.surface.faces.ravel())))
+    return names
+
+
+def _readable(path: str) -> bool:
+    """Whether MuJoCo reads this file: OBJ, or binary STL of so many faces."""
+    if not isfile(path):
+        return False
+    suffix = Path(path).suffix.lower()
+    faces, rest = divmod(Path(path).stat().st_size - STL_HEAD_BYTES, STL_FACE_BYTES)
+    return suffix == ".obj" or (suffix == ".stl" and rest == 0 and 0 < faces <= MOST_MUJOCO_FACES)
+
+
+def _geom(body: Element, shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], str]) -> None:
+    element = SubElement(body, "geom", type=shape.kind)
+    if shape.kind == "mesh":
+        element.set("mesh", meshes[shape.mesh, shape.size])
+    else:
+        radius, *lengths = shape.size
+        size = [0.5 * v for v in shape.size] if shape.kind == "box" else [radius, *(0.5 * v for v in lengths)]
+        element.set("size", numbers(size))
+    element.set("rgba", numbers(shape.colour))
+    _place(element, shape.rotation, shape.translation)

@@ -16,11 +16,11 @@ from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
 from exciter.excitation.files.row_files import parse_csv, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MotionSamples, sample
-from exciter.export.text_files import require_suffix, write_texts
+from exciter.files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
 from exciter.robot.yaml_file import parse_json
 
-SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
+SAME_ROW_TOLERANCE = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
 
 
 def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
@@ -35,9 +35,7 @@ def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
         )
     robot, rate = _certified(folder)
     planned = read_trajectory(folder / EXACT, robot)
-    content = _content(folder / TABLE)
-    DESIGN.refuse_changed(folder, {TABLE: content})
-    rows = parse_csv(_text(content, folder / TABLE), robot, f"'{folder / TABLE}'")
+    rows = parse_csv(_table(folder), robot, f"'{folder / TABLE}'")
     if not (rate * planned.duration < 2.0 * len(rows.time) and _same(rows, sample(planned, rate))):
         raise ExciterError(
             f"the rows of '{folder / TABLE}' are not those of {EXACT} at {rate:g} Hz, which were certified: one "
@@ -69,31 +67,23 @@ def _certified(folder: Path) -> tuple[Robot, float]:
     return robot, rate
 
 
-def _content(path: Path) -> bytes:
+def _table(folder: Path) -> str:
+    """trajectory.csv as it was written with the design."""
+    path = folder / TABLE
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
+        DESIGN.refuse_changed(folder, {TABLE: content})
+        return content.decode("utf-8")
     except OSError as error:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
-
-
-def _text(content: bytes, path: Path) -> str:
-    try:
-        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise ExciterError(f"'{path}' cannot be read as a table; design again") from None
 
 
 def _named(joints: list[Any]) -> Robot:
     """Joints by name: all that reading rows needs of a robot."""
-    none = np.zeros(3)
-    axis = np.array([0.0, 0.0, 1.0])
-    return Robot(
-        "design",
-        tuple(
-            Joint(str(name), "revolute", k - 1, np.eye(3), none, axis, Limits(-np.inf, np.inf), np.zeros(10))
-            for k, name in enumerate(joints)
-        ),
-    )
+    about = (np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(-np.inf, np.inf), np.zeros(10))
+    return Robot("design", tuple(Joint(str(name), "revolute", k - 1, *about) for k, name in enumerate(joints)))
 
 
 def _same(rows: MotionSamples, planned: MotionSamples) -> bool:
@@ -101,6 +91,6 @@ def _same(rows: MotionSamples, planned: MotionSamples) -> bool:
         return False
     pairs = ((rows.time, planned.time), (rows.q, planned.q), (rows.qd, planned.qd), (rows.qdd, planned.qdd))
     return all(
-        one.shape == other.shape and np.abs(one - other).max() <= SAME * max(1.0, np.abs(other).max())
+        one.shape == other.shape and np.abs(one - other).max() <= SAME_ROW_TOLERANCE * max(1.0, np.abs(other).max())
         for one, other in pairs
     )

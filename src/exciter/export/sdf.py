@@ -1,4 +1,4 @@
-"""A robot as SDFormat 1.9, what Gazebo and Drake load: links, joints, inertias, limits, damping, friction.
+"""A robot as SDFormat 1.9, what Gazebo and Drake load: links, joints, inertias, limits, damping, friction, visuals.
 
 Every link is placed relative to the link that carries it, the joint in the link it moves; the base is fixed to the
 world. Links, joints and frames of a model share one set of names: joints keep theirs, then links, then frames. Gravity
@@ -8,40 +8,44 @@ belongs to the world, so it stands in the comment at the top, with everything el
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
-from exciter.export.full_set import identified_robot, provenance
-from exciter.export.urdf_patch import HELD
-from exciter.export.xml_text import (
-    MOMENTS,
+from exciter.export.robot_xml import (
+    URDF_SYMBOLS,
     about_centre,
     bounded,
     document,
-    drawn,
     free_name,
+    identified_robot,
     joint_kind,
     leaf,
     link_names,
     number,
     numbers,
+    provenance,
+    reference,
     roll_pitch_yaw,
+    visuals,
 )
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
+from exciter.robot.urdf import MOMENTS
 from exciter.typing import Array
 
-VERSION = "1.9"
+SDF_VERSION = "1.9"
 
 
-def sdf_text(model: DynamicModel, chi: ArrayLike | None) -> str:
-    """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top."""
+def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = None) -> str:
+    """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top. folder: where the
+    file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "SDF")
     assert chi is not None
-    root = Element("sdf", version=VERSION)
+    root = Element("sdf", version=SDF_VERSION)
     body = SubElement(root, "model", name=_allowed(robot.name))
     joints, links, frames = _names(robot)
     elements = {BASE: SubElement(body, "link", name=links[BASE])}
@@ -53,13 +57,13 @@ def sdf_text(model: DynamicModel, chi: ArrayLike | None) -> str:
         _pose(link, joint.rotation, joint.translation, relative_to=links[joint.parent])
         _inertial(link, joint.inertia)
         _joint(SubElement(body, "joint", name=joints[index], type=joint_kind(robot, index)), robot, index, links)
-    for number_, shape in enumerate(drawn(robot)):
-        _visual(SubElement(elements[shape.joint], "visual", name=f"shape_{number_ + 1}"), shape)
+    for count, shape in enumerate(visuals(robot, files=True), start=1):
+        _visual(SubElement(elements[shape.joint], "visual", name=f"shape_{count}"), shape, folder)
     for frame, name in zip(robot.frames, frames, strict=True):
         if name:
             element = SubElement(body, "frame", name=name, attached_to=links[frame.joint])
             _pose(element, frame.rotation, frame.translation)
-    return document(root, provenance(model, chi, HELD, gravity=False))
+    return document(root, provenance(model, chi, URDF_SYMBOLS, gravity=False))
 
 
 def _names(robot: Robot) -> tuple[dict[int, str], dict[int, str], list[str]]:
@@ -116,11 +120,14 @@ def _joint(element: Element, robot: Robot, index: int, links: dict[int, str]) ->
     leaf(dynamics, "friction", number(robot.friction["coulomb"][index]))
 
 
-def _visual(visual: Element, shape: Shape) -> None:
+def _visual(visual: Element, shape: Shape, folder: Path | None) -> None:
     _pose(visual, shape.rotation, shape.translation)
     kind = SubElement(SubElement(visual, "geometry"), shape.kind)
     if shape.kind == "box":
         leaf(kind, "size", numbers(shape.size))
+    elif shape.kind == "mesh":
+        leaf(kind, "uri", reference(shape.mesh, folder))
+        leaf(kind, "scale", numbers(shape.size))
     else:
         for name, value in zip(("radius", "length"), shape.size, strict=False):
             leaf(kind, name, number(value))

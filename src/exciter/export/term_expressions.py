@@ -41,7 +41,7 @@ from exciter.parameters.terms.springs import Lever
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
 
-MATH = ("copysign", "cos", "exp", "fabs", "fmax", "fmin", "sin", "sqrt", "tanh")  #: of math.h, and of NumPy
+MATH_FUNCTIONS = ("copysign", "cos", "exp", "fabs", "fmax", "fmin", "sin", "sqrt", "tanh")  #: of math.h, and of NumPy
 
 
 @dataclass(frozen=True)
@@ -154,16 +154,9 @@ def _dry(term: DryFriction, robot: Robot) -> tuple[list[int], list[str]]:
 # -- the terms ---------------------------------------------------------------------------------------------------------
 
 
-def _rotor(term: RotorInertia, robot: Robot) -> list[str]:
-    return [f"qdd[{j}]" for j in joint_indices(robot, term.joints)]
-
-
-def _viscous(term: Viscous, robot: Robot) -> list[str]:
-    return [f"qd[{j}]" for j in joint_indices(robot, term.joints)]
-
-
-def _offset(term: Offset, robot: Robot) -> list[str]:
-    return ["1.0" for _ in joint_indices(robot, term.joints)]
+def _each(expression: str) -> Callable[[Any, Robot], list[str]]:
+    """The same for every joint ``j`` of a term."""
+    return lambda term, robot: [expression.format(j=j) for j in joint_indices(robot, term.joints)]
 
 
 def _coulomb(term: Coulomb, robot: Robot) -> list[str]:
@@ -171,24 +164,20 @@ def _coulomb(term: Coulomb, robot: Robot) -> list[str]:
 
 
 def _asymmetric(term: AsymmetricCoulomb, robot: Robot) -> list[str]:
-    z = _dry(term, robot)[1]
-    return [f"fmax({one}, 0.0)" for one in z] + [f"fmin({one}, 0.0)" for one in z]
+    return [f"{function}({one}, 0.0)" for function in ("fmax", "fmin") for one in _dry(term, robot)[1]]
 
 
 def _root(term: SqrtViscous, robot: Robot) -> list[str]:
     joints = joint_indices(robot, term.joints)
-    names = [robot.joint_names[j] for j in joints]
-    widths = per_joint(term.width, names, "the width of SqrtViscous")[:, 0]
+    widths = per_joint(term.width, [robot.joint_names[j] for j in joints], "the width of SqrtViscous")[:, 0]
     return [f"signed_root(qd[{j}], {number(width)})" for j, width in zip(joints, widths, strict=True)]
 
 
 def _stribeck(term: Stribeck, robot: Robot) -> list[str]:
     joints, z = _dry(term, robot)
     names = [robot.joint_names[j] for j in joints]
-    velocities = per_joint(term.velocity, names, "the velocity of Stribeck")[:, 0]
-    return [
-        f"{one} * bell(qd[{j}] / {number(velocity)})" for j, one, velocity in zip(joints, z, velocities, strict=True)
-    ]
+    velocities = map(number, per_joint(term.velocity, names, "the velocity of Stribeck")[:, 0])
+    return [f"{one} * bell(qd[{j}] / {velocity})" for j, one, velocity in zip(joints, z, velocities, strict=True)]
 
 
 def _load(term: LoadFriction, robot: Robot) -> list[str]:
@@ -247,9 +236,9 @@ def _motor(term: DriveCoupling | CoupledSqrtViscous, robot: Robot) -> str:
 
 
 WRITERS: dict[type[JointTerm], Callable[[Any, Robot], list[str]]] = {
-    RotorInertia: _rotor,
-    Viscous: _viscous,
-    Offset: _offset,
+    RotorInertia: _each("qdd[{j}]"),
+    Viscous: _each("qd[{j}]"),
+    Offset: _each("1.0"),
     Coulomb: _coulomb,
     AsymmetricCoulomb: _asymmetric,
     SqrtViscous: _root,

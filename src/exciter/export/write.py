@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from exciter.export.c_code import write_c
-from exciter.export.data import write_json_result, write_yaml_result
+from exciter.errors import ExciterError
+from exciter.export.data import json_result, yaml_result
+from exciter.export.generated_code import c_code, python_module
 from exciter.export.mjcf import mjcf_text
-from exciter.export.python_module import write_python
 from exciter.export.sdf import sdf_text
-from exciter.export.text_files import require_suffix, write_texts
 from exciter.export.urdf import identified_urdf
+from exciter.files import require_suffix, write_texts
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.settings import Registry
 
@@ -27,8 +28,13 @@ class Export(ABC):
     suffixes: ClassVar[tuple[str, ...]]
 
     @abstractmethod
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        """The texts of all files by their names; path: of the file that is asked for."""
+
     def write(self, found: IdentifiedModel, path: Path) -> Written:
         """All files or none; which they are."""
+        require_suffix(path, *self.suffixes)
+        return write_texts(path.parent, self.texts(found, path))
 
 
 class TextExport(Export):
@@ -37,9 +43,8 @@ class TextExport(Export):
     @abstractmethod
     def text(self, found: IdentifiedModel) -> str: ...
 
-    def write(self, found: IdentifiedModel, path: Path) -> Written:
-        require_suffix(path, *self.suffixes)
-        return write_texts(path.parent, {path.name: self.text(found)})
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        return {path.name: self.text(found)}
 
 
 class Urdf(TextExport):
@@ -49,46 +54,51 @@ class Urdf(TextExport):
         return identified_urdf(found.model, found.chi, found.description)
 
 
-class Mjcf(TextExport):
+class Mjcf(Export):
     word, title, suffixes = "mjcf", "MJCF (MuJoCo)", (".mjcf", ".xml")
 
-    def text(self, found: IdentifiedModel) -> str:
-        return mjcf_text(found.model, found.chi)
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        return {path.name: mjcf_text(found.model, found.chi, path.parent)}
 
 
-class Sdf(TextExport):
+class Sdf(Export):
     word, title, suffixes = "sdf", "SDF (Gazebo)", (".sdf", ".xml")
 
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        return {path.name: sdf_text(found.model, found.chi, path.parent)}
+
+
+class Yaml(TextExport):
+    word, title, suffixes = "yaml", "YAML", (".yaml", ".yml")
+
     def text(self, found: IdentifiedModel) -> str:
-        return sdf_text(found.model, found.chi)
+        return yaml_result(found.model, found.estimate, found.data)
 
 
-class Yaml(Export):
-    word, title, suffixes = "yaml", "YAML", (".yaml",)
-
-    def write(self, found: IdentifiedModel, path: Path) -> Written:
-        return (write_yaml_result(path, found.model, found.estimate, found.data),)
-
-
-class Json(Export):
+class Json(TextExport):
     word, title, suffixes = "json", "JSON", (".json",)
 
-    def write(self, found: IdentifiedModel, path: Path) -> Written:
-        return (write_json_result(path, found.model, found.estimate, found.data),)
+    def text(self, found: IdentifiedModel) -> str:
+        return json_result(found.model, found.estimate, found.data)
 
 
 class CCode(Export):
     word, title, suffixes = "c", "C", (".c",)
 
-    def write(self, found: IdentifiedModel, path: Path) -> Written:
-        return write_c(path, found.model, found.values, std=found.estimate.std)
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        """The source, and the header beside it."""
+        if not (path.name.isascii() and path.name.isprintable()) or set(path.name) & set('"\\?'):
+            raise ExciterError(f"'{path.name}' cannot stand in an #include; choose a name of plain letters and digits")
+        header = path.with_suffix(".h").name
+        code = c_code(found.model, found.values, std=found.estimate.std, header=header)
+        return {header: code.header, path.name: code.source}
 
 
-class PythonModule(Export):
+class PythonModule(TextExport):
     word, title, suffixes = "python", "Python module", (".py",)
 
-    def write(self, found: IdentifiedModel, path: Path) -> Written:
-        return (write_python(path, found.model, found.values, std=found.estimate.std),)
+    def text(self, found: IdentifiedModel) -> str:
+        return python_module(found.model, found.values, std=found.estimate.std)
 
 
 EXPORTS = Registry[Export]("format", Urdf, Mjcf, Sdf, Yaml, Json, CCode, PythonModule)

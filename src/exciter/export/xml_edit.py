@@ -19,7 +19,7 @@ from exciter.robot.xml_safety import MAX_DEPTH, parse_xml, read_bytes
 TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*(/?)>""")
 ATTRIBUTE = re.compile(rb"""\s+([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 DECLARED = re.compile(r"""(<\?xml[^>]*?encoding\s*=\s*["'])([^"']+)""")
-PLAIN = ("utf-8", "utf8", "us-ascii", "ascii")
+UTF8_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
 
 
 def xml_of(path: Path) -> str:
@@ -34,7 +34,7 @@ def xml_of(path: Path) -> str:
         text = content.decode(encoding)
     except (ValueError, LookupError) as error:
         raise RobotError(f"'{path}' cannot be read as {encoding}: {error}; save it as UTF-8") from None
-    return text if encoding.lower() in PLAIN else DECLARED.sub(r"\g<1>UTF-8", text, count=1)
+    return text if encoding.lower() in UTF8_ENCODINGS else DECLARED.sub(r"\g<1>UTF-8", text, count=1)
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,19 @@ def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Ro
     robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT_FILE} beside it: its joints differ; identify again")
-    return replace(robot, name=str(about["name"]))
+    return _looking_the_same(replace(robot, name=str(about["name"])), folder)
+
+
+def _looking_the_same(robot: Robot, folder: Path) -> Robot:
+    """With the shapes that it was identified with, whose files may be far from the copy of the description; without
+    them where the archive has none."""
+    try:
+        kept: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
+        shapes, capsules, pairs = kept.robot.shapes, kept.robot.capsules, kept.robot.collision_pairs
+    except (ExciterError, AttributeError):
+        return robot
+    same = kept.robot.joint_names == robot.joint_names
+    return replace(robot, shapes=shapes, capsules=capsules, collision_pairs=pairs) if same else robot
 
 
 def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:

@@ -20,7 +20,7 @@ from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress
 from exciter.pipeline.provenance import versions
-from exciter.report.identification.validation_report import validation_page
+from exciter.report.identification.report import validation_page
 from exciter.report.page import Page
 from exciter.robot import Robot
 from exciter.validation import validation

@@ -1,10 +1,11 @@
-"""HTML from Python: everything is escaped unless it is markup already."""
+"""HTML through templates: everything is escaped but what a part of the page wrote; numbers as people read them."""
 
 from __future__ import annotations
 
 import base64
-import html
-from typing import Any
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,49 +13,61 @@ from numpy.typing import ArrayLike
 from exciter.errors import visible
 from exciter.files import readable_json
 
-
-class Markup(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 
-def escaped(content: object) -> Markup:
-    """Content as HTML; markup is left as it is."""
-    return content if isinstance(content, Markup) else Markup(_text(content))
+class PagePart:
+    """A piece of a page. The macro of its ``template`` that has the name of its class (``joint_choice`` of JointChoice)
+    lays it out; templates place parts as they place text."""
+
+    template: ClassVar[str] = "parts.html"
+
+    def html(self) -> str:
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        text: str = getattr(templates().get_template(self.template).module, name)(self)
+        return text
+
+    def __html__(self) -> str:
+        """What a template places unescaped."""
+        return self.html()
 
 
-def _text(content: object) -> str:
-    """Without what browsers would act on: markup, and characters that turn or hide what stands around them."""
-    return html.escape(visible(str(content), keep="\n\t"))
+@cache
+def templates() -> Environment:
+    """Loaded when the first page is written: no command waits for it before."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("exciter.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable,
+    )
+    found.filters |= {"number": number, "data": script_data, "sort_key": sort_key}
+    return found
 
 
-def joined(*contents: object) -> Markup:
-    return Markup("".join(escaped(content) for content in contents))
+def _printable(content: Any) -> Any:
+    """Text without characters that turn or hide what stands around them; what marks it up is escaped afterwards."""
+    return content if hasattr(content, "__html__") else visible(str(content), keep="\n\t")
 
 
-def element(name: str, *contents: object, **attributes: object) -> Markup:
-    """``<name …>contents</name>``. Attributes: ``class_`` means class, underscores are dashes, None is left out,
-    True is a bare attribute."""
-    text = ""
-    for key, value in attributes.items():
-        attribute = key.rstrip("_").replace("_", "-")
-        if value is True:
-            text += f" {attribute}"
-        elif value is not None and value is not False:
-            text += f' {attribute}="{_text(value)}"'
-    return Markup(f"<{name}{text}>{joined(*contents)}</{name}>")
+# -- numbers -----------------------------------------------------------------------------------------------------------
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number for people: a true minus sign, few digits."""
+    """A true minus sign, few digits."""
     if not np.isfinite(value):
         return "–" if np.isnan(value) else ("∞" if value > 0 else "−∞")
     return f"{value:.{digits}g}".replace("-", "−")
 
 
 def percent(share: float) -> str:
-    """A share as a percentage that does not break across lines; next to nothing, and beyond all measure, in words."""
+    """A share as a percentage that does not break across lines; the very small and the very large as inequalities."""
     if 0.0 < share < 1e-5:
         return "< 0.001\u00a0%"
     if share > 10.0:
@@ -62,17 +75,36 @@ def percent(share: float) -> str:
     return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
 
 
-def chance(p_value: float) -> str:
-    """A probability for people: next to nothing in words."""
+def probability(p_value: float) -> str:
     return "< 0.001" if p_value < 1e-3 else number(p_value, 2)
 
 
+def sort_key(value: float) -> str:
+    """Full precision, as JavaScript reads it; empty for unknown values, which sort last."""
+    return "" if np.isnan(value) else repr(float(value)).replace("inf", "Infinity")
+
+
+# -- data for the scripts of a page ------------------------------------------------------------------------------------
+
+
 def packed(values: ArrayLike) -> dict[str, str]:
-    """An array as base64 of little-endian float32: a third of the size of JSON numbers; NaN stands for a gap."""
-    return {"f32": base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")}
+    """An array as base64 of little-endian float32, a third of the size of JSON numbers; NaN stands for a gap."""
+    return {"f32": _base64(np.asarray(values, dtype="<f4"))}
 
 
-def data_block(data: Any) -> Markup:
-    """Data for the page's scripts. No text inside can end the element: every ``<`` is written as an escape."""
-    text = readable_json(data, separators=(",", ":"))
-    return Markup(f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>')
+def packed_whole(values: ArrayLike) -> dict[str, str]:
+    """The same of whole numbers below 2³², in 16 bits each where that is enough."""
+    array = np.asarray(values)
+    wide = array.max(initial=0) >= 2**16
+    return {"u32" if wide else "u16": _base64(array.astype("<u4" if wide else "<u2"))}
+
+
+def _base64(array: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def script_data(data: Any) -> Markup:
+    """JSON inside a script element, which no text in it can end: every ``<`` is written as an escape."""
+    from markupsafe import Markup
+
+    return Markup(readable_json(data, separators=(",", ":")).replace("<", "\\u003c"))

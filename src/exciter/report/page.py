@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-from collections.abc import Sequence
+import json
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
-from string import Template
+from typing import Any
 
 from exciter import __version__
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.files import staged
-from exciter.report.markup import Markup, element, escaped, joined
-from exciter.report.section import Section
+from exciter.files import write_texts
+from exciter.report.markup import PagePart, number, templates
+from exciter.report.parts import Configuration, NamedValues, Section
+from exciter.settings import yaml_text
+from exciter.settings.in_words import listed
 
-STYLES = ("uplot.min.css", "report.css")
+STYLE_SHEETS = ("uplot.min.css", "report.css")
 SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "heatmap.js", "scene.js")
-
-
-FRAME_HEIGHT = 900  #: [pixels] of a page in a notebook
+NOTEBOOK_FRAME_PIXELS = 900  #: height of a page in a notebook
 
 
 def asset(name: str) -> str:
@@ -33,7 +36,7 @@ class Page:
     """A title, what was done in a few sentences, and the sections."""
 
     title: str
-    summary: Markup
+    summary: PagePart
     sections: Sequence[Section]
 
     def __repr__(self) -> str:
@@ -41,39 +44,36 @@ class Page:
 
     def html(self) -> str:
         scripts = [asset(name) for name in SCRIPTS]
-        links = (element("li", element("a", s.title, href=f"#{s.key}")) for s in self.sections)
-        return Template(asset("page.html")).substitute(
-            title=escaped(self.title),
-            policy=escaped(policy(scripts)),
-            style="\n".join(asset(name) for name in STYLES),
-            licence=escaped(asset("uplot.LICENSE.txt").replace("--", "—")),
-            summary=self.summary,
-            contents=joined(*links),
-            sections=joined(*(section.html() for section in self.sections)),
-            scripts="".join(f"<script>{text}</script>\n" for text in scripts),
-            version=escaped(__version__),
-        )
+        return templates().get_template("page.html").render(
+            page=self,
+            policy=policy(scripts),
+            style="\n".join(asset(name) for name in STYLE_SHEETS),
+            licence=asset("uplot.LICENSE.txt").replace("--", "—"),
+            scripts=scripts,
+            version=__version__,
+        )  # fmt: skip
 
     @property
     def head(self) -> str:
         """Title and summary alone, for a notebook."""
-        return f"<div><h3>{escaped(self.title)}</h3>{self.summary}</div>"
+        return str(self._notebook.head(self))
 
     def _repr_html_(self) -> str:
         """The whole page, in a frame of its own."""
-        style = f"width: 100%; height: {FRAME_HEIGHT}px; border: 0"
-        return f'<iframe srcdoc="{escaped(self.html())}" style="{style}"></iframe>'
+        return str(self._notebook.frame(self, NOTEBOOK_FRAME_PIXELS))
+
+    @property
+    def _notebook(self) -> Any:
+        return templates().get_template("notebook.html").module
 
     def write(self, path: str | Path) -> None:
         """Write to a temporary name, then rename: a reader never sees half a report."""
         text, path = self.html(), Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with staged(path.parent) as stage:
-                (stage / path.name).write_text(text, encoding="utf-8", newline="\n")
-                os.chmod(stage / path.name, 0o644)
         except OSError as error:
             raise ExciterError(f"cannot write '{path}': {error.strerror}; choose another place") from None
+        write_texts(path.parent, {path.name: text})
 
 
 def policy(scripts: Sequence[str]) -> str:
@@ -81,3 +81,30 @@ def policy(scripts: Sequence[str]) -> str:
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
+
+
+# -- the last section of every report: every setting, version and hash that is needed to do it again -------------------
+
+
+def settings_section(
+    values: Mapping[str, Any], settings: Mapping[str, Any], file: str, *contents: PagePart, model: DynamicModel
+) -> Section:
+    """values: of this kind of report, by name; settings: plain data, shown as the YAML of ``file``."""
+    robot = model.robot
+    about = {
+        "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
+        "source of the robot": robot.source or "not stated",
+        "gravity in the base frame [m/s²]": ", ".join(number(g) for g in robot.gravity),
+        "joint terms": listed(model.terms),
+    }
+    shown = {**about, **values, "versions": versions()}
+    words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in shown.items()}
+    plain = json.loads(json.dumps(settings, default=str))  # lists and text only, as YAML's safe half knows them
+    head = (Configuration(file, yaml_text(plain)),) if settings else ()
+    return Section("settings", "Settings to reproduce this result", "", (*head, NamedValues(words), *contents))
+
+
+def versions() -> str:
+    parts = {"exciter": __version__, "Python": platform.python_version()}
+    parts |= {name: metadata.version(name.lower()) for name in ("NumPy", "SciPy")}
+    return ", ".join(f"{name} {version}" for name, version in parts.items())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from exciter.report.markup import Markup, data_block, element, packed
+from exciter.report.markup import PagePart, packed
 from exciter.typing import Array
 
-MOST_POINTS = 2000  #: per line; more cannot be seen and only make the file larger
+MOST_POINTS_PER_LINE = 2000  #: per line; more cannot be seen and only make the file larger
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Plot:
+class Plot(PagePart):
     """Lines over a common x.
 
     group: plots of one group zoom together; those of a motion that the scene replays show where the robot is.
@@ -43,6 +43,7 @@ class Plot:
     order, so that a band belongs before what lies within it.
     """
 
+    template: ClassVar[str] = "figures.html"
     title: str
     x: Array
     x_label: str
@@ -56,18 +57,6 @@ class Plot:
     band: tuple[int, int] | None = None
     band_label: str = "95 % band"
     level: float | None = None
-
-    def html(self) -> Markup:
-        help_ = "drag to zoom, double-click or key 0 to see all, plus and minus and arrow keys to zoom and move"
-        return element(
-            "figure",
-            element("figcaption", self.title),
-            element("div", class_="canvas", tabindex=0, role="group", aria_label=f"{self.title}: {help_}"),
-            data_block(self.data()),
-            class_="plot",
-            data_group=self.group or None,
-            data_by_joint=self.by_joint,
-        )
 
     def data(self) -> dict[str, Any]:
         x, values = thinned(self.x, np.array([line.values for line in self.lines]))
@@ -98,11 +87,16 @@ class Plot:
         }
 
 
+def band_lines(middle: Array, half: Array, unit: str) -> list[Line]:
+    """The two ends of a band, to stand before the other lines: middle ± half."""
+    return [Line("lower end", middle - half, unit), Line("upper end", middle + half, unit)]
+
+
 def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def thinned(x: Array, lines: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:
+def thinned(x: Array, lines: Array, most: int = MOST_POINTS_PER_LINE) -> tuple[Array, Array]:
     """Fewer points of lines (K, N) over x (N,), with every peak still there.
 
     Samples are put into ``most``/2 buckets; of each bucket a line keeps its smallest and largest value, in the
@@ -126,8 +120,8 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
     """The value that holds from each instant on, over a common time, from (seconds, value) pairs of every start:
     x (N,), values (K, N), gaps before a start's first finite value and after its end."""
     x = np.unique([0.0, *ends, *(second for history in histories for second, _ in history)])
-    if len(x) > MOST_POINTS:
-        x = np.linspace(0.0, x[-1], MOST_POINTS)
+    if len(x) > MOST_POINTS_PER_LINE:
+        x = np.linspace(0.0, x[-1], MOST_POINTS_PER_LINE)
     values = np.full((len(histories), len(x)), np.nan)
     for row, history, end in zip(values, histories, ends, strict=True):
         if history:
@@ -142,26 +136,13 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
 
 
 @dataclass(frozen=True, eq=False)
-class HeatMap:
+class HeatMap(PagePart):
     """values (p, p) from −1 to 1, rows and columns by the same names."""
 
+    template: ClassVar[str] = "figures.html"
     title: str
     names: Sequence[str]
     values: Array
 
-    def html(self) -> Markup:
-        label = f"{self.title}: hover over a cell, or move with the arrow keys, to read it"
-        ends = (element("span", text) for text in ("−1", "0", "1"))
-        return element(
-            "figure",
-            element("figcaption", self.title),
-            element("div", element("canvas", tabindex=0, role="application", aria_label=label), class_="square"),
-            element(
-                "div",
-                element("span", *ends, class_="scale"),
-                element("output", "Hover over a cell, or use the arrow keys, to read it.", aria_live="polite"),
-                class_="told",
-            ),
-            data_block({"names": list(self.names), "values": packed(self.values)}),
-            class_="heat",
-        )
+    def data(self) -> dict[str, Any]:
+        return {"names": list(self.names), "values": packed(self.values)}

@@ -4,7 +4,7 @@ or a joint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 from os.path import isfile  # false, too, for a name that is too long
@@ -76,21 +76,25 @@ def lowest_point(shape: Shape) -> float:
 
 def mesh_vertices(shape: Shape) -> Array:
     """(V, 3) [m] vertices of the mesh file, scaled, in the shape's own frame."""
+    return np.array(read_mesh(shape.mesh, shape.size).vertices(), dtype=float).reshape(-1, 3)
+
+
+def read_mesh(path: str, scale: Sequence[float]) -> Any:
+    """Coal's mesh of a file (STL, OBJ, DAE and others), scaled [m]; refused where no picture could be made of it."""
     import coal
 
-    path = Path(shape.mesh)
     if not isfile(path):
-        raise RobotError(f"the mesh file '{shape.mesh}' is missing; put it there, or give mesh_root")
-    if path.stat().st_size > MAX_MESH_BYTES:
-        raise RobotError(f"the mesh file '{shape.mesh}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")
-    try:  # the cheapest tree of boxes: only the vertices are wanted
-        mesh = coal.MeshLoader(coal.NODE_TYPE.BV_AABB).load(str(path), np.array(shape.size, dtype=float))
-        vertices = np.array(mesh.vertices(), dtype=float).reshape(-1, 3)
+        raise RobotError(f"the mesh file '{path}' is missing; put it there, or give mesh_root")
+    if Path(path).stat().st_size > MAX_MESH_BYTES:
+        raise RobotError(f"the mesh file '{path}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")
+    try:  # the cheapest tree of boxes: only the triangles are wanted
+        mesh = coal.MeshLoader(coal.NODE_TYPE.BV_AABB).load(path, np.array(scale, dtype=float))
+        vertices = np.array(mesh.vertices(), dtype=float)
     except (ValueError, RuntimeError) as error:
-        raise RobotError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
-    if not len(vertices) or not np.abs(vertices).max() <= LARGEST:  # NaN included
-        raise RobotError(f"the mesh file '{shape.mesh}' has no vertices, or some far away; export it again")
-    return vertices
+        raise RobotError(f"the mesh file '{path}' cannot be read: {error}; export it as STL or OBJ") from None
+    if not vertices.size or not np.abs(vertices).max() <= LARGEST:  # NaN included
+        raise RobotError(f"the mesh file '{path}' has no vertices, or some far away; export it again")
+    return mesh
 
 
 def capsule_around(points: Array) -> tuple[Array, Array, float]:

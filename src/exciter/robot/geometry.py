@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.spatial import rotation_to
@@ -80,12 +81,21 @@ class Capsule:
 
 
 @dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles: vertices (V, 3) [m], faces (F, 3) of indices into them."""
+
+    vertices: Array
+    faces: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Shape(OnBody):
     """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame.
 
     size [m]: box (x, y, z), sphere (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z).
     colour: red, green, blue, alpha in 0…1. mesh: file below the allowed root, for kind "mesh" only.
     role: what the description has it for; a visual shape is only looked at, a collision shape only measured.
+    surface: of a mesh whose file was read for a picture, coarser than the file, scaled, in the shape's own frame.
     """
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
@@ -96,6 +106,7 @@ class Shape(OnBody):
     colour: Colour = GREY
     mesh: str = ""
     role: Role = "both"
+    surface: Surface | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), "rotation of a shape"))

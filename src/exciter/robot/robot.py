@@ -309,6 +309,12 @@ class Robot:
         tools = [frame.name for frame in self.frames if frame.joint != BASE and frame.joint in deepest]
         return tools[-1] if tools else self.joint_names[max(deepest)]
 
+    def for_archive(self) -> Robot:
+        """With the surfaces of its meshes: the archive may be opened where their files are not."""
+        from exciter.robot.drawing import pictured
+
+        return pictured(self)
+
     # -- changed copies --------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Self:

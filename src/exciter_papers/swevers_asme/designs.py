@@ -325,7 +325,7 @@ def pictures(found: Optimum) -> Part:
                 f"difference of two periods in a row: {gap:.1e} at most",
             ),
         ),
-        figures=(*plots, Scene(set_up.robot(), "tool", replays).html()),
+        figures=(*plots, Scene(set_up.robot(), "tool", replays)),
     )
 
 

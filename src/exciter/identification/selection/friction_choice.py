@@ -20,6 +20,7 @@ from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.selection.friction_candidates import (
     FrictionCandidate,
     distinct_terms,
+    friction_parts,
     on_joints,
     usual_candidates,
 )
@@ -101,6 +102,12 @@ class FrictionChoice:
     @property
     def notes(self) -> tuple[Note, ...]:
         return (*(joint.note for joint in self.per_joint), *(() if self.settled else (UNSETTLED,)))
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What the names of the candidates are made of, each with its torque."""
+        rows = [row for joint in self.per_joint for row in joint.table]
+        return friction_parts(term for row in rows for term in row.candidate.terms)
 
     def held_out(self, name: str | None = None) -> Array:
         """(J,) [N·m] rms held out: of what was chosen, or of the candidate of that name on every joint."""

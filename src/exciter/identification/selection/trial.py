@@ -6,11 +6,13 @@ prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from exciter.identification.estimators.least_squares import bounded
@@ -46,8 +48,36 @@ class Choice:
     def words(self) -> str:
         return f"{self.setting}: {self.value}; {self.reason}"
 
+    def override(self, settings: Mapping[str, Any]) -> str:
+        """What a configuration says to ask for the same and leave the rest open: ``identify: {filter: {cutoff: 9}}``;
+        settings: with everything chosen in them."""
+        if self.key in ("friction", "terms"):
+            return "identify: {friction: as-given}, and terms: as at the end of this report, or your own"
+        if self.key == "gravity":
+            return _in_a_line({self.key: settings.get(self.key, "…")})
+        given = settings.get("identify", {}).get(self.key, "…")
+        if self.key != "estimator":
+            return _in_a_line({"identify": {self.key: given}})
+        word, inside = next(iter(given.items())) if isinstance(given, Mapping) else (given, {})
+        asked = {word: {self.part: inside.get(self.part, "…")}} if self.part else word
+        return _in_a_line({"identify": {"automatic": True, self.key: asked}})  # an estimator asked for turns others off
+
     def to_dict(self) -> dict[str, Any]:
         return {"setting": self.setting, "value": self.value, "reason": self.reason}
+
+
+def _in_a_line(settings: Mapping[str, Any]) -> str:
+    text = yaml.safe_dump(_rounded(settings), default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
+    return str(text).strip()[1:-1]
+
+
+def _rounded(data: Any) -> Any:
+    """Numbers for people."""
+    if isinstance(data, Mapping):
+        return {key: _rounded(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_rounded(value) for value in data]
+    return float(f"{data:.4g}") if isinstance(data, float) else data
 
 
 @dataclass(frozen=True, eq=False)

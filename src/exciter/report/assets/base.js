@@ -8,9 +8,12 @@ const report = (() => {
   const show = (motion, time) => { if (moves.has(motion)) state.motion = motion; tell("time", time); };
   const tell = (what, value) => { state[what] = value; listeners[what].forEach((call) => call(value)); };
 
-  const unpack = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-  const data = (figure) => JSON.parse(figure.querySelector('script[type="application/json"]').textContent,
-    (_, value) => value && typeof value.f32 === "string" ? unpack(value.f32) : value);
+  const arrays = { f32: Float32Array, u16: Uint16Array, u32: Uint32Array }; // packed as base64 under these keys
+  const unpack = (value) => {
+    const kind = value && Object.keys(arrays).find((key) => typeof value[key] === "string");
+    return kind ? new arrays[kind](Uint8Array.from(atob(value[kind]), (c) => c.charCodeAt(0)).buffer) : value;
+  };
+  const data = (figure) => JSON.parse(figure.querySelector('script[type="application/json"]').textContent, (_, value) => unpack(value));
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const lineColour = (k) => colour("c" + k % 8);

@@ -103,6 +103,7 @@
       const { data } = this, axis = { stroke: () => report.colour("soft"), font: "12px system-ui, sans-serif",
         grid: { stroke: () => report.colour("grid"), width: 1 }, ticks: { stroke: () => report.colour("grid"), width: 1 } };
       const label = data.yLabel + (shown.unit ? ` [${shown.unit}]` : "");
+      const unit = data.xLabel.match(/ \[(.*)\]$/) ? " " + data.xLabel.match(/ \[(.*)\]$/)[1] : ""; // of the instant under the pointer
       const minus = (_, values) => values.map((v) => v === null ? "" : short(v));
       const powers = (_, values) => values.map((v) => v === null ? "" : power(v));
       const path = (k) => shown.lines[k].points ? { paths: () => null, points: { show: true, size: 3.5, width: 0, fill: shown.lines[k].colour } }
@@ -118,7 +119,7 @@
         scales: { x: { time: false }, y: data.log ? { distr: 3 } : { range: rangeWith(shown.levels) } },
         axes: [{ ...axis, label: data.xLabel, labelSize: 18, labelFont: axis.font, labelGap: -2, size: 32, values: minus },
           { ...axis, label, labelSize: 20, labelFont: axis.font, size: (_, ticks) => 24 + 6.6 * Math.max(4, ...(ticks ?? []).map((t) => t.length)), values: data.log ? powers : minus }],
-        series: [{ label: data.xLabel, value: (_, v) => short(v) }, ...shown.lines.map((line, k) => ({
+        series: [{ label: "", value: (_, v) => v === null || v === undefined ? "" : `at ${short(v)}${unit}` }, ...shown.lines.map((line, k) => ({
           label: line.name, stroke: line.colour, width: k === low || k === high ? 0.6 : line.width, dash: line.dash, value: (_, v) => short(v), pxAlign: 0,
           points: { show: false }, ...path(k), ...banded(k) }))],
         bands: data.band ? [{ series: [high + 1, low + 1], fill: () => report.colour("band") }] : [],

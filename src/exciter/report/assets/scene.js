@@ -57,6 +57,25 @@
     return corners;
   };
 
+  // triangles of a mesh file: corners share a normal where the surface bends little
+  const surface = ({ low, step, vertices, faces }) => {
+    const points = Float32Array.from(vertices, (v, k) => low[k % 3] + step[k % 3] * v), corners = new Float32Array(6 * faces.length);
+    const at = (v) => [points[3 * v], points[3 * v + 1], points[3 * v + 2]], sums = new Float32Array(points.length), flat = [];
+    for (let f = 0; f < faces.length; f += 3) {
+      const [a, b, c] = [at(faces[f]), at(faces[f + 1]), at(faces[f + 2])], normal = mat.cross(mat.add(b, a, -1), mat.add(c, a, -1));
+      for (let k = 0; k < 9; k++) sums[3 * faces[f + Math.floor(k / 3)] + k % 3] += normal[k % 3];
+      flat.push(mat.unit(normal));
+    }
+    for (let k = 0; k < faces.length; k++) {
+      const v = faces[k], shared = mat.unit([sums[3 * v], sums[3 * v + 1], sums[3 * v + 2]]), own = flat[Math.floor(k / 3)];
+      corners.set([...at(v), ...(mat.dot(shared, own) > 0.7 ? shared : own)], 6 * k);
+    }
+    return corners;
+  };
+  // the corners of its box, in the frame of the body
+  const boxCorners = ({ low, step }, { rotation, translation }) => [...Array(8).keys()].map((k) =>
+    mat.add(translation, mat.apply(rotation, low.map((v, i) => v + (k >> i & 1) * 65535 * step[i]))));
+
   // at most a thousand points, both ends included
   const thinned = (points) => points.length <= 1000 ? points : Array.from({ length: 1000 }, (_, k) => points[Math.round(k * (points.length - 1) / 999)]);
 
@@ -123,13 +142,13 @@
         for (let k = 0; k <= 40; k++) {
           const { time } = motion, bodies = placements(this.data, positionsAt(motion, time[0] + (time[time.length - 1] - time[0]) * k / 40));
           bodies.forEach((body) => reach(body.p));
-          for (const shape of this.data.shapes) reach(point(bodies[shape.joint], shape.translation), extent(shape));
+          for (const shape of this.data.shapes) this.ends(shape).forEach(([p, r]) => reach(point(bodies[shape.joint], p), r));
         }
         motion.corners.forEach((p) => reach(p));
       }
-      const still = this.data.shapes.filter((shape) => shape.joint < 0);
-      const bottom = (shape) => mat.apply(this.data.upright, shape.translation)[2] - extent(shape);
-      this.floor = Math.min(0, ...still.map(bottom)); // the base stands on it, unless the ground is known
+      const still = this.data.shapes.filter((shape) => shape.joint < 0).flatMap((shape) => this.ends(shape));
+      this.floor = Math.min(0, ...still.map(([p, r]) => mat.apply(this.data.upright, p)[2] - r)); // the base stands on it, unless the ground is known
+      if (this.data.upright[8] < 0.9) this.floor = low[2]; // on a wall or under a ceiling it stands on no floor
       for (const { ground, rotation: r, translation } of this.data.around.filter((shape) => shape.ground)) {
         const p = mat.apply(this.data.upright, translation), up = mat.apply(this.data.upright, [r[2], r[5], r[8]])[2];
         if (up > 0.999) this.floor = p[2];
@@ -139,6 +158,12 @@
       this.middle = mat.add(low, high).map((v) => v / 2);
       this.size = Math.max(Math.hypot(...mat.add(high, low, -1)) / 2, 1e-3);
       this.thin = 0.004 * this.size;
+    }
+
+    // spheres that hold a shape, in the frame of its body: [centre, radius]
+    ends(shape) {
+      if (shape.surface === null) return [[shape.translation, extent(shape)]];
+      return boxCorners(this.data.surfaces[shape.surface], shape).map((corner) => [corner, 0]);
     }
 
     camera() { this.around = -0.9; this.above = 0.42; this.distance = 2.35 * this.size; this.target = [...this.middle]; }
@@ -154,6 +179,7 @@
       gl.linkProgram(program); gl.useProgram(program);
       this.at = Object.fromEntries(["model", "view", "colour", "eye", "lit", "alpha"].map((n) => [n, gl.getUniformLocation(program, n)]));
       this.meshes = { sphere: this.mesh(sphere), tube: this.mesh(tube), drum: this.mesh(drum), box: this.mesh(box) };
+      this.data.surfaces.forEach((one, k) => { this.meshes["surface " + k] = this.mesh(surface(one)); });
       this.shapes = this.data.shapes.flatMap((shape) => this.parts(shape));
       this.scenery = this.data.around.flatMap((shape) => this.surroundings(shape));
       this.request();
@@ -171,6 +197,7 @@
     // a shape as stretched meshes in the frame of its body
     parts(shape) {
       const [a, b, c] = shape.size, { rotation: r, translation: p, joint, colour } = shape;
+      if (shape.kind === "mesh") return [{ mesh: "surface " + shape.surface, joint, colour, local: mat.place(r, p) }];
       const fit = joint % 2 ? 0.996 : 1; // neighbours of one radius must not flicker where they overlap
       const part = (mesh, at, scale) => ({ mesh, joint, colour, local: mat.place(r, at, scale.map((s) => fit * s)) });
       if (shape.kind === "box") return [part("box", p, [a, b, c])];
@@ -189,9 +216,10 @@
         const slab = { mesh: "box", border, ground: shape.ground, local: mat.place(r, at, [far, far, this.thin]) };
         return shape.ground ? [slab, ...this.grid(r, at, far)] : [slab];
       }
-      if (kind === "cylinder" && shape.ends) {
-        const along = mat.dot(z, mat.add(centre, p, -1)), [low, high] = shape.ends.map((end, k) => end ?? along + (k - 0.5) * far);
-        return [{ mesh: "drum", border, local: mat.place(r, mat.add(p, z, (low + high) / 2), [shape.radius, shape.radius, high - low]) }];
+      if (kind === "cylinder") {
+        const along = mat.dot(z, mat.add(centre, p, -1)), [radius, ...ends] = shape.size;
+        const [low, high] = ends.map((end, k) => end ?? along + (k - 0.5) * far);
+        return [{ mesh: "drum", border, local: mat.place(r, mat.add(p, z, (low + high) / 2), [radius, radius, high - low]) }];
       }
       return this.parts(shape).map((part) => ({ ...part, border }));
     }
@@ -329,7 +357,7 @@
 
     markPath(t) {
       const bodies = this.placements(t), { joint, translation } = this.data.frame;
-      const q = this.inBase(point(bodies[joint], translation));
+      const q = point(bodies[joint], translation); // upright, as the side views are
       for (const drawing of this.markers) {
         const [a, b] = drawing.dataset.axes.split(" ").map(Number), [x, sx, y, sy] = drawing.dataset.place.split(" ").map(Number);
         const dot = drawing.querySelector(".now");

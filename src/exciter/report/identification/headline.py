@@ -7,51 +7,54 @@ from pathlib import PurePath
 
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.identification import Identification
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.estimate import WELL
 from exciter.notes import Note, lines
-from exciter.report.markup import Markup, element, joined, number, percent
-from exciter.report.plain_words import named
-from exciter.report.section import figures
+from exciter.report.markup import number, percent
+from exciter.report.parts import Cards, Remarks, Summary, Word
+from exciter.settings.in_words import named
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
-from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
-
-MOST_NOTES = 8  #: the others are folded away
+from exciter.validation.validation import RunValidation, ValidationVerdict, next_steps, some_of
 
 
-def headline(
+def identification_summary(
     found: Identification, verdict: ValidationVerdict, notes: Sequence[Note], quality: Mapping[str, Quality]
-) -> Markup:
-    fit = f"{fit_sentence(verdict.fit)}{unseen_clause(verdict.unseen)}; {worst_joint(verdict)}."
-    steps = next_steps(found, verdict, quality)
-    return summary(verdict, (done_sentence(found), fit, sure_sentence(found)), notes, key_figures(found), steps)
+) -> Summary:
+    sentences = [done_sentence(found), fit_sentence(verdict), worst_joint(verdict), sure_sentence(found)]
+    cards = {
+        **residual_figures(verdict),
+        "parameters well identified": f"{found.estimate.counts[WELL]} of {len(found.estimate.names)}",
+        "condition number": number(found.estimate.condition_number),
+        "condition number, normalised columns": number(found.estimate.condition_number_normalized),
+        "computing time of the estimate": f"{number(found.seconds, 3)} s",
+    }
+    return summary(verdict, sentences, next_steps(found, verdict, quality), notes, cards)
+
+
+def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict, notes: Sequence[Note]) -> Summary:
+    runs, worst = verdict.unseen.runs, verdict.unseen.worst
+    seconds = sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs)
+    done = (
+        f"{many(len(identified.estimate.names), 'identified parameter')} of {identified.model.robot.name} were "
+        f"validated on {many(len(runs), 'run')} ({some_of([run.name for run in runs])}; {number(seconds, 3)} s) that "
+        f"{'was' if len(runs) == 1 else 'were'} not used to identify them."
+    )
+    where = f" of {worst.name}, the worst run," if len(runs) > 1 else ""
+    before = residual_share(worst, DESCRIPTION)
+    left = f"The residual{where} is {residual_words(worst)}; with the parameters of the description it is {before}."
+    return summary(verdict, (done, left, worst_joint(verdict)), (), notes, residual_figures(verdict))
 
 
 def summary(
     verdict: ValidationVerdict,
     sentences: Sequence[str],
+    steps: Sequence[str],
     notes: Sequence[Note],
-    more: Mapping[str, str] | None = None,
-    steps: Sequence[str] = (),
-) -> Markup:
-    """more: figures, beside those of the runs; steps: what to do next."""
-    badge = element("span", verdict.word, class_=f"word {verdict.tone}")
-    lead = element("p", badge, " ", " ".join(sentences), class_="lead")
-    shown = figures({**runs_figures(verdict), **(more or {})})
-    return joined(lead, notes_list(steps, "next", "good"), notes_list(lines(notes)), shown)
-
-
-def notes_list(notes: Sequence[str], word: str = "note", tone: str = "fair") -> Markup:
-    if not notes:
-        return Markup()
-    items = [element("li", element("span", word, class_=f"word {tone}"), " ", text) for text in notes]
-    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
-    if len(items) <= MOST_NOTES:
-        return shown
-    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
-    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
-
-
-# -- sentences ---------------------------------------------------------------------------------------------------------
+    cards: Mapping[str, str],
+) -> Summary:
+    """steps: what to do next."""
+    remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(notes)))
+    return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
 
 
 def many(count: int, what: str) -> str:
@@ -72,80 +75,61 @@ def done_sentence(found: Identification) -> str:
     )
 
 
-def fit_sentence(fit: Validation) -> str:
+def fit_sentence(verdict: ValidationVerdict) -> str:
+    fit, unseen = verdict.fit.worst, verdict.unseen
+    held_out = "no validation data were given"
+    if unseen.runs:
+        held_out = f"on validation data ({unseen.worst.name}) it is {residual_words(unseen.worst)}"
     return (
-        f"They leave {left_share(fit.worst)} of the measured torque unexplained, where the "
-        f"description's own parameters leave {left_share(fit.worst, DESCRIPTION)}"
+        f"The residual on the identification data is {residual_share(fit)} of the measured torque (with the "
+        f"parameters of the description {residual_share(fit, DESCRIPTION)}); {held_out}."
     )
 
 
-def unseen_clause(unseen: Validation) -> str:
-    if not unseen.runs:
-        return "; no other motion was given to validate them"
-    return f"; of motion they never saw ({unseen.worst.name}) they leave {left_words(unseen.worst)}"
-
-
-def unseen_sentence(unseen: Validation) -> str:
-    worst = unseen.worst
-    where = f" of {worst.name}, the worst," if len(unseen.runs) > 1 else ""
-    before = left_share(worst, DESCRIPTION)
-    return f"They leave{where} {left_words(worst)}, where the description's own parameters leave {before}."
-
-
-def left_share(run: RunValidation, model: str = IDENTIFIED) -> str:
-    """Of the torque, by a model."""
+def residual_share(run: RunValidation, model: str = IDENTIFIED) -> str:
+    """Over the measured torque, by a model."""
     return percent(run.baselines.of(model).total_percent / 100)
 
 
-def left_words(run: RunValidation) -> str:
-    """``0.53 %, 1.4 times what noise alone leaves``."""
+def residual_words(run: RunValidation) -> str:
+    """``0.53 % of the torque, 1.4 times the noise floor (0.38 %)``."""
     left, floor = run.baselines.identified.total_percent, run.floor.total_percent
+    share = f"{percent(left / 100)} of the torque"
     if not floor:
-        return f"{percent(left / 100)} of the torque, how much of it noise is not known"
-    noise = f"noise alone leaves {percent(floor / 100)}"
+        return f"{share} (the noise floor is not known)"
+    noise = percent(floor / 100)
     if run.down_to_noise:
-        return f"{percent(left / 100)} of the torque, which is down to the noise ({noise})"
-    return f"{percent(left / 100)} of the torque, {number(left / floor, 2)} times the noise ({noise})"
+        return f"{share}, which is down to the noise floor ({noise})"
+    return f"{share}, {number(left / floor, 2)} times the noise floor ({noise})"
 
 
 def worst_joint(verdict: ValidationVerdict) -> str:
-    """Which joint is predicted worst."""
     worst = verdict.worst_joint
-    sizes = f"{number(worst.rms, 3)} of {number(worst.signal, 3)} {worst.unit} rms"
-    return f"worst is {worst.joint}, with {percent(worst.percent / 100)} of its own torque left ({sizes})"
+    return (
+        f"The worst joint is {worst.joint}: its residual is {percent(worst.percent / 100)} of its torque "
+        f"({number(worst.rms, 3)} of {number(worst.signal, 3)} {worst.unit} rms)."
+    )
 
 
 def sure_sentence(found: Identification) -> str:
     well, less, none = found.estimate.counts.values()
     physical = {
-        True: " There are links with these masses and inertias: the model can be exported whole.",
-        False: " No links can have these masses and inertias: they predict torques, and nothing else.",
+        None: "",
+        True: " The parameters are physically consistent: the model can be exported as a whole.",
+        False: " The parameters are not physically consistent: they predict torques, but no links can have them.",
     }
-    consistent = found.physically_consistent
-    unknown = f"{none} not significant (the motion does not tell them from zero)"
     return (
         f"Of the parameters, {well} are well identified, {less} poorly (relative σ more than ten times the smallest "
-        f"one), and {unknown}.{'' if consistent is None else physical[consistent]}"
+        f"one), and {none} are not significant (zero lies within their 95 % interval)."
+        f"{physical[found.physically_consistent]}"
     )
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
-
-
-def runs_figures(verdict: ValidationVerdict) -> dict[str, str]:
-    """What is left of the worst run of each kind, and what the description leaves of the decisive one."""
-    kinds = {"left of the runs identified from": verdict.fit, "left of motion never seen": verdict.unseen}
-    shown = {words: left_share(kind.worst) for words, kind in kinds.items() if kind.runs}
-    shown["… by the description"] = left_share(verdict.decisive, DESCRIPTION)
+def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
+    """Of the worst run of each kind; of the description and of the noise on the decisive one."""
+    kinds = {"identification data": verdict.fit, "validation data": verdict.unseen}
+    shown = {f"residual / torque, {words}": residual_share(kind.worst) for words, kind in kinds.items() if kind.runs}
+    shown["residual / torque, parameters of the description"] = residual_share(verdict.decisive, DESCRIPTION)
     floor = verdict.decisive.floor.total_percent
-    shown["… by noise alone"] = "not known" if floor is None else percent(floor / 100)
+    shown["noise floor / torque"] = "not known" if floor is None else percent(floor / 100)
     return shown
-
-
-def key_figures(found: Identification) -> dict[str, str]:
-    return {
-        "well identified": f"{found.estimate.counts[WELL]} of {len(found.estimate.names)}",
-        "condition number": number(found.estimate.condition_number),
-        "… of normalised columns": number(found.estimate.condition_number_normalized),
-        "time of the estimate": f"{number(found.seconds, 3)} s",
-    }

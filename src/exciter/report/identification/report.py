@@ -1,4 +1,4 @@
-"""The report of an identification: what was found, how sure it is, and how well it predicts."""
+"""The reports of an identification and of a validation: what was found, how sure it is, and how well it predicts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.selection.trial import Choice
 from exciter.notes import Note, texts
-from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (
     comparison_section,
     inertia_section,
@@ -24,45 +24,24 @@ from exciter.report.identification.checks import (
     simulation_section,
 )
 from exciter.report.identification.choices import choices_section, friction_choice_section
-from exciter.report.identification.headline import headline
-from exciter.report.identification.misses import misses
-from exciter.report.identification.parameters import conditioning_section, listed, parameters_section
-from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import friction_sections, run_sections
+from exciter.report.identification.headline import identification_summary, validation_summary
+from exciter.report.identification.parameters import (
+    conditioning_section,
+    gains_section,
+    parameters_section,
+    payload_section,
+)
+from exciter.report.identification.residual_analysis import residual_analysis
+from exciter.report.identification.runs import friction_sections, quality_section, run_sections
 from exciter.report.markup import number
-from exciter.report.page import Page
-from exciter.report.plain_words import in_full
-from exciter.report.repeat import repeat_section
-from exciter.report.section import Section
+from exciter.report.page import Page, settings_section
+from exciter.report.parts import Section, Sentences
+from exciter.settings.in_words import in_full
 from exciter.validation.closed_loop import SimulationCheck
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, ValidationVerdict
-
-
-def done_section(words: Sequence[str], runs: Sequence[Run]) -> Section:
-    items = [*words, *(f"{PurePath(run.name).name}: {word}" for run in runs for word in texts(run.notes))]
-    return Section("done", "What was done", "", (listed(items),))
-
-
-def hashes(runs: Sequence[Run]) -> str:
-    sources = [source for run in runs for source in run.sources]
-    return "; ".join(f"{source.name} (SHA-256 {source.sha256})" for source in sources) or "not from files"
-
-
-def settings_section(found: Identification, settings: Mapping[str, Any], validation: Sequence[Run]) -> Section:
-    problem = found.problem
-    values = {
-        "formulation": in_full(problem.formulation),
-        "estimator": in_full(found.estimator),
-        "folds of cross-validation": problem.folds,
-        "equations": int(problem.compressed.rows.sum()),
-        "logs identified from": hashes(problem.runs),
-        "logs for validation": hashes(validation) if validation else "none",
-        "seconds": number(found.seconds),
-    }
-    return repeat_section(values, settings, "identify.yaml", model=problem.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,34 +94,79 @@ def identification_page(
 ) -> Page:
     """The report.
 
-    fit, unseen: how the model does on the runs it was identified from and on those never seen (``validate_both``).
-    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen, for
-    their files. notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality:
+    fit, unseen: how the model does on identification data and on validation data (``validate_both``). settings: plain
+    data that asks for the same again, shown as YAML. validation: problems of the validation data, for their files.
+    notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
+    of each log found, by its name.
+    """
+    verdict, problem = ValidationVerdict(fit, unseen), found.problem
+    answers, quality, settings = answers or Answers(), quality or {}, settings or {}
+    values = {
+        "formulation": in_full(problem.formulation),
+        "estimator": in_full(found.estimator),
+        "folds of cross-validation": problem.folds,
+        "equations": int(problem.compressed.rows.sum()),
+        "identification data": hashes(problem.runs),
+        "validation data": hashes([run for one in validation for run in one.runs]) if validation else "none",
+        "computing time [s]": number(found.seconds),
+    }
+    sections = [
+        *answers.sections(),
+        *run_sections(verdict, found.judge.formulation),
+        *answers.chosen(settings),
+        *friction_sections(verdict),
+        parameters_section(found),
+        conditioning_section(found),
+        *residual_analysis(verdict),
+        *answers.checks(),
+        *quality_section(quality),
+        *processing_section(texts(found.estimate.notes), problem.runs),
+        settings_section(values, settings, "identify.yaml", model=problem.model),
+    ]
+    title = f"Identification of {problem.model.robot.name}"
+    return Page(title, identification_summary(found, verdict, notes, quality), sections)
+
+
+def validation_page(
+    identified: IdentifiedModel,
+    validation: Validation,
+    *,
+    runs: Sequence[Run] = (),
+    notes: Sequence[Note] = (),
+    quality: Mapping[str, Quality] | None = None,
+    inertia_matrix: InertiaMatrix | None = None,
+    simulation: Sequence[SimulationCheck] = (),
+) -> Page:
+    """The report of an identified model on validation data.
+
+    runs: the same as they were read, for their hashes and how they were processed. notes: to stand at the top. quality:
     what the check of each log found, by its name.
     """
-    verdict = ValidationVerdict(fit, unseen)
-    sections = [*_sections(found, verdict, answers or Answers(), quality or {}, settings or {})]
-    never = [run for one in validation for run in one.runs]
-    sections.append(settings_section(found, settings or {}, never))
-    title = f"Identification of {found.problem.model.robot.name}"
-    return Page(title, headline(found, verdict, notes, quality or {}), sections)
+    verdict = ValidationVerdict(Validation(()), validation)
+    values = {
+        "identified model": str(identified.folder or "not saved"),
+        "identified by": str(identified.data.get("versions", {}).get("exciter", "not stated")),
+        "validation data": hashes(runs),
+    }
+    sections = [
+        *run_sections(verdict, identified.config.evaluation(())),
+        *friction_sections(verdict),
+        *residual_analysis(verdict),
+        *Answers(inertia_matrix=inertia_matrix, simulation=simulation).checks(),
+        *quality_section(quality or {}),
+        *processing_section((), runs),
+        settings_section(values, identified.config.to_dict(), "identify.yaml", model=identified.model),
+    ]
+    title = f"Validation of {identified.model.robot.name}"
+    return Page(title, validation_summary(identified, verdict, notes), sections)
 
 
-def _sections(
-    found: Identification,
-    verdict: ValidationVerdict,
-    answers: Answers,
-    quality: Mapping[str, Quality],
-    settings: Mapping[str, Any],
-) -> Iterator[Section]:
-    yield from answers.sections()
-    yield from run_sections(verdict, found.judge.formulation)
-    yield from answers.chosen(settings)
-    yield from friction_sections(verdict)
-    yield parameters_section(found)
-    yield conditioning_section(found)
-    yield from misses(verdict)
-    yield from answers.checks()
-    if quality:
-        yield quality_section(quality)
-    yield done_section(texts(found.estimate.notes), found.problem.runs)
+def processing_section(words: Sequence[str], runs: Sequence[Run]) -> Iterator[Section]:
+    items = [*words, *(f"{PurePath(run.name).name}: {word}" for run in runs for word in texts(run.notes))]
+    if items:
+        yield Section("done", "Processing steps", "", (Sentences(items),))
+
+
+def hashes(runs: Sequence[Run]) -> str:
+    sources = [source for run in runs for source in run.sources]
+    return "; ".join(f"{source.name} (SHA-256 {source.sha256})" for source in sources) or "not from files"

@@ -1,4 +1,4 @@
-"""Settings objects in plain language: what is said in a report instead of the names of classes."""
+"""Settings objects in plain language, instead of the names of classes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from exciter.report.markup import number
-from exciter.robot.robot import Robot
-
 CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of a class's name begins
-LONG = 40  #: more numbers in a row are not told one by one
+MOST_LISTED_VALUES = 40  #: more numbers in a row are counted, not listed
 #: of a field, where it is not its own name
-FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff": "cut-off [Hz]"}
+FIELD_WORDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff": "cut-off [Hz]"}
 
 
 def named(thing: object) -> str:
@@ -26,16 +23,16 @@ def named(thing: object) -> str:
 
 def in_full(thing: Any, depth: int = 3) -> str:
     """The same with every setting that is not the usual one: ``Coulomb friction (shape: Dahl pre-sliding (…))``."""
-    if isinstance(thing, Robot):
-        return thing.name
+    if hasattr(thing, "joint_names"):  # a robot is no setting: its name is enough
+        return str(thing.name)
     if not is_dataclass(thing) or isinstance(thing, type):
         return _plain(thing, depth)
-    told = [
-        f"{FIELDS.get(field.name) or field.name.replace('_', ' ')}: {in_full(value, depth - 1)}"
+    given = [
+        f"{FIELD_WORDS.get(field.name) or field.name.replace('_', ' ')}: {in_full(value, depth - 1)}"
         for field in fields(thing)
         if field.repr and not _usual(field, value := getattr(thing, field.name))
     ]
-    return named(thing) + (f" ({', '.join(told)})" if told and depth > 0 else "")
+    return named(thing) + (f" ({', '.join(given)})" if given and depth > 0 else "")
 
 
 def listed(things: Iterable[object], empty: str = "none") -> str:
@@ -56,11 +53,11 @@ def _size(value: Any) -> int:
 
 def _plain(value: Any, depth: int) -> str:
     if isinstance(value, float):
-        return number(value)
+        return f"{value:.4g}".replace("-", "−").replace("inf", "∞").replace("nan", "–")
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {in_full(one, depth - 1)}" for key, one in value.items()) or "none"
     if isinstance(value, tuple | list | np.ndarray):
-        if (size := _size(value)) > LONG:
+        if (size := _size(value)) > MOST_LISTED_VALUES:
             return f"{size} values"
         return ", ".join(in_full(one, depth - 1) for one in value) or "none"
     if value is None:

@@ -1,0 +1,198 @@
+"""What exports of a whole robot (URDF, MJCF, SDF) share: a full set of parameters as a robot, XML with exact numbers,
+names of bodies, and what to look at.
+
+Base parameters alone describe many robots and no single one. A full set is refused when it is not there, and when no
+robot can have it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from os.path import isfile  # false, too, for a name that is too long
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exciter.dynamics.model import FRICTION_KEY_BY_SYMBOL, DynamicModel
+from exciter.errors import ParameterError, visible
+from exciter.identification.physical.bounds import physical_problems
+from exciter.parameters.consistency import presentable
+from exciter.parameters.conventions import UrdfInertia, to_urdf
+from exciter.parameters.inertial import UPPER_TRIANGLE, checked
+from exciter.robot.drawing import drawing
+from exciter.robot.geometry import Shape
+from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
+
+RESERVED_NAMES = ("world", "universe")  #: names that readers take for the ground
+URDF_SYMBOLS = ("Fv", "Fs")  #: of the joint terms that URDF and SDF hold: damping, friction
+
+
+def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:
+    """χ (p,), checked: there, of this model, of a robot that can exist. form: what it is for, in words."""
+    if chi is None:
+        raise ParameterError(
+            f"only base parameters are known, which no single robot has, and {form} describes one; identify with "
+            "the estimator consistent to get a full set (what torques cannot tell then comes from the description), or "
+            "export yaml, c or python, which need base parameters only"
+        )
+    values = np.asarray(chi, dtype=float)
+    if values.shape != (len(model.standard),) or not np.isfinite(values).all():
+        raise ParameterError(
+            f"χ has shape {values.shape}; {form} needs {len(model.standard)} finite numbers, the model's standard set"
+        )
+    problems = physical_problems(model, values)
+    if problems:
+        raise ParameterError(f"{problems[0]}; identify with the estimator 'consistent' to get a robot that can exist")
+    return values
+
+
+def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a robot") -> Robot:
+    """The robot of a model with standard parameters χ (p,): inertias in its joint frames, rotor inertia and friction.
+
+    Joints without such a term in the model have none, whatever the description says. Refused when no robot can have
+    these parameters; bodies on the edge of what can exist are made ``presentable``.
+    """
+    values = full_set(model, chi, form)
+    named = dict(zip(model.standard, values.tolist(), strict=True))
+    friction = {
+        key: np.array([named.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)])
+        for symbol, key in FRICTION_KEY_BY_SYMBOL.items()
+    }
+    inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
+    return replace(model.robot.with_inertias(inertias), friction=friction)
+
+
+def left_out(model: DynamicModel, chi: ArrayLike, held: Sequence[str] = URDF_SYMBOLS) -> dict[str, str]:
+    """Parameters of joint terms that are not zero and have no place in a file that holds the symbols ``held`` (URDF's
+    unless given), by name, each with its value and unit."""
+    named = zip(model.standard[10 * model.n :], model.units[10 * model.n :], strict=True)
+    values = np.asarray(chi, dtype=float)[10 * model.n :].tolist()
+    kept = {f"{symbol}{j + 1}" for symbol in held for j in range(model.n)}
+    every = zip(named, values, strict=True)
+    return {name: f"{value:.9g} {unit}" for (name, unit), value in every if value and name not in kept}
+
+
+def provenance(model: DynamicModel, chi: ArrayLike, held: Sequence[str], *, gravity: bool) -> str:
+    """What the top of a file says: where its numbers come from, and what is not in it. gravity: whether it is."""
+    words = ["Inertias and friction identified by Exciter."]
+    lost = [f"{name} {value}" for name, value in left_out(model, chi, held).items()]
+    if lost:
+        words.append(f"Identified too, but without a place here: {', '.join(lost)}.")
+    if not gravity:
+        words.append(f"Gravity was ({', '.join(f'{v:g}' for v in model.robot.gravity)}) m/s² in the base frame.")
+    return " ".join(words)
+
+
+# -- XML --------------------------------------------------------------------------------------------------------------
+
+
+def number(value: float) -> str:
+    """The shortest text that gives the same number when read back."""
+    return repr(float(value) + 0.0).removesuffix(".0")
+
+
+def numbers(values: ArrayLike) -> str:
+    return " ".join(number(value) for value in np.asarray(values, dtype=float))
+
+
+def leaf(parent: Element, tag: str, text: str, **attributes: str) -> Element:
+    """A child with text in it."""
+    child = SubElement(parent, tag, attributes)
+    child.text = text
+    return child
+
+
+def document(root: Element, comment: str = "") -> str:
+    """The whole file; comment: for people, at the top."""
+    indent(root)
+    return '<?xml version="1.0"?>\n' + commented(comment) + tostring(root, encoding="unicode") + "\n"
+
+
+def commented(text: str, newline: str = "\n") -> str:
+    """An XML comment on a line of its own; nothing for nothing. Neighbouring dashes, which would end the comment, are
+    set apart, and characters that XML cannot hold are written as escapes."""
+    return f"<!-- {re.sub('-(?=-)', '- ', visible(text))} -->{newline}" if text else ""
+
+
+def roll_pitch_yaw(rotation: Array) -> Array:
+    """Angles of Rot_z(yaw) Rot_y(pitch) Rot_x(roll). Roll is read after yaw has been taken away, so that the three
+    give the rotation back exactly where roll and yaw turn about one axis, too."""
+    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
+    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    across = math.cos(yaw) * rotation[1] - math.sin(yaw) * rotation[0]  # row 2 of Rot_y Rot_x: (0, cos, −sin) of roll
+    return np.array([math.atan2(-across[2], across[1]), pitch, yaw])
+
+
+def about_centre(phi: ArrayLike) -> UrdfInertia:
+    """φ (10,) as mass, centre and moments about it, in the axes of its frame; about the origin without a mass."""
+    values = checked(phi)
+    if values[0] != 0.0:
+        return to_urdf(values)
+    return UrdfInertia(0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), *values[list(UPPER_TRIANGLE)].tolist())
+
+
+def joint_kind(robot: Robot, index: int) -> str:
+    """Revolute only with both limits: otherwise continuous."""
+    joint = robot.joints[index]
+    if joint.is_prismatic:
+        return "prismatic"
+    return "revolute" if bounded(robot, index) else "continuous"
+
+
+def bounded(robot: Robot, index: int) -> bool:
+    """Whether a joint has both position limits."""
+    limits = robot.joints[index].limits
+    return math.isfinite(limits.lower) and math.isfinite(limits.upper)
+
+
+def link_names(robot: Robot) -> dict[int, str]:
+    """One name per body, the base's included, none twice and none that a frame has."""
+    names: dict[int, str] = {}
+    taken = {frame.name for frame in robot.frames}
+    for index in (BASE, *range(robot.n)):
+        name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
+        while (
+            name in RESERVED_NAMES or name in names.values() or (name in taken and not _is_origin(robot, name, index))
+        ):
+            name += "_body"
+        names[index] = name
+    return names
+
+
+def free_name(name: str, taken: set[str], suffix: str = "_frame") -> str:
+    return name if name not in taken else free_name(f"{name}{suffix}", taken, suffix)
+
+
+def _is_origin(robot: Robot, name: str, index: int) -> bool:
+    """Whether the frame of that name is the body's own: then the body may bear its name."""
+    frame = robot.frame(name)
+    return frame.joint == index and np.array_equal(frame.rotation, np.eye(3)) and not frame.translation.any()
+
+
+# -- what to look at -------------------------------------------------------------------------------------------------
+
+
+def visuals(robot: Robot, *, files: bool = False) -> list[Shape]:
+    """The shapes of the description, meshes that can be read included; capsules of bodies without, those without
+    length as spheres, which readers ask for. files: only meshes whose files are there."""
+    there = [shape for shape in robot.shapes if shape.kind != "mesh" or not files or isfile(shape.mesh)]
+    return [
+        replace(shape, kind="sphere", size=shape.size[:1]) if shape.kind == "capsule" and not shape.size[1] else shape
+        for shape in drawing(replace(robot, shapes=tuple(there))).shapes
+    ]
+
+
+def reference(mesh: str, folder: Path | None) -> str:
+    """The path of a mesh file as a file in ``folder`` names it; absolute without one, or on another drive."""
+    try:
+        path = os.path.abspath(mesh) if folder is None else os.path.relpath(mesh, folder)
+    except ValueError:
+        path = os.path.abspath(mesh)
+    return path.replace(os.sep, "/")

@@ -1,0 +1,154 @@
+"""What pages are made of beside figures: sections, sentences, cards, tables that sort without losing precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exciter.report.markup import PagePart, percent
+
+MOST_REMARKS_SHOWN = 8  #: the others are folded away
+PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
+
+
+@dataclass(frozen=True)
+class Section(PagePart):
+    """``key`` is the anchor."""
+
+    key: str
+    title: str
+    explanation: str
+    contents: Sequence[PagePart]
+
+
+@dataclass(frozen=True)
+class Word(PagePart):
+    """A word with a colour: good, fair or poor; unproved for what rests on an assumption."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Summary(PagePart):
+    """The verdict, what was done in a few sentences, and remarks and cards below."""
+
+    verdict: Word | str
+    sentences: Sequence[str]
+    contents: Sequence[PagePart]
+
+
+@dataclass(frozen=True)
+class Paragraph(PagePart):
+    contents: Sequence[PagePart | str]
+
+
+@dataclass(frozen=True)
+class Cards(PagePart):
+    """Single figures in a row, each under its name."""
+
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class NamedValues(PagePart):
+    """One below the other."""
+
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Sentences(PagePart):
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Remarks(PagePart):
+    """Sentences after a word each, the first few of them at once."""
+
+    word: Word
+    texts: Sequence[str]
+
+    @property
+    def shown_and_folded(self) -> list[Sequence[str]]:
+        parts = (self.texts[:MOST_REMARKS_SHOWN], self.texts[MOST_REMARKS_SHOWN:])
+        return [texts for texts in parts if texts]
+
+
+@dataclass(frozen=True)
+class Folded(PagePart):
+    """Contents that open on demand."""
+
+    title: str
+    contents: Sequence[PagePart]
+    opened: bool = False
+
+
+@dataclass(frozen=True)
+class Configuration(PagePart):
+    """A file of settings; name: under which to save it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class JointChoice(PagePart):
+    """Buttons that show all joints or one of them."""
+
+    joints: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PerJoint(PagePart):
+    """By the number of the joint, side by side where there is room; the choice of a joint shows its part alone."""
+
+    parts: Mapping[int, PagePart]
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number with a bar; ``share`` 0 … 1 is its length, NaN for none."""
+
+    value: float
+    text: str
+    share: float = math.nan
+
+    @classmethod
+    def percentage(cls, value: float, *, bar: bool = True) -> Bar:
+        """[%], unknown where it is not finite."""
+        known = math.isfinite(value)
+        length = max(value / 100.0, 0.0) if known else 0.0
+        return cls(value, percent(value / 100.0) if known else "–", length if bar else math.nan)
+
+    @classmethod
+    def relative_std(cls, value: float, unknown: float = 0.0) -> Bar:
+        """[%] with a logarithmic bar; unknown: length of the bar where it is not finite."""
+        if not math.isfinite(value):
+            return cls(value, "–", unknown)
+        decades = math.log10(max(value, 1e-3) / PERCENT_OF_EMPTY_BAR)
+        return cls(value, percent(value / 100.0), decades / DECADES_OF_FULL_BAR)
+
+
+Cell = str | float | Bar | Word
+
+
+@dataclass(frozen=True)
+class HtmlTable(PagePart):
+    """Headings and rows. Columns of numbers are aligned right and sort by value, others by text. kind: "whole" is shown
+    in full length, "findings" has wide first and last columns as well."""
+
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    kind: str = ""
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Each heading, and whether numbers are below it."""
+        numeric = [any(isinstance(row[k], float | Bar) for row in self.rows) for k in range(len(self.headings))]
+        return list(zip(self.headings, numeric, strict=True))
