@@ -11,7 +11,7 @@ from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.recording.about import About, AnalogFilter
+from exciter.experiment.recording.about import About
 from exciter.experiment.recording.native import write_recording
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import open_recording
@@ -24,7 +24,7 @@ from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
-from exciter.identification.runs.long_run import long_run
+from exciter.identification.runs.long_run import StreamedParts
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import load
@@ -415,22 +415,19 @@ def test_a_log_in_pieces_is_the_log(problem: Problem, tmp_path):
     recording = Recording(names, time, motion.q[:, order], torque=torque[:, order], about=about)
     write_recording(recording, tmp_path / "log.npz")
     file = open_recording(tmp_path / "log.npz")
-    whole, pieces = Run.of(recording.arranged(model.robot), route), long_run(file, route, model.robot, rows=300)
+    whole = Run.of(recording.arranged(model.robot), route)
+    parts = StreamedParts(lambda: (chunk.arranged(model.robot) for chunk in file.chunks(300)), route)
+    pieces = Run(parts, "log.npz", whole.span, about.period)
     assert sum(1 for _ in pieces.parts) > 3
     assert sum(map(len, pieces.parts)) == sum(map(len, whole.parts))
-    assert (pieces.span, pieces.period, pieces.name) == (whole.span, 5.0, "log.npz")
+    first, *_, last = pieces.parts
+    assert (first.motion.time[0], last.motion.time[-1]) == whole.span
     found, expected = (replace(problem, runs=(run,)).compressed for run in (pieces, whole))
     assert_allclose(found.rows, expected.rows)
     values, covariance = expected.information().solve()
     assert_allclose(found.information().solve()[0], values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
     assert_allclose(found.information().solve()[1], covariance, rtol=1e-7, atol=1e-9 * np.abs(covariance).max())
     assert_allclose(found.squares(values), expected.squares(values), rtol=1e-6)
-    filtered = replace(recording, about=replace(about, filter=AnalogFilter()))
-    write_recording(filtered, tmp_path / "filtered.npz")
-    with pytest.raises(RecordingError, match="undone on whole recordings only"):
-        long_run(open_recording(tmp_path / "filtered.npz"), route, model.robot)
-    with pytest.raises(RecordingError, match="no joint"):
-        long_run(file, route, load("panda"))
 
 
 # -- the benchmark ---------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class JudgedRun:
 @dataclass(frozen=True, eq=False)
 class Identification:
     """problem, estimator: what was asked; estimate: the answer. fit, validation: how it does on the runs it was made
-    from, and on runs it never saw. seconds: of computing."""
+    from, and on held-out runs. seconds: of computing."""
 
     problem: Problem
     estimator: Estimator
@@ -86,8 +86,16 @@ def identify(
         measure = judging(problem, judge)
         values = estimate.values
         fit = judged(measure, values, ", ".join(run.name for run in problem.runs))
-        seen = tuple(judged(replace(measure, runs=(run,)), values, run.name) for run in validation)
-        return Identification(problem, estimator, estimate, measure, fit, seen, time.perf_counter() - clock)
+        held_out = tuple(judged(replace(measure, runs=(run,)), values, run.name) for run in validation)
+        return Identification(
+            problem=problem,
+            estimator=estimator,
+            estimate=estimate,
+            judge=measure,
+            fit=fit,
+            validation=held_out,
+            seconds=time.perf_counter() - clock,
+        )
 
 
 def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
@@ -101,4 +109,5 @@ def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
 
 def judged(measure: Problem, values: Array, name: str) -> JudgedRun:
     compressed = measure.measured
-    return JudgedRun(name, ResidualSizes.of(compressed, values), ResidualSizes.of(compressed, measure.nominal))
+    found, described = ResidualSizes.of(compressed, values), ResidualSizes.of(compressed, measure.nominal)
+    return JudgedRun(run=name, residuals=found, description=described)

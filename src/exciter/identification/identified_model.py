@@ -85,17 +85,13 @@ class IdentifiedModel:
         """Of a folder that ``exciter identify`` wrote."""
         data = read_result(folder)
         try:
-            found = cls._of(folder, data)
+            config = IdentifyConfig.of(data["settings"], str(folder / RESULT_FILE))
+            found = cls.of(data, _robot(folder, config, data["robot"]), folder=folder)
             _ = found.gains
             return found
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
             raise ExciterError(f"'{folder / RESULT_FILE}' is damaged ({why}); identify again") from None
-
-    @classmethod
-    def _of(cls, folder: Path, data: dict[str, Any]) -> IdentifiedModel:
-        config = IdentifyConfig.of(data["settings"], str(folder / RESULT_FILE))
-        return cls.of(data, _robot(folder, config, data["robot"]), folder=folder)
 
     @classmethod
     def of(
@@ -126,7 +122,8 @@ class IdentifiedModel:
             config = config.with_settings(filter=judge.filter, dead_zone=judge.dead_zone)
         file = data["robot"]["file"]
         copy = description if folder is None or file is None else inside(folder, file)
-        return cls(model, estimate, replace(config, terms=model.terms), data, folder, copy)
+        config = replace(config, terms=model.terms)
+        return cls(model=model, estimate=estimate, config=config, data=data, folder=folder, description=copy)
 
     def __repr__(self) -> str:
         return f"<{self.model.robot.name}: {self.estimate!r}>"
@@ -137,7 +134,7 @@ class IdentifiedModel:
         low, high = self.estimate.interval()
         columns = (self.estimate.names, self.estimate.units, true, self.estimate.values, low, high)
         return tuple(
-            BesideKnown(name, unit, float(x), float(value), (float(a), float(b)))
+            BesideKnown(name=name, unit=unit, true=float(x), value=float(value), interval=(float(a), float(b)))
             for name, unit, x, value, a, b in zip(*columns, strict=True)
         )
 

@@ -18,14 +18,12 @@ from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally
 from exciter.experiment.quality.survey import Windows
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_file import ROWS, RecordingFile
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
 from exciter.identification.runs.run import Run
 from exciter.notes import Note
-from exciter.robot.robot import Robot
 
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
 SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
@@ -76,7 +74,15 @@ class LongLog:
         for finding in quality.problems:
             if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
-        return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.notes, quality)
+        return cls(
+            name=name,
+            repaired=lambda: log,
+            sample=seen.sample,
+            samples=seen.samples,
+            span=seen.span,
+            notes=done.notes,
+            quality=quality,
+        )
 
     @cached_property
     def sampled(self) -> str:
@@ -108,8 +114,8 @@ class LongLog:
         about = self.sample.about
         if isinstance(route, StreamingRoute):
             sample = Run.of(self.repaired_sample, route, name=self.name)
-            told = tuple(dict.fromkeys(one for part in sample.parts for one in part.notes))
-            parts, notes = StreamedParts(self.repaired, route, self.sample), (*self.notes, *why, *told)
+            of_parts = dict.fromkeys(one for part in sample.parts for one in part.notes)
+            parts, notes = StreamedParts(self.repaired, route, self.sample), (*self.notes, *why, *of_parts)
             return Run(parts, self.name, self.span, about.period, about.payload, self.sample, notes, sample)
         if not isinstance(route, FourierFit):
             raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")
@@ -148,32 +154,3 @@ class _StreamSample:
 def size_of(recording: Recording) -> int:
     """[B] of its samples."""
     return sum(getattr(recording, name).nbytes for name in ("time", *recording.everything))
-
-
-def long_run(
-    file: RecordingFile,
-    route: StreamingRoute,
-    robot: Robot,
-    *,
-    rows: int = ROWS,
-    typical: Recording | None = None,
-    name: str | None = None,
-) -> Run:
-    """The log as a run of the robot. It is gone through once here, to know when its motion begins and ends.
-
-    Nothing is repaired: what a route cannot work on is refused. ``LongLog`` repairs, and knows a sample of the log.
-    """
-    about, name = file.about, file.path.name if name is None else name
-    if about.filter is not None:
-        raise RecordingError(
-            f"{name}: the analogue filter of the torque is undone on whole recordings only; keep less of the log "
-            "(windows) and read it at once, or undo the filter before"
-        )
-    parts = StreamedParts(lambda: (chunk.arranged(robot) for chunk in file.chunks(rows)), route, typical)
-    span: tuple[float, float] | None = None
-    notes: dict[Note, None] = {}
-    for piece in parts:
-        first = piece.motion.time[0] if span is None else span[0]
-        span = float(first), float(piece.motion.time[-1])
-        notes |= dict.fromkeys(piece.notes)
-    return Run(parts, name, span, about.period, about.payload, None, (*notes,))

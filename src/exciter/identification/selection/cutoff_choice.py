@@ -62,7 +62,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     route = replace(route, bands=float(f"{cutoff / band:.3g}"))  # logs that are faster want more
     kind = "recorded velocities" if route.measured_velocity else "positions"
     value = f"{kind} through {cutoff:.3g} Hz, then central differences"
-    return Routed(route, remake(route), Choice("route", value, reason))
+    return Routed(route=route, runs=remake(route), choice=Choice("route", value, reason))
 
 
 def candidates(band: float, runs: Sequence[Run]) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -171,21 +171,16 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     links has the same shape, or has it nearly, as where a base leans a little: the prior would decide between them, and
     the load on the gears would be its guess."""
     travel = np.max([_travel(run) for run in runs], axis=0)
-    alone = _own_ripple(robot) & _own_ripple(robot.with_gravity(_along_an_axis(robot.gravity)))
+    gravity = np.asarray(robot.gravity, dtype=float)
+    along = np.zeros(3)  # the nearest gravity along an axis of the base
+    k = int(np.argmax(np.abs(gravity)))
+    along[k] = np.sign(gravity[k]) * np.linalg.norm(gravity)
+    alone = _own_ripple(robot) & _own_ripple(robot.with_gravity(along))
     return {
         joint.name: [Ripple()]
         for joint, moved in zip(robot.joints, travel, strict=True)
         if joint.name not in alone or moved < RIPPLE_TRAVEL_RAD
     }
-
-
-def _along_an_axis(gravity: ArrayLike) -> NDArray[np.float64]:
-    """(3,) the nearest gravity along an axis of the base."""
-    given = np.asarray(gravity, dtype=float)
-    nearest = np.zeros(3)
-    k = int(np.argmax(np.abs(given)))
-    nearest[k] = np.sign(given[k]) * np.linalg.norm(given)
-    return nearest
 
 
 def _own_ripple(robot: Robot) -> set[str]:
