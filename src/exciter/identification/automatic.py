@@ -63,7 +63,7 @@ FRICTION_AND_WEIGHT_ROUNDS = 2
 FIRST_PRIOR_WEIGHT = 10.0  #: until it is chosen
 NOISE_PRIOR_WEIGHT = 1e-3  #: with which noise is estimated: residuals of a strong prior would be its own errors
 COUPLING_PRIOR_WEIGHTS = np.array([100.0, 10.0, 1.0])  #: while variants of coupled motors are compared
-Terms = tuple[JointTerm, ...]
+JointTerms = tuple[JointTerm, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +93,11 @@ class Asked:
     def side(self) -> str | None:
         return common_side(self.runs)
 
-    def starting(self, kept: Terms) -> Terms:
+    def starting(self, kept: JointTerms) -> JointTerms:
         """What settings are compared with before friction is chosen."""
         return starting_terms(kept, self.side) if self.friction else kept
 
-    def trial(self, terms: Terms, runs: tuple[Run, ...]) -> Trial:
+    def trial(self, terms: JointTerms, runs: tuple[Run, ...]) -> Trial:
         model = replace(self.model, terms=terms)
         return Trial(Problem(model, runs, InverseDynamic(self.filter), self.folds), self.values)
 
@@ -115,7 +115,7 @@ class Chosen:
 
     runs: tuple[Run, ...]
     route: FilteredDifferences | None
-    terms: Terms
+    terms: JointTerms
     weight: float
     choices: tuple[Choice, ...]
     friction: FrictionChoice | None
@@ -161,7 +161,7 @@ def choose_settings(asked: Asked) -> Chosen:
     )
 
 
-def _coupled_motors(asked: Asked, kept: Terms, runs: tuple[Run, ...]) -> tuple[Terms, list[Choice]]:
+def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[JointTerms, list[Choice]]:
     variants = coupled_variants(kept, asked.side)
     if len(variants) == 1:
         return kept, []
@@ -184,7 +184,7 @@ class _TermsAndPrior:
     choices: tuple[Choice, ...]
 
 
-def _terms_and_prior(asked: Asked, kept: Terms, runs: tuple[Run, ...]) -> _TermsAndPrior:
+def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> _TermsAndPrior:
     """Friction and the weight of the prior alternately, until both are of the same model; then offsets."""
     trial = asked.trial(asked.starting(kept), runs)
     weight, why = asked.weighed(trial)

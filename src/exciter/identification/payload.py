@@ -55,7 +55,7 @@ LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", 
 LOAD_UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
 LOAD_CONFIDENCE = 0.95
 HIDDEN_CHANGE_TOLERANCE = 1e-7  #: relative change of a quantity along what no motion shows, below which it is none
-LEAST_BODY_EIGENVALUE = 1e-5  #: smallest eigenvalue of a body moved to the boundary, scaled to unit mass and size
+LEAST_LOAD_EIGENVALUE = 1e-5  #: smallest eigenvalue of a body moved to the boundary, scaled to unit mass and size
 NO_MASS = "the mass is not significant: is a load mounted, and were the runs not swapped?"
 NO_INERTIA = (
     "the inertia about the centre is not significant: the motion is too slow for it, or the load too small; mass and "
@@ -220,7 +220,7 @@ def nearest_body(phi: Array, covariance: Array) -> Array:
     size = np.sqrt(max(float(np.abs(j[:3, :3]).max()), float(std[4:].max())) / mass)
     scale = np.sqrt(mass) * np.array([size, size, size, 1.0])
     g = svec(pseudo_inertia(np.eye(10)) / np.outer(scale, scale)).T
-    body = Cone("semidefinite", g, -LEAST_BODY_EIGENVALUE * svec(np.eye(4)), "the load is a body")
+    body = Cone("semidefinite", g, -LEAST_LOAD_EIGENVALUE * svec(np.eye(4)), "the load is a body")
     ball = inertial.from_mass_com_inertia(mass, np.zeros(3), 0.4 * mass * size**2 * np.eye(3))
     return nearest(phi, Information.of_estimate(phi, covariance).r, [body], ball)
 

@@ -16,7 +16,7 @@ from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
 from exciter.typing import Array
 
-Fit = Callable[[Compressed], Array]
+FoldFit = Callable[[Compressed], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Score:
         return float(difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
-def cross_validate(compressed: Compressed, fit: Fit, noise: ArrayLike) -> Score:
+def cross_validate(compressed: Compressed, fit: FoldFit, noise: ArrayLike) -> Score:
     """fit: equations to parameters (p,), given all but one fold; noise: σ (J,) to measure residuals with."""
     folds = np.unique(compressed.fold)
     if len(folds) < 2:

@@ -19,7 +19,7 @@ from exciter.typing import Array
 SINGULAR_VALUE_TOLERANCE = 1e-11
 #: length of a column over the longest one, below which it is rounding; units may differ by 1e12
 EMPTY_COLUMN_TOLERANCE = 1e-15
-MOST_NAMED_PARAMETERS = 12  # parameters in a message
+MOST_UNDETERMINED_NAMED = 12  # parameters in a message
 NULL_SPACE_SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
 
 
@@ -129,8 +129,10 @@ class Information:
         lost = self.undetermined()
         if not lost:
             return
-        named = "" if names is None else f": {', '.join([names[k] for k in lost[:MOST_NAMED_PARAMETERS]])}"
-        more = f" and {len(lost) - MOST_NAMED_PARAMETERS} more" if named and len(lost) > MOST_NAMED_PARAMETERS else ""
+        named = "" if names is None else f": {', '.join([names[k] for k in lost[:MOST_UNDETERMINED_NAMED]])}"
+        more = (
+            f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if named and len(lost) > MOST_UNDETERMINED_NAMED else ""
+        )
         few = f"{self.rows} rows" if self.rows < len(self.z) else "the rows"
         raise ParameterError(
             f"{few} do not determine all {len(self.z)} parameters{named}{more}; use base parameters, move more, or "
