@@ -75,7 +75,7 @@ def identify(
     uncertainty: Uncertainty | None = None,
 ) -> Identification:
     """judge: joint torques by which every estimate is measured, whatever equations it was made from; the problem's own
-    unless these are of another kind. uncertainty: what makes the covariance honest, see ``with_correlated_errors``."""
+    unless these are of another kind. uncertainty: what computes a valid covariance, see ``with_correlated_errors``."""
     clock = time.perf_counter()
     with one_thread():
         estimate = estimator.estimate(problem)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -69,7 +69,7 @@ class FrictionCandidate:
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "family", self.family or self.name)
         for term in self.terms:
-            if "joints" not in {f.name for f in _fields(term)} or isinstance(term, UserTerm):
+            if "joints" not in getattr(term, "__dataclass_fields__", ()) or isinstance(term, UserTerm):
                 raise ParameterError(
                     f"candidate '{self.name}' has a {type(term).__name__}, which cannot be put on any joint; use terms "
                     "with joints=…, and keep this one in the model"
@@ -111,13 +111,6 @@ def on_joints(term: JointTerm, joints: Sequence[str] | None) -> JointTerm:
     """The same term on some joints, None for all."""
     some: Any = {"joints": None if joints is None else tuple(joints)}
     return replace(term, **some)  # type: ignore[type-var]
-
-
-def _fields(term: JointTerm) -> tuple[Any, ...]:
-    try:
-        return fields(term)  # type: ignore[arg-type]
-    except TypeError:
-        return ()
 
 
 def usual_delta(side: str | None) -> float:
