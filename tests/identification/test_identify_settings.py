@@ -23,7 +23,7 @@ from exciter.identification.config.identify_settings import (
     IdentifySettings,
     IndependentErrors,
 )
-from exciter.identification.estimators.estimator import Estimator, told
+from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
@@ -224,12 +224,14 @@ def test_a_weight_that_is_not_given_one_to_be_chosen_and_a_number_are_three_thin
 
 def test_an_estimator_is_told_what_it_left_open():
     sigma = (1.0, 2.0)
-    assert told(WeightedLeastSquares(), noise=sigma, loop=None).noise == sigma
-    assert told(WeightedLeastSquares(3.0), noise=sigma).noise == 3.0
-    assert told(PhysicallyConsistent(margin=0.1), noise=sigma) == PhysicallyConsistent(Prior(noise=sigma), margin=0.1)
-    assert told(MaximumLikelihood(0.1), noise=sigma, torque_noise=sigma) == MaximumLikelihood(0.1, sigma)
-    assert told(InstrumentalVariables(), route=FilteredDifferences(5.0)).route == FilteredDifferences(5.0)
-    assert told(Huber(), noise=sigma) == Huber()
+    assert completed(WeightedLeastSquares(), noise=sigma, loop=None).noise == sigma
+    assert completed(WeightedLeastSquares(3.0), noise=sigma).noise == 3.0
+    assert completed(PhysicallyConsistent(margin=0.1), noise=sigma) == PhysicallyConsistent(
+        Prior(noise=sigma), margin=0.1
+    )
+    assert completed(MaximumLikelihood(0.1), noise=sigma, torque_noise=sigma) == MaximumLikelihood(0.1, sigma)
+    assert completed(InstrumentalVariables(), route=FilteredDifferences(5.0)).route == FilteredDifferences(5.0)
+    assert completed(Huber(), noise=sigma) == Huber()
 
 
 def test_noise_of_torques_reaches_the_estimator_joint_by_joint():

@@ -1,6 +1,6 @@
-"""One simulated run of a closed loop, from its start onwards: the controller in its ticks, the arm in its steps.
+"""The closed loop of an experiment: controller, reference, start. Given parameters, it says what the robot would do.
 
-The closed loop of an experiment: controller, reference, start. Given parameters, it says what the robot would do.
+A simulated run goes from its start onwards: the controller in its ticks, the arm in its steps.
 """
 
 from __future__ import annotations

@@ -108,10 +108,8 @@ class _Overlapping:
             return self._last
         kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 / rate)), None)
         new = self._simulation.at(at[at > last.motion.time[-1] + 0.5 / rate])
-        old, more = last.motion[kept], new.motion
-        parts = ((getattr(old, name), getattr(more, name)) for name in ("time", "q", "qd", "qdd"))
-        motion = Motion(*(np.concatenate(both) for both in parts))
-        self._last = SimulatedRun(motion, np.concatenate([last.torque[kept], new.torque]))
+        torque = np.concatenate([last.torque[kept], new.torque])
+        self._last = SimulatedRun(last.motion[kept].followed_by(new.motion), torque)
         return self._last
 
 
@@ -159,10 +157,6 @@ class Loops:
             runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
         return self.problem.along(tuple(runs))
 
-    def nominal(self) -> Array:
-        """(p,) base parameters of the description."""
-        return self.problem.base.base_values(self.problem.model.nominal)
-
     def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
         """Simulate, update, and again, until the parameters change by less than ``tolerance`` σ.
 
@@ -176,7 +170,8 @@ class Loops:
         try:
             return self._settle(start, update, rounds, tolerance, exact)
         except Unmovable as error:
-            found = self._settle(self.nominal(), update, rounds, tolerance, exact)
+            nominal = self.problem.base.base_values(self.problem.model.nominal)
+            found = self._settle(nominal, update, rounds, tolerance, exact)
             text = f"started from nominal values: from those of least squares, {error.why}"
             return replace(found, notes=(note("start", text), *found.notes))
 
@@ -190,11 +185,11 @@ class Loops:
             size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
             wanders = number > FIRST_SIMULATIONS and not blocked and 0.5 * before < moved < WANDERING_CHANGE_SIGMAS
             if moved <= tolerance or size <= NEGLIGIBLE_CHANGE_FRACTION or wanders:
-                told = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
-                return replace(found, notes=(done("iterations", told),))
+                text = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
+                return replace(found, notes=(done("iterations", text),))
             if blocked >= MOST_SHORTENED_STEPS and not exact:
-                told = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
-                return replace(found, notes=(warning("instruments", told),))
+                text = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
+                return replace(found, notes=(warning("instruments", text),))
             part, along = self._towards(start, change)
             before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
         raise ParameterError(

@@ -26,7 +26,7 @@ from exciter.identification.config.identify_settings import (
     word_of,
 )
 from exciter.identification.drive_gains import KnownParameter
-from exciter.identification.estimators.estimator import Estimator, told
+from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import (
     Essential,
     OrdinaryLeastSquares,
@@ -197,7 +197,7 @@ class IdentifyConfig:
             if planned is None:
                 raise self._plan_missing()
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
-        return told(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
+        return completed(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
 
     @property
     def uncertainty(self) -> Errors:

@@ -31,14 +31,14 @@ class Estimator(Settings, ABC):
 E = TypeVar("E", bound=Estimator)
 
 
-def told(estimator: E, **known: Any) -> E:
+def completed(estimator: E, **known: Any) -> E:
     """With what is known beside its settings (σ of the equations, the closed loop) in fields that were left open, those
     of a prior included."""
     given: dict[str, Any] = {}
     for field in dataclasses.fields(estimator):  # type: ignore[arg-type]
         value = getattr(estimator, field.name)
         if isinstance(value, Estimator):
-            given[field.name] = told(value, **known)
+            given[field.name] = completed(value, **known)
         elif value is None and known.get(field.name) is not None:
             given[field.name] = known[field.name]
     return dataclasses.replace(estimator, **given) if given else estimator  # type: ignore[type-var]

@@ -17,7 +17,13 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.maximum_likelihood.levenberg_marquardt import LinearisedLikelihood, Point, Solved, minimise
+from exciter.identification.maximum_likelihood.levenberg_marquardt import (
+    LinearisedLikelihood,
+    Point,
+    Solved,
+    minimise,
+    with_noise,
+)
 from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
@@ -145,10 +151,10 @@ class _Start:
     def of(cls, problem: Problem, measured: tuple[Measured, ...]) -> _Start:
         used = tuple(one.certain() for one in measured)
         stated = [one.noise for one in used]
-        used = _with_noise(used, [np.where(np.isnan(noise), 1.0, noise) for noise in stated])
+        used = with_noise(used, [np.where(np.isnan(noise), 1.0, noise) for noise in stated])
         beta, regressor = _weighted_least_squares(problem, used)
         left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
-        used = _with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
+        used = with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
         count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
         text = (
             f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
@@ -157,10 +163,6 @@ class _Start:
         point = Point(tuple(one.delta for one in used), beta)
         notes = (note("torques", text),) if count < have else ()
         return cls(measured=used, point=point, stated=stated, regressor=regressor, notes=notes)
-
-
-def _with_noise(measured: tuple[Measured, ...], noise: list[Array]) -> tuple[Measured, ...]:
-    return tuple(replace(one, noise=sigma) for one, sigma in zip(measured, noise, strict=True))
 
 
 def _weighted_least_squares(problem: Problem, measured: tuple[Measured, ...]) -> tuple[Array, Information]:
@@ -228,8 +230,8 @@ def _solution_notes(found: Solved) -> list[Note]:
 def _noise_notes(problem: Problem, measured: tuple[Measured, ...], stated: list[Array]) -> list[Note]:
     notes = list[Note]()
     larger = np.max([one.noise / noise for one, noise in zip(measured, stated, strict=True)], axis=0)
-    if told := [f"'{name}' {ratio:.3g}" for name, ratio in zip(problem.joints, larger, strict=True) if ratio > 1.0]:
-        text = f"torques differ from the model by more than noise between periods, times {', '.join(told)}"
+    if named := [f"'{name}' {ratio:.3g}" for name, ratio in zip(problem.joints, larger, strict=True) if ratio > 1.0]:
+        text = f"torques differ from the model by more than noise between periods, times {', '.join(named)}"
         notes.append(note("noise", f"{text}: σ there is that of the residuals"))
     if any(np.isnan(noise).any() for noise in stated):
         notes.append(note("noise", "one period only: the noise of torques is that of the residuals"))

@@ -1,13 +1,11 @@
-"""Least squares pulled toward what is known of the links: decisive where the motion excites poorly.
+"""Estimates of the whole standard set χ: pulled to a prior, or the best fit among robots that can exist.
 
-½‖R P χ − z‖² + λ d(χ, χ₀) over the whole standard set χ; d is the pseudo-inertia metric (Lee, Wensing & Park 2020) or
-the entropic distance. Joint terms are free. λ by blocked cross-validation unless given.
+Prior: ½‖R P χ − z‖² + λ d(χ, χ₀), decisive where the motion excites poorly; d is the pseudo-inertia metric (Lee,
+Wensing & Park 2020) or the entropic distance. Joint terms are free. λ by blocked cross-validation unless given.
 
-Physically consistent estimate: the best fit among robots that can exist, as a full set of standard parameters.
-
-½‖R P χ − z‖² within the pseudo-inertia LMIs of all links (Wensing, Kim & Slotine 2018; Sousa & Cortesão 2014), joint
-terms ≥ 0 where physics wants it, and bounds on masses and centres of mass where they are known. Among χ with the same
-base parameters, which the torques cannot tell apart, the one nearest to the prior is taken.
+PhysicallyConsistent: the same within the pseudo-inertia LMIs of all links (Wensing, Kim & Slotine 2018; Sousa &
+Cortesão 2014), joint terms ≥ 0 where physics wants it, and bounds on masses and centres of mass where they are known. Among χ
+with the same base parameters, which the torques cannot distinguish, the one nearest to the prior is taken.
 """
 
 from __future__ import annotations

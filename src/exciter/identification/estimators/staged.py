@@ -198,7 +198,7 @@ class FrictionFirst(StageSequence):
     """Friction axis by axis from where the joint moves at constant velocity, then the rest (12.3.3 ii).
 
     Whatever else acts on the axis there (gravity, Coriolis) is estimated along and forgotten, so that nothing is
-    assumed about it; the axis must move both ways, or its friction cannot be told from gravity and offset.
+    assumed about it; the axis must move both ways, or its friction cannot be separated from gravity and offset.
     Equations are used once: by the friction of their axis, or by the rest.
     """
 

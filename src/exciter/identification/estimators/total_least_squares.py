@@ -14,7 +14,7 @@ It helps where errors of W are independent from row to row and of the assumed re
 separately measured positions, velocities and accelerations, say. It does not help where W's errors come from
 differentiating one noisy position: these are correlated between columns and rows and change with the motion; use
 maximum likelihood or instrumental variables then, or filter until W is as good as exact. Where W is exact, least
-squares is right and total least squares, told that W is not, biased.
+squares is right and total least squares, which assumes that it is not, biased.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Levenberg–Marquardt on criterion (4), with its structure: every period has δ of its own, β is common to all.
 
 J = [root 0; ∂τ/∂δ/σ Φ/σ] per period. Its normal equations are summed up joint by joint; Cholesky takes each period's δ
-out, what is left over adds up to square-root information on β alone, and steps of δ follow by substitution.
+out, the remainder adds up to square-root information on β alone, and steps of δ follow by substitution.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ MOST_LIKELIHOOD_ITERATIONS = 60
 SETTLED_STEP_LENGTH, ACCEPTED_STEP_LENGTH = 1e-10, 1e-3  # squared length of a Gauss–Newton step, in σ of the estimate
 FIRST_DAMPING, DAMPING_FACTOR, LARGEST_DAMPING = 1e-4, 10.0, 1e10  # damping
 COST_ROUNDING_FRACTION = 1e-12  # of the cost
+
+
+def with_noise(measured: Sequence[Measured], noise: Sequence[Array]) -> tuple[Measured, ...]:
+    """Every period with another σ (n,) of its torques."""
+    return tuple(replace(one, noise=sigma) for one, sigma in zip(measured, noise, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +55,7 @@ class LinearisedLikelihood:
 
     def with_noise(self, noise: Sequence[Array]) -> LinearisedLikelihood:
         """Around the same point, torques of every period with another σ (n,)."""
-        both = zip(self.measured, noise, strict=True)
-        return replace(self, measured=tuple(replace(one, noise=sigma) for one, sigma in both))
+        return replace(self, measured=with_noise(self.measured, noise))
 
     def eliminated(self, damping: float = 0.0) -> Eliminated:
         p = len(self.point.beta)

@@ -1,4 +1,4 @@
-"""Bounds that a user knows: masses on a scale, centres of mass inside a housing. Each is a cone in χ.
+"""Bounds on χ, each a cone. Those a user knows: masses on a scale, centres of mass inside a housing.
 
 bounds:
   - {mass: [10, 20]}                                     # [kg] of all moving links; one number: known to 1 %
@@ -6,9 +6,8 @@ bounds:
   - {joint: elbow, centre: {lower: [-0.1, -0.1, 0], upper: [0.1, 0.1, 0.4]}}     # [m] in the joint frame
   - {joint: wrist, centre: {near: [0, 0, 0.05], radius: 0.03}}
 
-What physics asks of χ: every link a body, joint terms ≥ 0 where they must be, coupled rotors together.
-
-Which base parameters no physical robot has negative.
+Bounds that physics sets: every link a body, joint terms ≥ 0 where they must be, coupled rotors together; and which base
+parameters no physical robot has negative.
 
 A base parameter is Σ over links of ⟨C, J⟩ plus joint terms. ⟨C, J⟩ ≥ 0 for every body, J ⪰ 0, exactly when C ⪰ 0: the
 integral of a polynomial that is nowhere negative. So is ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3, though MZ3 alone
@@ -238,31 +237,23 @@ ROTOR_INERTIA_ROUNDING = 1e-9  # of the largest rotor
 
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
-    return [*_bodies(equations, reference, margin), *physical_terms(equations)]
-
-
-def physical_terms(equations: StandardEquations) -> list[Cone]:
-    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0."""
-    return [*_terms(equations), *_rotors(equations)]
-
-
-def _bodies(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
-    cones = []
+    bodies = []
     for j, joint in enumerate(equations.model.robot.joints):
         g = np.zeros((10, len(equations.model.standard)))
         g[:, 10 * j : 10 * j + 10] = reference.whitening[j]
         h = -margin * svec(np.eye(4))
-        cones.append(Cone("semidefinite", g, h, f"the link of '{joint.name}' is a body"))
-    return cones
+        bodies.append(Cone("semidefinite", g, h, f"the link of '{joint.name}' is a body"))
+    return [*bodies, *physical_terms(equations)]
 
 
-def _terms(equations: StandardEquations) -> list[Cone]:
+def physical_terms(equations: StandardEquations) -> list[Cone]:
+    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0."""
     wanted = np.flatnonzero(equations.nonnegative)
-    if not len(wanted):
-        return []
     g = np.zeros((len(wanted), len(equations.model.standard)))
     g[np.arange(len(wanted)), equations.links + wanted] = 1.0 / equations.term_scale[wanted]
-    return [Cone("nonnegative", g, np.zeros(len(wanted)), "friction, rotor inertia and stiffness are not negative")]
+    name = "friction, rotor inertia and stiffness are not negative"
+    positive = [Cone("nonnegative", g, np.zeros(len(wanted)), name)] if len(wanted) else []
+    return [*positive, *_rotors(equations)]
 
 
 def rotor_matrices(model: DynamicModel) -> Array:
@@ -309,12 +300,9 @@ def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
 
 def coefficient_matrix(c: Array) -> Array:
     """(…, 4, 4) C with ⟨C, J(φ)⟩ = c·φ for coefficients c (…, 10)."""
-    basis = np.zeros((4, 4, 4, 4))
-    for i in range(4):
-        for j in range(4):
-            basis[i, j, i, j] += 0.5
-            basis[i, j, j, i] += 0.5
-    return np.asarray(np.einsum("ijk,...k->...ij", from_pseudo_inertia(basis), c))
+    unit = np.eye(16).reshape(4, 4, 4, 4)
+    symmetric = from_pseudo_inertia(0.5 * (unit + unit.swapaxes(2, 3)))
+    return np.asarray(np.einsum("ijk,...k->...ij", symmetric, c))
 
 
 def physical_problems(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:

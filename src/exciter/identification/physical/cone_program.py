@@ -72,22 +72,17 @@ def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tup
     solver says."""
     if not np.isfinite(unit):
         return np.full(a.shape[1], np.nan), None
-    solution = _solve(unit * a, value, cones)
-    u = unit * np.array(solution.x)
-    inside = np.isfinite(u).all() and _inside(value - a @ u, cones, LARGEST_CONE_VIOLATION)
-    return (u if inside else np.full_like(u, np.nan)), solution
-
-
-def _solve(a: Array, b: Array, cones: Sequence[Cone]) -> Any:
-    """min ½‖x‖² with b − a x in the cones."""
-    p = a.shape[1]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CONE_SOLVER_TOLERANCE
     settings.max_threads = 1
-    kinds = [_clarabel(cone) for cone in cones]
-    identity = sparse.identity(p, format="csc")
-    return clarabel.DefaultSolver(identity, np.zeros(p), sparse.csc_matrix(a), b, kinds, settings).solve()
+    kinds, p = [_clarabel(cone) for cone in cones], a.shape[1]
+    identity = sparse.identity(p, format="csc")  # min ½‖x‖² with value − unit a x in the cones
+    solver = clarabel.DefaultSolver(identity, np.zeros(p), sparse.csc_matrix(unit * a), value, kinds, settings)
+    solution = solver.solve()
+    u = unit * np.array(solution.x)
+    inside = np.isfinite(u).all() and _inside(value - a @ u, cones, LARGEST_CONE_VIOLATION)
+    return (u if inside else np.full_like(u, np.nan)), solution
 
 
 def _clarabel(cone: Cone) -> Any:

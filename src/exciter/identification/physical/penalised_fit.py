@@ -1,8 +1,7 @@
-"""What is minimised: ½‖R P χ − z‖² + λ d(χ, χ₀) + a trace of the prior that picks one χ among those with equal β.
+"""Least squares with a penalty on the distance from a prior, over the whole standard set χ.
 
-How much a prior is worth, by blocked cross-validation: the weight whose fits predict stretches of time left out.
-
-From an objective to an estimate: weights and residuals brought to agree, bodies strictly physical, covariance.
+½‖R P χ − z‖² + λ d(χ, χ₀) + a trace of the prior that picks one χ among those with equal β, within cones; λ by blocked
+cross-validation: the weight whose fits predict stretches of time left out; weights that agree with the residuals.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from exciter.identification.information.compressed import Compressed, ResidualSi
 from exciter.identification.information.cross_validation import Score, cross_validate
 from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
-from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference
+from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, fill_blocks
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.notes import Note, done, note
 from exciter.typing import Array
@@ -90,7 +89,7 @@ class PenalisedObjective:
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""
         root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
-        _fill(root, self.reference.whitening)
+        fill_blocks(root, self.reference.whitening)
         root *= np.sqrt(TRACE_WEIGHT)
         if self.reference.spread is not None:
             terms = np.arange(self.equations.links, len(root))
@@ -114,14 +113,8 @@ class PenalisedObjective:
             return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
         block = np.zeros((target.size, len(chi)))
-        _fill(block, np.sqrt(self.weight) * root)
+        fill_blocks(block, np.sqrt(self.weight) * root)
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
-
-
-def _fill(matrix: Array, blocks: Array) -> None:
-    """Blocks (n, 10, 10) down the diagonal."""
-    for k, block in enumerate(blocks):
-        matrix[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
 
 
 def _compressed(rows: Array, right: Array) -> Sides:

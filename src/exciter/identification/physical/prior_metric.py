@@ -1,20 +1,16 @@
-"""Pseudo-inertias seen from a reference body: J ↦ L⁻¹ J L⁻ᵀ with J₀ = L Lᵀ, so that the reference is the identity.
+"""Distances of links from those of a prior, whatever the units and frames, and what they say of base parameters.
 
-Grams and tonnes, millimetres and metres become numbers near one. The same ten numbers per link serve as coordinates of
-the metric (their sum of squares is tr(J₀⁻¹ dJ J₀⁻¹ dJ)) and as the triangle that a solver wants to be a positive
-semidefinite matrix.
-
-Distances between robots: how far a full set of inertias is from what is known, whatever the units and frames.
+Pseudo-inertias are seen from a reference body: J ↦ L⁻¹ J L⁻ᵀ with J₀ = L Lᵀ, so that the reference is the identity, and
+grams and tonnes, millimetres and metres become numbers near one. The same ten numbers per link are coordinates of the
+metric (their sum of squares is tr(J₀⁻¹ dJ J₀⁻¹ dJ)) and the triangle that a solver keeps positive semidefinite.
 
 PseudoInertia: ½ Σ tr(J₀⁻¹ dJ J₀⁻¹ dJ), the affine-invariant metric at the prior, held constant (Lee, Wensing & Park
 2020): a quadratic form. Entropic: Σ −log det(J₀⁻¹J) + tr(J₀⁻¹J) − 4, the log-det divergence: convex, infinite where a
 body stops being physical. Both agree to second order at the prior, so a weight λ means the same for both: each number
 of a link is known to 1/√λ of the body's own size.
 
-What a prior on the links says of the base parameters: everything that torques cannot show taken out of it.
-
-The prior is least squares, ‖S χ − t‖². With χ_I = β − K χ_D for the independent ones (β = P χ, P = [1 K]), its minimum
-over the dependent χ_D is least squares in β again: rows in which χ_D does not appear.
+A prior that is least squares, ‖S χ − t‖², is least squares in β = P χ, P = [1 K], too: with χ_I = β − K χ_D for the
+independent parameters, its minimum over the dependent χ_D, which torques cannot show, has rows without χ_D.
 """
 
 from __future__ import annotations
@@ -164,14 +160,19 @@ class Entropic(Metric):
 METRICS = Registry[Metric]("metric", PseudoInertia, Entropic)
 
 
+def fill_blocks(matrix: Array, blocks: Array) -> None:
+    """Blocks (n, 10, 10) down the diagonal."""
+    for k, block in enumerate(blocks):
+        matrix[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
+
+
 def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) -> Array:
     """(m, b + 1) rows for β, and right sides as the last column: the pseudo-inertia metric about the reference times
     ``weight``. Joint terms are free in it, but for those that the reference knows (``spread``). ``base`` is of χ with
     ten parameters per link first, as ``reference``."""
     links, p = len(reference.links), len(base.standard)
     rows = np.zeros((10 * links, p))
-    for k, block in enumerate(reference.whitening):
-        rows[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = weight**0.5 * block
+    fill_blocks(rows, weight**0.5 * reference.whitening)
     target = weight**0.5 * np.tile(svec(np.eye(4)), links)
     if reference.spread is not None:
         known = np.flatnonzero(np.isfinite(reference.spread))

@@ -84,7 +84,7 @@ class StandardEquations:
         return np.asarray(np.sqrt(self.whole.signal / np.maximum(self.whole.rows.sum(axis=0), 1)))
 
     def weights(self, noise: Array) -> Array:
-        """(J,) σ to divide rows by: the noise, where it can be told from none."""
+        """(J,) σ to divide rows by: the noise, where it is above rounding."""
         return np.maximum(noise, LEAST_WEIGHT_FRACTION * self.signal)
 
     def sides(self, weights: Array) -> tuple[Array, Array]:

@@ -158,7 +158,7 @@ class StageSolver:
         return _Solved(values=found[:unknowns], gain=gain, noise=noise, left=left)
 
     def _noise(self, squares: Array, taken: Array) -> tuple[Array, Array]:
-        """σ per cell: of all cells of its joint in this stage, over what is left of their degrees of freedom; and how
+        """σ per cell: of all cells of its joint in this stage, over their remaining degrees of freedom; and how
         many independent ones are left."""
         cells, mine = self.cells, self.mine
         joint, rows = cells.joint[mine], cells.rows[mine].astype(float)
@@ -187,11 +187,11 @@ def _of_poses(squares: Array, freedom: Array, scatter: Array) -> Array:
     an infinite weight, and be met exactly: the likelihood has no maximum. A prior gives it one, scaled inverse χ² with
     ν₀ = 2 degrees of freedom: v = (S + ν₀ v₀) / (ν + ν₀), where v₀ supposes that poses differ by more than the
     samples within them tell (stiction) by one factor for all joints, which the joints determine together. That is
-    supposed, not measured: what is left of degrees of freedom, which widens intervals, does not count ν₀. And a mean is
+    supposed, not measured: the remaining degrees of freedom, which widen intervals, do not count ν₀. And a mean is
     never better than the samples within poses say.
     """
-    freedom, told = np.maximum(freedom, 0.0), scatter > 0.0
-    shape = np.where(told, scatter, scatter[told].mean() if told.any() else 1.0)
+    freedom, known = np.maximum(freedom, 0.0), scatter > 0.0
+    shape = np.where(known, scatter, scatter[known].mean() if known.any() else 1.0)
     pooled = shape * (squares / shape).sum() / max(freedom.sum(), 1.0)
     return np.asarray(np.maximum((squares + POOLED_POSE_FREEDOM * pooled) / (freedom + POOLED_POSE_FREEDOM), scatter))
 

@@ -1,16 +1,14 @@
 """A stage: some parameters from some of the equations.
 
-Small rules name both: columns of a problem, and equations by what the motion does at their instants.
-
-The motion at and around the instants of equations: filters drop instants, so both are matched by time, piece by
-piece.
+Small rules name both: columns of a problem, and equations by what the motion does at and around their instants. Filters
+drop instants, so equations and motion are matched by time, piece by piece.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -69,15 +67,7 @@ class FrictionParameters(Parameters):
     joints: tuple[int, ...] | None = None
 
     def chosen(self, problem: Problem) -> BoolArray:
-        model = problem.model
-        found = np.zeros(len(model.standard), dtype=bool)
-        at = 10 * model.n
-        for term in model.bound:
-            for row, column in term.rows:
-                if not term.conservative[column] and (self.joints is None or row in self.joints):
-                    found[at + column] = True
-            at += len(term.names)
-        return np.asarray(found[problem.base.independent])
+        return np.asarray(_friction(problem.model, self.joints)[problem.base.independent])
 
 
 @dataclass(frozen=True)
@@ -92,10 +82,15 @@ class ActingAtRest(Parameters):
         return np.asarray((acting & ~_friction(model))[problem.base.independent])
 
 
-def _friction(model: DynamicModel) -> BoolArray:
-    """(standard,) columns of joint terms that store no energy."""
-    conservative = [flag for term in model.bound for flag in term.conservative]
-    return np.array([False] * (10 * model.n) + [not flag for flag in conservative])
+def _friction(model: DynamicModel, joints: Sequence[int] | None = None) -> BoolArray:
+    """(standard,) columns of joint terms that store no energy, in the equations of some joints, all unless given."""
+    found = np.zeros(len(model.standard), dtype=bool)
+    at = 10 * model.n
+    for term in model.bound:
+        for row, column in term.rows:
+            found[at + column] |= not term.conservative[column] and (joints is None or row in joints)
+        at += len(term.names)
+    return found
 
 
 class Selection(Settings, ABC):
@@ -115,11 +110,8 @@ class Everything(Selection):
 
 
 @dataclass(frozen=True)
-class Unused(Selection):
+class Unused(Everything):
     """All that no earlier stage uses."""
-
-    def chosen(self, motion: Motion) -> BoolArray:
-        return np.ones(motion.q.shape, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -226,27 +218,24 @@ def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
         if not len(rows):
             continue
         if follower is None or index != current:
-            current, follower = index, _Follower.of(problem, index, rows)
+            current, follower = index, _Follower(problem, index, rows)
         yield index, rows, follower.at(rows.time)
 
 
 class _Follower:
     """Keeps only the pieces of a motion that equations may still ask for."""
 
-    def __init__(self, parts: Iterable[Processed], reach: float, rate: float) -> None:
-        self._parts = iter(parts)
+    def __init__(self, problem: Problem, index: int, rows: Rows) -> None:
+        parts = problem.runs[index].parts
+        first = next(piece for piece in parts if len(piece))
+        self._parts, self._rate = iter(parts), first.rate
+        self._reach = reach(problem.formulation, first, rows.bandwidth)
         self._held: deque[Motion] = deque()
-        self._reach, self._rate = reach, rate
-        self._margin = reach + 1.0 / rate
-
-    @classmethod
-    def of(cls, problem: Problem, index: int, rows: Rows) -> _Follower:
-        first = next(piece for piece in problem.runs[index].parts if len(piece))
-        return cls(problem.runs[index].parts, reach(problem.formulation, first, rows.bandwidth), first.rate)
 
     def at(self, time: Array) -> Instants:
         """Instants (N,) that increase, also from one call to the next."""
-        around = self._within(time[0] - self._margin, time[-1] + self._margin)
+        margin = self._reach + 1.0 / self._rate
+        around = self._within(time[0] - margin, time[-1] + margin)
         if around is None:
             raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
         near = nearest(around.time, time)

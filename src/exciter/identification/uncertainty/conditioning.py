@@ -1,7 +1,5 @@
-"""How well the motion tells parameters apart: singular values of W, correlations of the estimates, and why a parameter
-is not well identified: its share of the torque is small, or another one does the same.
-
-How sure a predicted torque is: τ = Φ_b β ± what the covariance of β makes of it.
+"""How well the motion determines parameters: singular values of W, correlations of the estimates, and why a parameter
+is not well identified: its share of the torque is small, or another one does the same. How sure a predicted torque is.
 """
 
 from __future__ import annotations

@@ -326,9 +326,9 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
     Mandel 1982). values (b,): β̂ without bounds; reach (b, m) with reachᵀ reach = H."""
     taken, directions = np.linalg.eigh(reach.T @ reach)
     seen, along = 1.0 - taken, directions.T @ prior
-    told = seen > UNINFORMED_SHARE
-    seen, along = seen[told], along[told]
-    if not told.any():
+    informed = seen > UNINFORMED_SHARE
+    seen, along = seen[informed], along[informed]
+    if not informed.any():
         return 1.0
     squares = (along[:, :-1] @ values - along[:, -1]) ** 2
     noise = np.einsum("mb,bc,mc->m", along[:, :-1], covariance, along[:, :-1])

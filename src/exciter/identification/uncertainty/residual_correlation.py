@@ -1,8 +1,7 @@
 """How residuals of neighbouring instants and of joints are alike, in one pass over the rows, in constant memory.
 
-How far correlation reaches, and with which weights lags are summed so that no variance becomes negative.
-
-Whether residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something.
+How far correlation reaches, with which weights lags are summed so that no variance becomes negative, and whether
+residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def fading(correlation: Array, rows: float) -> Fading:
 
     The first lag m such that all of m … 2m + 5 are within 3 standard errors √((1 + 2 Σ_{k<m} ρ²)/N) (Bartlett): a
     window that grows, for slow correlations pass through zero slowly. Errors that swing for ever make these standard
-    errors large, so what is left in the second half of the lags is judged by its size.
+    errors large, so the correlation in the second half of the lags is judged by its size.
     """
     squares = np.cumsum(np.append(0.0, correlation[1:] ** 2))
     small, most = np.abs(correlation), len(correlation) - 1
@@ -249,7 +248,7 @@ def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]
 
 WHITENESS_TEST_LAGS = 20  # that the test looks at
 WHITENESS_TEST_LEVEL = 0.01  # of the test
-SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is told
+SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
 COLOURED_POWER_RATIO = (
     1.5  # times the power of white residuals, from which on a part of the band is said to have too much
 )
