@@ -4,8 +4,8 @@ Prior: ½‖R P χ − z‖² + λ d(χ, χ₀), decisive where the motion excit
 Wensing & Park 2020) or the entropic distance. Joint terms are free. λ by blocked cross-validation unless given.
 
 PhysicallyConsistent: the same within the pseudo-inertia LMIs of all links (Wensing, Kim & Slotine 2018; Sousa &
-Cortesão 2014), joint terms ≥ 0 where physics wants it, and bounds on masses and centres of mass where they are known. Among χ
-with the same base parameters, which the torques cannot distinguish, the one nearest to the prior is taken.
+Cortesão 2014), joint terms ≥ 0 where physics wants it, and bounds on masses and centres of mass where they are known.
+Among χ with the same base parameters, which the torques cannot distinguish, the one nearest to the prior is taken.
 """
 
 from __future__ import annotations
