@@ -14,7 +14,7 @@ import yaml
 
 from exciter.errors import visible
 from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
-from exciter.identification.config.identify_config import USUAL_TERMS
+from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.notes import texts

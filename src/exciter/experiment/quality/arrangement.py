@@ -28,7 +28,7 @@ LEAST_SCORE_GAIN = 0.5  # of Σ correlation²: less may be chance
 MOST_CORRELATION_LOSS = 0.1  # of a joint, in another arrangement
 CLEAR_FISHER_DIFFERENCE = 0.5  # of correlations, Fisher's z: four standard errors of 130 independent samples
 SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that counts as zero
-UNDETERMINED_SHARE = 1e-3  # of a combination, that the rows need not determine
+UNDETERMINED_FRICTION_SHARE = 1e-3  # of a combination, that the rows need not determine
 SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
 
 
@@ -235,7 +235,7 @@ def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple
     kept = s > SINGULAR_FRICTION_VALUE * s[0]
     u, s, vt = u[:, kept], s[kept], vt[kept]
     seen = vt @ (wanted / scale)
-    if np.linalg.norm(wanted / scale - vt.T @ seen) > UNDETERMINED_SHARE * np.linalg.norm(wanted / scale):
+    if np.linalg.norm(wanted / scale - vt.T @ seen) > UNDETERMINED_FRICTION_SHARE * np.linalg.norm(wanted / scale):
         return None
     left = y - u @ (u.T @ y)
     variance = float(left @ left) / max(independent - len(s), 1.0)

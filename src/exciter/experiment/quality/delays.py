@@ -24,7 +24,7 @@ JACKKNIFE_BLOCKS = 20
 DELAY_SCAN_S = 0.3  # on either side; clocks that differ by more show in the motion itself
 DELAY_SCAN_SHARE = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
 SCAN_POINTS_PER_PERIOD = 4.0  # of the cut-off
-MOST_NEWTON_STEPS = 20
+DELAY_NEWTON_STEPS = 20
 
 
 class ShiftedFit:
@@ -153,7 +153,7 @@ def jackknife(steps: Array) -> float:
 def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> float | None:
     """Where slopes(d) = (½ ∂/∂d, ½ ∂²/∂d²) of a sum of squares says it is least, within ``farthest`` of the start."""
     d = start
-    for _ in range(MOST_NEWTON_STEPS):
+    for _ in range(DELAY_NEWTON_STEPS):
         first, second = slopes(d)
         if second <= 0.0:
             return None

@@ -16,13 +16,13 @@ from exciter.experiment.quality.survey import RestTimes, Survey, rest_of
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency, dummies
-from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
+from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 SIGNAL_UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
 OUTLIER_POSITION_SHARE = 0.01  # share of positions at either end that may be outliers
-USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
+USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
 FOREIGN_UNIT_SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
 TWO_TURNS_RAD = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
 FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range, beyond its ends: more than a wrong zero

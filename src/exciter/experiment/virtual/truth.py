@@ -36,7 +36,7 @@ SMALLEST_SETTING = 1.0 / LARGEST_SETTING  # a quotient of two settings is finite
 RANDOM_STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")
 FRICTION_FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
 MOST_TRUTH_BYTES = 20_000_000  # of a truth.json
-LEAST_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
+RAISED_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
 TYPICAL_POSTURES = 64  # over which inertias and weights are averaged
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits
 INVENTED_SHARES = {
@@ -352,14 +352,14 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
 
 
 def nearest_body(phi: Array) -> Array:
-    """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has no eigenvalue below LEAST_BODY_EIGENVALUE."""
+    """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has no eigenvalue below RAISED_BODY_EIGENVALUE."""
     j = pseudo_inertia(phi)
     mass = abs(phi[0]) if has_centre(phi) else 1.0
     root = np.sqrt(mass)
     size = np.sqrt(np.linalg.norm(j[:3, :3], 2)) or np.linalg.norm(j[:3, 3]) / root or root
     scale = np.array([size, size, size, root])
     values, vectors = np.linalg.eigh(j / np.outer(scale, scale))
-    raised = (vectors * np.maximum(values, LEAST_BODY_EIGENVALUE)) @ vectors.T
+    raised = (vectors * np.maximum(values, RAISED_BODY_EIGENVALUE)) @ vectors.T
     return from_pseudo_inertia(raised * np.outer(scale, scale))
 
 

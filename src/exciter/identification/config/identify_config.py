@@ -12,6 +12,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import Route
@@ -52,7 +53,7 @@ from exciter.identification.uncertainty.correlated_errors import (
     with_correlated_errors_and_prior,
 )
 from exciter.notes import note
-from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
+from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.load import RobotOptions, options_from
 from exciter.robot.robot import Robot
@@ -68,7 +69,6 @@ REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as restin
 LINEAR_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 #: what a drive has, unless terms: says otherwise
-USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
 
 
 @dataclass(frozen=True, eq=False)
