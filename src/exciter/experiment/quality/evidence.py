@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,6 +54,13 @@ class Evidence:
     @cached_property
     def windows(self) -> tuple[Recording, ...]:
         return self.survey.windows.windows()
+
+    @property
+    def channels(self) -> Iterator[tuple[str, int, str, list[Array]]]:
+        """Signal, number and name of the joint, and values (K,) of every window."""
+        for name in self.signals:
+            for j, joint in enumerate(self.joints):
+                yield name, j, joint, [getattr(window, name)[:, j] for window in self.windows]
 
     # -- effort: torque, or current in its place -------------------------------------------------------------------
 

@@ -73,16 +73,9 @@ def lost_samples(evidence: Evidence) -> Iterator[Note]:
     )
     if long:
         words += "; it is too long to be bridged and splits the recording"
-    grave = long or timing.missing_share > limits.missing
-    yield (warning if grave else note)(
-        "lost samples",
-        words,
-        share=timing.missing_share,
-        count=timing.missing,
-        gaps=timing.gaps,
-        longest=timing.longest,
-        at=timing.longest_at,
-    )
+    grave = warning if long or timing.missing_share > limits.missing else note
+    numbers = {"gaps": timing.gaps, "longest": timing.longest, "at": timing.longest_at}
+    yield grave("lost samples", words, share=timing.missing_share, count=timing.missing, **numbers)
 
 
 def duplicates(evidence: Evidence) -> Iterator[Note]:
@@ -173,15 +166,14 @@ def quantisation(evidence: Evidence) -> Iterator[Note]:
 
 def held(evidence: Evidence) -> Iterator[Note]:
     """Channels refreshed more slowly than they are logged."""
-    for name in evidence.signals:
-        for j, joint in enumerate(evidence.joints):
-            share = float(np.mean([_repeats(getattr(window, name)[:, j]) for window in evidence.windows]))
-            if share > evidence.thresholds.held:
-                words = (
-                    f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
-                    f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
-                )
-                yield warning("held values", words, joint, signal=name, share=share)
+    for name, _, joint, parts in evidence.channels:
+        share = float(np.mean([_repeats(x) for x in parts]))
+        if share > evidence.thresholds.held:
+            words = (
+                f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
+                f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
+            )
+            yield warning("held values", words, joint, signal=name, share=share)
 
 
 def _repeats(x: Array) -> float:
@@ -202,25 +194,20 @@ def _repeats(x: Array) -> float:
 def saturation(evidence: Evidence) -> Iterator[Note]:
     """Plateaus at the largest or smallest value that are entered without slowing down."""
     limits = evidence.thresholds
-    for name in evidence.signals:
-        for j, joint in enumerate(evidence.joints):
-            parts = [getattr(window, name)[:, j] for window in evidence.windows]
-            low, high = evidence.survey.values.lowest[name][j], evidence.survey.values.highest[name][j]
-            if not low < high:
+    for name, j, joint, parts in evidence.channels:
+        low, high = evidence.survey.values.lowest[name][j], evidence.survey.values.highest[name][j]
+        for value in (low, high) if low < high else ():
+            count = sum(_flat(x, value, limits.flat_run) for x in parts)
+            share = count / sum(len(x) for x in parts)
+            if count < limits.flat_samples:
                 continue
-            for value in (low, high):
-                count = sum(_flat(x, value, limits.flat_run) for x in parts)
-                share = count / sum(len(x) for x in parts)
-                if count < limits.flat_samples:
-                    continue
-                words = (
-                    f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
-                    f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger "
-                    "than the sensor, the drive or the logger allows; leave these samples out, or move more gently"
-                )
-                numbers = {"signal": name, "value": float(value), "count": count, "share": share}
-                grave = problem if share > limits.saturated_problem else warning
-                yield grave("saturation", words, joint, **numbers)
+            words = (
+                f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
+                f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger than the sensor, the drive or the "
+                "logger allows; leave these samples out, or move more gently"
+            )
+            grave = problem if share > limits.saturated_problem else warning
+            yield grave("saturation", words, joint, signal=name, value=float(value), count=count, share=share)
 
 
 def _flat(x: Array, value: float, shortest: int) -> int:

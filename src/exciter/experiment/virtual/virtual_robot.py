@@ -228,21 +228,22 @@ class VirtualRobot:
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
-        notes = list[Note]()
-        span, names = todo.curve.extremum(0), self.robot.joint_names
-        for j, (low, high) in enumerate(zip(self.robot.limit("lower"), self.robot.limit("upper"), strict=True)):
-            if span.lowest[j] < low - 1e-9 or span.highest[j] > high + 1e-9:
+        limits, saturated = list[Note](), list[Note]()
+        span, parts = todo.curve.extremum(0), happened.saturated.mean(axis=0)
+        for joint, low, high, part in zip(self.robot.joints, span.lowest, span.highest, parts, strict=True):
+            allowed, name = joint.limits, joint.name
+            if low < allowed.lower - 1e-9 or high > allowed.upper + 1e-9:
                 text = (
-                    f"the planned motion takes joint '{names[j]}' to {span.lowest[j]:.4g} … {span.highest[j]:.4g}, "
-                    f"beyond its limits {low:.4g} … {high:.4g}; a real robot would stop: see exciter check"
+                    f"the planned motion takes joint '{name}' to {low:.4g} … {high:.4g}, beyond its limits "
+                    f"{allowed.lower:.4g} … {allowed.upper:.4g}; a real robot would stop: see exciter check"
                 )
-                notes.append(warning("limits", text, names[j]))
-        for j, part in enumerate(happened.saturated.mean(axis=0)):
-            limit = self.robot.limit("torque")[j]
+                limits.append(warning("limits", text, name))
             if part:
-                text = f"the drive of '{names[j]}' was at its limit of {limit:g} for {100 * part:.3g} % of the time"
-                notes.append(warning("saturation", text, names[j]))
-        return tuple(notes)
+                text = (
+                    f"the drive of '{name}' was at its limit of {allowed.torque:g} for {100 * part:.3g} % of the time"
+                )
+                saturated.append(warning("saturation", text, name))
+        return (*limits, *saturated)
 
 
 @dataclass(frozen=True, eq=False)
