@@ -145,10 +145,7 @@ class InertiaMatrix:
 
 
 def check_inertia_matrix(
-    model: DynamicModel,
-    values: ArrayLike,
-    covariance: ArrayLike | None = None,
-    search: PostureSearch | None = None,
+    model: DynamicModel, values: ArrayLike, covariance: ArrayLike | None = None, search: PostureSearch | None = None
 ) -> InertiaMatrix:
     """values (b,) of the model's base parameters, with their covariance (b, b) where it is known."""
     search = search or PostureSearch()

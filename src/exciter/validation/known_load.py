@@ -188,11 +188,7 @@ def recover_known_load(
 
 
 def judge_known_load(
-    found: PayloadEstimate,
-    known: Payload,
-    with_load: Problem,
-    known_std: ArrayLike = 0.0,
-    notes: tuple[Note, ...] = (),
+    found: PayloadEstimate, known: Payload, with_load: Problem, known_std: ArrayLike = 0.0, notes: tuple[Note, ...] = ()
 ) -> KnownLoad:
     """A load that was identified already; with_load: the problem of the loaded runs."""
     if found.frame != known.frame:

@@ -137,31 +137,37 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     """values (b,) of the model's base parameters; run: motion and measured torque, a known payload included."""
     horizons = horizons or Horizons()
     arms = [SimulatedArm.of(model, chi, run.payload) for chi in (base_chi(model, values), model.nominal)]
-    count, ends, squares = 0, None, [_Squares.none(len(horizons.seconds), model.n) for _ in range(3)]
+    count, ends = 0, None
+    squares = np.zeros((3, len(horizons.seconds), model.n))
+    counted = np.zeros(squares.shape[:2], dtype=np.int64)
     for stretch, starts in _starts(run, horizons):
         if not len(starts):
             continue
         count += len(starts)
         ends = stretch.ends if ends is None else ends
         driven = [_simulated(arm, stretch, starts) for arm in arms]
-        for sums, positions in zip(squares, (*driven, stretch.constant_velocity(starts)), strict=True):
-            sums.add(positions - stretch.recorded(starts))
+        for k, positions in enumerate((*driven, stretch.constant_velocity(starts))):
+            errors = positions - stretch.recorded(starts)
+            good = np.asarray(np.isfinite(errors).all(axis=2))
+            squares[k] += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
+            counted[k] += good.sum(axis=0)
     if ends is None:
         raise RecordingError(
             f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
         )
-    identified, description, constant = squares
+    rms = np.sqrt(squares / np.maximum(counted, 1)[..., None])
+    rms[counted == 0] = np.nan
     return OpenLoop(
         run=run.name,
         joints=model.robot.joint_names,
         units=tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
         horizons=ends,
         starts=count,
-        model=identified.rms,
-        description=description.rms,
-        constant_velocity=constant.rms,
-        stopped=count - int(identified.count[-1]),
-        description_stopped=count - int(description.count[-1]),
+        model=rms[0],
+        description=rms[1],
+        constant_velocity=rms[2],
+        stopped=count - int(counted[0, -1]),
+        description_stopped=count - int(counted[1, -1]),
         notes=arms[0].notes,
     )
 
@@ -229,31 +235,6 @@ def _simulated(arm: SimulatedArm, stretch: _LogStretch, starts: NDArray[np.int64
                 break
             found[k, h], done = q, count
     return found
-
-
-@dataclass(eq=False)
-class _Squares:
-    """Sums of squares (H, n) and how many (H,)."""
-
-    total: Array
-    count: NDArray[np.int64]
-
-    @classmethod
-    def none(cls, horizons: int, n: int) -> _Squares:
-        return cls(np.zeros((horizons, n)), np.zeros(horizons, dtype=np.int64))
-
-    def add(self, errors: Array) -> None:
-        """(S, H, n); NaN are not counted."""
-        good = np.asarray(np.isfinite(errors).all(axis=2))
-        self.total += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
-        self.count += good.sum(axis=0)
-
-    @property
-    def rms(self) -> Array:
-        """(H, n); NaN where nothing was counted."""
-        rms = np.sqrt(self.total / np.maximum(self.count, 1)[:, None])
-        rms[self.count == 0] = np.nan
-        return np.asarray(rms)
 
 
 def _share(ratio: float) -> str:

@@ -107,23 +107,24 @@ class Prediction:
         """Pieces that follow each other, together."""
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        if all(piece.temperature is None for piece in pieces):
-            full = list(pieces)
-        else:
-            full = [
-                p if p.temperature is not None else replace(p, temperature=np.full_like(p.q, np.nan)) for p in pieces
-            ]
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(p, name) for p in full]) for name, _ in full[0]._arrays()
-        }
+        first = replace(pieces[0], temperature=_temperature([(p.temperature, p.q) for p in pieces]))
+        same = (name for name, _ in pieces[0]._arrays() if name != "temperature")
+        joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
         counts = [p.counted for p in pieces]
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
-        return replace(full[0], **joined, counted=counted)
+        return replace(first, **joined, counted=counted)
 
     def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         for field in fields(self):
             if isinstance(value := getattr(self, field.name), np.ndarray):
                 yield field.name, value
+
+
+def _temperature(pieces: Sequence[tuple[Array | None, Array]]) -> Array | None:
+    """(N, n) of pieces one after the other, given with positions; NaN where one has none, None where all have none."""
+    if all(values is None for values, _ in pieces):
+        return None
+    return np.concatenate([np.full_like(q, np.nan) if values is None else values for values, q in pieces])
 
 
 def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
@@ -222,8 +223,5 @@ class _Behind:
         before = np.maximum(after - 1, 0)
         nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
         q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in used])[nearest] for name in ("q", "qd", "qdd"))
-        motion = Motion(time, q, qd, qdd)
-        if all(piece.temperature is None for piece in used):
-            return motion, None
-        warm = [np.full_like(p.motion.q, np.nan) if p.temperature is None else p.temperature for p in used]
-        return motion, np.concatenate(warm)[nearest]
+        temperature = _temperature([(piece.temperature, piece.motion.q) for piece in used])
+        return Motion(time, q, qd, qdd), None if temperature is None else temperature[nearest]
