@@ -465,11 +465,11 @@ def test_verdicts(model, estimate):
     runs = (a_run(model, 1, "clean"), a_run(model, 1, "rubbing", rubbing), a_run(model, 1, "other", -1e4 * motion.q))
     found = validate(problem, estimate, runs)
     clean, rubs, other = found.runs
-    assert clean.verdict.startswith("explains the motion down to the noise: leaves ")
+    assert clean.verdict.startswith("explains the motion down to the noise: residual ")
     assert clean.missed == ()
     assert 0.8 < clean.baselines.identified.total_percent / clean.floor.total_percent < 1.2
-    assert rubs.verdict.startswith("leaves ")
-    assert "noise alone leaves" in rubs.verdict
+    assert rubs.verdict.startswith("residual ")
+    assert "of the torque, noise " in rubs.verdict
     assert "joint_2" in rubs.verdict
     assert "velocity" in rubs.verdict
     assert "no better than the description" in other.verdict
@@ -491,7 +491,7 @@ def test_no_better_is_within_a_twentieth(model, estimate, ratio, better):
     mine, description, *others = found.baselines.models
     left = replace(mine, total_percent=ratio * description.total_percent)
     told = replace(found, baselines=replace(found.baselines, models=(left, description, *others))).verdict
-    assert told.startswith("leaves" if better else "no better than the description")
+    assert told.startswith("residual" if better else "no better than the description")
 
 
 @pytest.mark.parametrize("period", [None, 6.0])

@@ -146,16 +146,16 @@ class RunValidation:
         floor = self.floor.total_percent
         why = self.missed[0].sentence if self.missed else ""
         if total >= 100.0:
-            return f"worse than no model at all: leaves {total:.3g} % of the torque; are joints, signs and units right?"
+            return f"worse than no model: residual {total:.3g} % of the torque; are joints, signs and units right?"
         if total >= NO_BETTER_FACTOR * before and not self.down_to_noise:
-            return f"no better than the description: leaves {total:.3g} %, the description {before:.3g} %{_also(why)}"
+            return f"no better than the description: residual {total:.3g} %, its own {before:.3g} %{_also(why)}"
         if floor is None:
-            return f"leaves {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
+            return f"residual {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
         if self.down_to_noise:
-            said = f"explains the motion down to the noise: leaves {total:.3g} %, noise alone {floor:.3g} %"
+            said = f"explains the motion down to the noise: residual {total:.3g} %, noise {floor:.3g} %"
             return f"{said}; but for {', '.join(self.above)}{_also(why)}" if self.above else said
-        why = why or "it depends on nothing that was looked at: elasticity, a delay, noise of the positions?"
-        return f"leaves {total:.3g} % where noise alone leaves {floor:.3g} %{_also(why)}"
+        why = why or "it depends on no quantity that was tested: elasticity, a delay, noise of the positions?"
+        return f"residual {total:.3g} % of the torque, noise {floor:.3g} %{_also(why)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
