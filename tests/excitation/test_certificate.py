@@ -20,8 +20,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.torque_bound import Body, rigid_torque
+from exciter.excitation.constraints.torque import Body, TorqueLimits, rigid_torque
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

@@ -10,7 +10,7 @@ import pytest
 
 from exciter.errors import RobotError
 from exciter.excitation.certificate.certificate import REST_LIMIT_FRACTION
-from exciter.excitation.constraints.torque_bound import chord_range
+from exciter.excitation.constraints.torque import chord_range
 from exciter.robot import embedded
 from support.scripts import benchmark
 
@@ -33,7 +33,7 @@ def test_every_harmless_change_is_one_that_the_script_makes_and_has_a_reason(scr
 def test_a_mutant_takes_the_place_of_code_that_others_have_imported(script: ModuleType) -> None:
     """Functions, and constants that others hold by name; put back afterwards."""
     ends, curvature, width = np.array([[1.0, 3.0]]), np.array([[16.0]]), np.array([1.0])
-    module = "excitation/constraints/torque_bound.py"
+    module = "excitation/constraints/torque.py"
     wanted = next(m for m in script.mutants(module) if m.function == "chord_range" and "⟦8.0 → 16.0⟧" in m.change)
     loaded = importlib.import_module(script.name_of(module))
     original = compile((script.PACKAGE / module).read_text(encoding="utf-8"), str(script.PACKAGE / module), "exec")

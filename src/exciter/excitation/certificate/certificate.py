@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from exciter.excitation.trajectories.curve import Curve, Extremum
-from exciter.robot.robot import Robot
+from exciter.robot.robot import Joint, Robot
 from exciter.typing import Array
 
 Status = Literal["holds", "assumed", "open", "broken"]
@@ -186,9 +186,8 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
         moving = ~(size <= allowed[:, None])  # NaN is a jump
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
             joint, at = robot.joints[j], (curve.start, curve.end)[end]
-            unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
             how, most, reached = f"{what} {('from', 'to')[end]} rest", float(allowed[j]), float(size[j, end])
-            yield LimitVerdict.jump(how, joint.name, unit, allowed=most, size=reached, at=at)
+            yield LimitVerdict.jump(how, joint.name, _unit(joint, order), allowed=most, size=reached, at=at)
 
 
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
@@ -283,41 +282,39 @@ def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
     """Positions and velocities."""
     for jump in curve.breaks():
         joint = robot.joints[jump.joint]
-        unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
+        unit = _unit(joint, jump.order)
         yield LimitVerdict.jump(jump.what, joint.name, unit, allowed=jump.allowed, size=jump.size, at=jump.at)
 
 
-def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
-    extremum, verdicts = curve.extremum(0), []
-    lower, upper = robot.limit("lower"), robot.limit("upper")
+def _unit(joint: Joint, order: int) -> str:
+    """Of the order-th derivative of a position."""
+    return ("m" if joint.is_prismatic else "rad") + ("", "/s", "/s²", "/s³")[order]
+
+
+def _positions(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
     low, high = robot.position_range()
+    reached = curve.extremum(0)
+    sides = (("lower", reached.lowest, reached.lowest_at), ("upper", reached.highest, reached.highest_at))
     for j, joint in enumerate(robot.joints):
-        unit, scale = "m" if joint.is_prismatic else "rad", float(high[j] - low[j])
-        if np.isfinite(lower[j]):
-            far = joint.limits.is_placeholder("lower")
-            limit = RowName("position", joint.name, unit, float(lower[j]), scale, False, far)
-            verdicts.append(_exact_verdict(limit, float(extremum.lowest[j]), float(extremum.lowest_at[j])))
-        if np.isfinite(upper[j]):
-            far = joint.limits.is_placeholder("upper")
-            limit = RowName("position", joint.name, unit, float(upper[j]), scale, True, far)
-            verdicts.append(_exact_verdict(limit, float(extremum.highest[j]), float(extremum.highest_at[j])))
-    return verdicts
+        for side, value, at in sides:
+            limit, upper, far = float(getattr(joint.limits, side)), side == "upper", joint.limits.is_placeholder(side)
+            row = RowName("position", joint.name, _unit(joint, 0), limit, float(high[j] - low[j]), upper, far)
+            if math.isfinite(limit):
+                yield _exact_verdict(row, float(value[j]), float(at[j]))
 
 
-def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdict]:
+def _rates(robot: Robot, curve: Curve, order: int, what: str) -> Iterator[LimitVerdict]:
     """The largest |q̇|, |q̈| or |q⃛| of every joint that has such a limit."""
-    limits = robot.limit(what)
-    if not np.isfinite(limits).any():
-        return []
-    extremum, verdicts = curve.extremum(order), []
-    power = "⁰ ²³"[order].strip()
-    for j in np.flatnonzero(np.isfinite(limits)):
-        unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
-        own = robot.joints[j].limits
-        assumed = own.is_placeholder(what) or (what == "acceleration" and own.assumed)
-        limit = RowName(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
-        verdicts.append(_exact_verdict(limit, *_farthest_from_zero(extremum, int(j))))
-    return verdicts
+    limited = np.flatnonzero(np.isfinite(robot.limit(what)))
+    if not len(limited):
+        return
+    extremum = curve.extremum(order)
+    for j in limited:
+        joint = robot.joints[j]
+        limit = float(getattr(joint.limits, what))
+        assumed = joint.limits.is_placeholder(what) or (what == "acceleration" and joint.limits.assumed)
+        row = RowName(what, joint.name, _unit(joint, order), limit, limit, True, assumed)
+        yield _exact_verdict(row, *_farthest_from_zero(extremum, int(j)))
 
 
 def _farthest_from_zero(extremum: Extremum, j: int) -> tuple[float, float]:

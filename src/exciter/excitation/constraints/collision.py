@@ -25,6 +25,7 @@ from exciter.excitation.constraints.constraint import (
     ConstraintRows,
     Kinematics,
     RowName,
+    checked_clearance,
     kinematics,
     moving_point,
     robot_dynamics,
@@ -124,8 +125,7 @@ class CapsuleDistance:
         object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
         object.__setattr__(self, "points", tuple(self.points))
-        if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
-            raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
+        checked_clearance(self.clearance)
         names = [body.name for body in (*self.robot.capsules, *self.points, *self.obstacles)]
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:

@@ -95,7 +95,7 @@ class Kinematics:
         path = np.array(self.dynamics.robot.ancestors(joint))
         if self.dynamics.engine.name == "numba":
             dq = np.empty((len(g), n, self.samples))
-            compiled: Any = kernels("points", "exciter.excitation.kernels").pull
+            compiled: Any = kernels("capsules", "exciter.excitation.kernels").pull
             compiled(*writable(self.rotation, self.origin), chain.prismatic, path, *writable(x, g), dq)
             return dq
         axes = self.rotation[path, :, 2]
@@ -129,6 +129,11 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
     x, acceleration = spans.nodes(chain).point(joint, in_link)
     bound = spans.jets(chain).point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
     return x, spans.width**2 / 8.0 * bound
+
+
+def checked_clearance(clearance: float) -> None:
+    if not (np.isfinite(clearance) and clearance >= 0.0):
+        raise ParameterError(f"the clearance is {clearance}; it must be 0 or more [m]")
 
 
 def rows_of(distance: Array) -> Array:

@@ -25,6 +25,7 @@ from exciter.excitation.constraints.constraint import (
     ConstraintRows,
     Kinematics,
     RowName,
+    checked_clearance,
     kinematics,
     robot_dynamics,
 )
@@ -56,8 +57,7 @@ class MeshDistance:
     def __post_init__(self) -> None:
         pairs = self.robot.collision_pairs if self.pairs is None else self.pairs
         object.__setattr__(self, "pairs", tuple((a, b) for a, b in pairs))
-        if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
-            raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
+        checked_clearance(self.clearance)
         if not pairs:
             raise ParameterError(
                 f"robot '{self.robot.name}' has no collision pairs; name pairs of bodies: "

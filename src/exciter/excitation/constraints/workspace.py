@@ -85,6 +85,9 @@ class Region(Settings, ABC):
     @abstractmethod
     def rows(self) -> tuple[RowName, ...]: ...
 
+    def _row(self, what: str, limit: float, *, upper: bool) -> RowName:
+        return RowName(what, self.frame, "m", limit, ROW_LENGTH_M, upper)
+
     @abstractmethod
     def distance(self, x: Array) -> Array:
         """(K, N) [m] of points x (3, N)."""
@@ -101,11 +104,9 @@ class Region(Settings, ABC):
         return self.distance(self.points(motion)) / ROW_LENGTH_M
 
     def linearised(self, motion: Motion) -> ConstraintRows:
-        x = self.points(motion)
+        x, at = self.points(motion), kinematics(self.robot, motion)
         gradient = np.broadcast_to(self.gradient(x) / ROW_LENGTH_M, (len(self.rows), *x.shape))
-        return ConstraintRows(
-            self.distance(x) / ROW_LENGTH_M, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient)
-        )
+        return ConstraintRows(self.distance(x) / ROW_LENGTH_M, at.pull(self.carrier.joint, x, gradient))
 
     def lower_bounds(self, spans: Spans) -> Array:
         x, slack = moving_point(self.robot, self.carrier.joint, self.carrier.translation, spans)
@@ -187,18 +188,9 @@ class HalfSpace(Region):
         along = int(np.argmax(np.abs(self.normal)))
         if abs(self.normal[along]) == 1.0:  # a coordinate: said as such
             upper = bool(self.normal[along] < 0.0)
-            return (
-                RowName(
-                    COORDINATES[along],
-                    self.frame,
-                    "m",
-                    -self.offset if upper else self.offset,
-                    ROW_LENGTH_M,
-                    upper,
-                ),
-            )
+            return (self._row(COORDINATES[along], -self.offset if upper else self.offset, upper=upper),)
         words = ", ".join(f"{component:.3g}" for component in self.normal)
-        return (RowName(f"coordinate along ({words})", self.frame, "m", self.offset, ROW_LENGTH_M, False),)
+        return (self._row(f"coordinate along ({words})", self.offset, upper=False),)
 
     def distance(self, x: Array) -> Array:
         return (self.normal @ x - self.offset)[None]
@@ -253,10 +245,7 @@ class Box(Region):
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         corners = (self.lower, self.upper)
-        return tuple(
-            RowName(COORDINATES[c], self.frame, "m", float(corners[upper][c]), ROW_LENGTH_M, upper)
-            for c, upper in self._sides
-        )
+        return tuple(self._row(COORDINATES[c], float(corners[upper][c]), upper=upper) for c, upper in self._sides)
 
     def distance(self, x: Array) -> Array:
         return np.stack([self.upper[c] - x[c] if upper else x[c] - self.lower[c] for c, upper in self._sides])
@@ -277,7 +266,7 @@ class _Sphere(Region):
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        return (RowName("distance from a point", self.frame, "m", self.radius, ROW_LENGTH_M, self.concave),)
+        return (self._row("distance from a point", self.radius, upper=self.concave),)
 
     def distance(self, x: Array) -> Array:
         return self._outward((norm(self._from_centre(x)) - self.radius)[None])
@@ -346,7 +335,7 @@ class InsideCylinder(_Cylinder):
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        return (RowName("distance from an axis", self.frame, "m", self.radius, ROW_LENGTH_M, True),)
+        return (self._row("distance from an axis", self.radius, upper=True),)
 
     def distance(self, x: Array) -> Array:
         return (self.radius - norm(self._along_and_across(x)[1]))[None]
@@ -380,8 +369,8 @@ class OutsideCylinder(_Cylinder):
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         if math.isinf(self.lower) and math.isinf(self.upper):
-            return (RowName("distance from an axis", self.frame, "m", self.radius, ROW_LENGTH_M, False),)
-        return (RowName("distance from a cylinder", self.frame, "m", 0.0, ROW_LENGTH_M, False),)
+            return (self._row("distance from an axis", self.radius, upper=False),)
+        return (self._row("distance from a cylinder", 0.0, upper=False),)
 
     def distance(self, x: Array) -> Array:
         outward, beyond = self._excess(*self._along_and_across(x))

@@ -18,7 +18,7 @@ from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Extremum
-from exciter.excitation.trajectories.trajectory import Duration, Family, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
 from exciter.settings import Switch
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
@@ -68,7 +68,6 @@ class FourierPiece:
                 f"a Fourier series from {self.start} to {self.end} s, ω = {self.omega}, harmonics "
                 f"{shown(self.harmonics.tolist())}; the end must follow the start, ω and the harmonics must be positive"
             )
-
         turned = self.omega * self.harmonics.max() * max(abs(t - self.phase_time) for t in (self.start, self.end))
         if not (self.omega >= LEAST_OMEGA_RAD_S and turned <= LARGEST_PHASE_RAD):
             raise MotionError(
@@ -78,7 +77,6 @@ class FourierPiece:
 
     @property
     def n(self) -> int:
-        """Joints."""
         return len(self.offset)
 
     @property
@@ -100,7 +98,6 @@ class FourierPiece:
         return value + self.offset[:, None] if order == 0 else value
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """(order + 1, n, N): q, q̇, … at times (N,). There is one span only."""
         phase = self._frequencies[:, None] * (time - self.phase_time)
         waves = np.concatenate([np.cos(phase), np.sin(phase)])
         phasors = np.stack([self._phasors(k) for k in range(order + 1)])
@@ -111,16 +108,14 @@ class FourierPiece:
     def extremum(self, order: int) -> Extremum:
         """Exact extrema of the order-th derivative: its values at both ends and at all roots of its derivative, which
         is a polynomial in z = e^{iω s}."""
-        roots = [self._stationary(row) for row in self._phasors(order + 1)]
         period = 2.0 * np.pi / self.omega
         parts = []
-        for joint, phase in enumerate(roots):
-            inside = self.start + np.mod(phase / self.omega + self.phase_time - self.start, period)
+        for joint, slope in enumerate(self._phasors(order + 1)):
+            inside = self.start + np.mod(self._stationary(slope) / self.omega + self.phase_time - self.start, period)
             time = np.concatenate([[self.start, self.end], inside[inside <= self.end]])
             alone = replace(self, a=self.a[[joint]], b=self.b[[joint]], offset=self.offset[[joint]])
-            parts.append(Extremum.of(alone._values(time, order), time))
-        names = ("lowest", "lowest_at", "highest", "highest_at")
-        return Extremum(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+            parts.append(vars(Extremum.of(alone._values(time, order), time)))
+        return Extremum(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def _stationary(self, phasors: NDArray[np.complex128]) -> Array:
         """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm.
@@ -149,7 +144,6 @@ class FourierPiece:
         return np.stack([np.minimum(bound, amplitude[k]) for k, bound in enumerate(taylor, start=1)])
 
     def shifted(self, dt: float) -> Self:
-        """The same motion, dt [s] later."""
         return replace(self, start=self.start + dt, end=self.end + dt, phase_time=self.phase_time + dt)
 
 
@@ -179,7 +173,7 @@ class Harmonics(Kind):
 
 
 @dataclass(frozen=True)
-class Fourier(Family):
+class Fourier(LinearFamily):
     """A Fourier series of each joint: periodic, so that a log of several periods can be averaged.
 
     period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
@@ -208,18 +202,13 @@ class Fourier(Family):
         return tuple(range(1, self.harmonics + 1)) if isinstance(self.harmonics, int) else self.harmonics
 
     @property
-    def duration(self) -> float:
+    def duration(self) -> float:  # type: ignore[override]
         """[s] one period."""
         return self.period
 
     @property
     def periodic(self) -> bool:
         return True
-
-    @property
-    def coefficients(self) -> int:
-        """c: coefficients per joint."""
-        return 2 * len(self.numbers) + 1
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -239,10 +228,6 @@ class Fourier(Family):
         blocks = block_diag(null_space(np.ones_like(number)), null_space(number), 1.0)
         return np.asarray(blocks, dtype=float)
 
-    def sample_times(self, count: int) -> Array:
-        """(count,) [s] evenly over one period, its end excluded."""
-        return np.linspace(0.0, self.period, count, endpoint=False)
-
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         """B₀ … B_order (N, c): q = B₀ δ, q̇ = B₁ δ, q̈ = B₂ δ."""
         omega = 2.0 * np.pi / self.period * np.array(self.numbers)
@@ -253,10 +238,6 @@ class Fourier(Family):
             np.hstack([of_a[k % 4] * omega ** (k - 1), of_b[k % 4] * omega ** (k - 1), offset[k > 0]])
             for k in range(order + 1)
         )
-
-    def still(self, posture: ArrayLike) -> Array:
-        """Coefficients (n, c) of standing still at a posture (n,)."""
-        return np.outer(np.asarray(posture, dtype=float), self.time_powers == 0)
 
     def curve(self, delta: ArrayLike) -> Curve:
         """The exact motion of coefficients (n, c) over one period."""

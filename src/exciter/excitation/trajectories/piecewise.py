@@ -19,7 +19,7 @@ share of the way that is done reaches the velocity, acceleration and jerk
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
@@ -33,7 +33,7 @@ from scipy.linalg import block_diag, null_space
 from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Duration, Family, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
 from exciter.settings import Number, OneWord, Vector, Whole
 from exciter.typing import Array
 
@@ -42,42 +42,13 @@ Variables = Literal["waypoints", "control"]
 JERK_SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
-class PiecewisePolynomial(Family, ABC):
+class PiecewisePolynomial(LinearFamily):
     """A family given by its c basis functions of time, as one piecewise polynomial with c rows."""
-
-    duration: float
 
     @property
     @abstractmethod
     def functions(self) -> PolynomialPiece:
         """The c basis functions over [0, duration]."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """Names of the c coefficients."""
-
-    @property
-    def time_powers(self) -> NDArray[np.int64]:
-        """(c,): powers of 1/s in the coefficients' units; points are positions."""
-        return np.zeros(self.coefficients, dtype=np.int64)
-
-    @property
-    def coefficients(self) -> int:
-        """c: coefficients per joint."""
-        return len(self.labels)
-
-    @property
-    def periodic(self) -> bool:
-        return False
-
-    def sample_times(self, count: int) -> Array:
-        """(count,) [s] evenly from start to end."""
-        return np.linspace(0.0, self.duration, count)
-
-    def still(self, posture: ArrayLike) -> Array:
-        """Coefficients (n, c) of standing still at a posture (n,): every position is that, all else is zero."""
-        return np.outer(np.asarray(posture, dtype=float), self.time_powers == 0)
 
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         """B₀ … B_order (N, c) at times within [0, duration]; at a knot the value after it, at the end before it."""
@@ -160,9 +131,6 @@ class BSpline(PiecewisePolynomial):
             raise MotionError(f"way-points of shape {waypoints.shape}; expected (n, {self.segments + 1})")
         return waypoints @ self._from_waypoints.T
 
-    def with_duration(self, duration: float) -> Self:
-        return replace(self, duration=duration)
-
 
 @dataclass(frozen=True)
 class AccelerationSequence(PiecewisePolynomial):
@@ -199,9 +167,6 @@ class AccelerationSequence(PiecewisePolynomial):
         inner = null_space(np.ones((1, self.intervals - 1)))
         zero = np.zeros((1, self.intervals - 2))
         return np.asarray(block_diag(1.0, np.vstack([zero, inner, zero])), dtype=float)
-
-    def with_duration(self, duration: float) -> Self:
-        return replace(self, duration=duration)
 
 
 @dataclass(frozen=True)
@@ -241,25 +206,14 @@ class Stops(PiecewisePolynomial):
     @cached_property
     def functions(self) -> PolynomialPiece:
         """The share of each point in the posture: 1 where the joints stand at it."""
-        points = len(self.moves) + 1
-        spans: list[Array] = []
-        widths: list[float] = []
-
-        def add(width: float, shares: dict[int, Array]) -> None:
-            if width > 0.0:
-                widths.append(width)
-                spans.append(np.zeros((points, 4)))
-                for point, share in shares.items():
-                    spans[-1][point] = share
-
-        one = np.array([1.0, 0.0, 0.0, 0.0])
+        identity, one = np.eye(self.coefficients), np.array([1.0, 0.0, 0.0, 0.0])
+        spans = [(self.rest, np.outer(identity[0], one))]
         for i, move in enumerate(self.moves):
-            add(self.rest, {i: one})
             for width, done in zip(_phases(*move), _shares(*move), strict=True):
-                add(width, {i: one - done, i + 1: done})
-        add(self.rest, {points - 1: one})
-        knots = np.concatenate([[0.0], np.cumsum(widths)])
-        return PolynomialPiece(knots, np.stack(spans, axis=1))
+                spans.append((width, np.outer(identity[i], one - done) + np.outer(identity[i + 1], done)))
+            spans.append((self.rest, np.outer(identity[i + 1], one)))
+        widths, shares = zip(*((width, share) for width, share in spans if width > 0.0), strict=True)
+        return PolynomialPiece(np.concatenate([[0.0], np.cumsum(widths)]), np.stack(shares, axis=1))
 
     @cached_property
     def free(self) -> Array:

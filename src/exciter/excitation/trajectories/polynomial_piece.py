@@ -138,7 +138,6 @@ class PolynomialPiece:
 
     @property
     def n(self) -> int:
-        """Joints."""
         return int(self.coefficients.shape[0])
 
     @property
@@ -152,7 +151,6 @@ class PolynomialPiece:
         return self.coefficients * powers
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
         local, chosen = time - self.knots[span], self.coefficients[:, span]
         return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
 
@@ -183,14 +181,12 @@ class PolynomialPiece:
         top = max(self.degree, 4)
         size = np.abs(self.derivatives(span, 0.5 * (start + end), top))
         radius = 0.5 * (end - start)
-        bounds = np.zeros((4, self.n, len(span)))
-        for k in range(1, 5):
-            for m in range(k, top + 1):
-                bounds[k - 1] += size[m] * radius ** (m - k) / factorial(m - k)
-        return bounds
+        orders = [range(k, top + 1) for k in range(1, 5)]
+        return np.stack(
+            [sum((size[m] * radius ** (m - k[0]) / factorial(m - k[0]) for m in k), np.zeros(1)) for k in orders]
+        )
 
     def shifted(self, dt: float) -> Self:
-        """The same motion, dt [s] later."""
         return replace(self, knots=self.knots + dt)
 
 

@@ -8,7 +8,8 @@ moves x (n, v) and never sees the conditions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -80,6 +81,42 @@ class Trajectory(Protocol):
 
     def with_duration(self, duration: float) -> Self:
         """The same family in another time: at normalised time, column i of B_k scales with (old / new)^(k − p_i)."""
+
+
+class LinearFamily(Family, ABC):
+    """What families share whose coefficients are ``labels`` and whose settings have a duration."""
+
+    duration: float
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """Names of the c coefficients."""
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        """(c,): powers of 1/s in the coefficients' units; points are positions."""
+        return np.zeros(self.coefficients, dtype=np.int64)
+
+    @property
+    def coefficients(self) -> int:
+        """c: coefficients per joint."""
+        return len(self.labels)
+
+    @property
+    def periodic(self) -> bool:
+        return False
+
+    def sample_times(self, count: int) -> Array:
+        """(count,) [s] evenly from start to end; of a period without its end."""
+        return np.linspace(0.0, self.duration, count, endpoint=not self.periodic)
+
+    def still(self, posture: ArrayLike) -> Array:
+        """Coefficients (n, c) of standing still at a posture (n,): every position is that, all else is zero."""
+        return np.outer(np.asarray(posture, dtype=float), self.time_powers == 0)
+
+    def with_duration(self, duration: float) -> Self:
+        return replace(self, duration=duration)  # type: ignore[type-var]
 
 
 AnyTrajectory = TypeVar("AnyTrajectory", bound=Trajectory)
