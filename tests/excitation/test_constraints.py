@@ -45,6 +45,7 @@ from exciter.excitation.constraints.workspace import (
 )
 from exciter.parameters import terms as t
 from exciter.robot import Motion, Robot, embedded
+from exciter.robot.capsules import without_capsule
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame
@@ -545,8 +546,8 @@ def test_pairs_and_obstacles_by_joint_and_link():
 
 
 def test_bodies_without_a_capsule_are_uncovered():
-    assert CapsuleDistance(PANDA).uncovered == ()
-    assert CapsuleDistance(without_link_3()).uncovered == ("joint_3",)
+    assert without_capsule(PANDA) == ()
+    assert without_capsule(without_link_3()) == ("joint_3",)
 
 
 def test_bodies_that_touch_have_finite_derivatives():

@@ -35,6 +35,7 @@ from exciter.report.parts import Bar, Cards, HtmlTable, Section, Sentences, Word
 from exciter.report.plot import MOST_POINTS_PER_LINE, staircases, thinned
 from exciter.report.scene import Replay, Scene, SideViews, axis_names, multiples, sticks, tick_step
 from exciter.robot import embedded
+from exciter.robot.capsules import without_capsule
 from exciter.robot.robot import BASE, Frame
 from exciter.robot.spatial import upright
 from support.report_designs import EVIL, designed
@@ -243,7 +244,7 @@ def test_what_is_not_checked_is_said():
     assert missing(torque, pairs, AnyOf((height,))) == [*kept_apart, mounted, around]
     bare = replace(robot, capsules=robot.capsules[:2], collision_pairs=()).with_limits(torque={"joint_2": np.inf})
     seen = CapsuleDistance(bare, pairs=(), obstacles=[wall])
-    without = ", ".join(seen.uncovered)
+    without = ", ".join(without_capsule(seen.robot))
     told = missing(TorqueLimits.of(bare), seen, robot=bare)
     assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}", around]
     assert "joint_7" in without

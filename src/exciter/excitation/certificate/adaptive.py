@@ -90,7 +90,7 @@ def certify(
     verdicts, nodes = [*(end_jumps(robot, curve) if from_rest else ()), *joint_verdicts(robot, curve)], 0
     if constraints:
         grid = _grid(curve, effort.grid)
-        searches = [_RowSearch(constraint, curve, effort, check or _go_on) for constraint in constraints]
+        searches = [_RowSearch(constraint, curve, effort, check or (lambda: None)) for constraint in constraints]
         for block in _blocks(len(grid.start)):  # what constraints share is worked out once, and held for a block only
             spans = grid.part(curve, block)
             for search in searches:
@@ -99,11 +99,10 @@ def certify(
             search.run(grid)
             verdicts += search.verdicts()
             nodes += search.nodes
-    return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
-
-
-def _go_on() -> None:
-    """There is time."""
+    starts, ends = rests(robot, curve)
+    return Certificate(
+        limits=tuple(verdicts), duration=curve.duration, nodes=nodes, starts_at_rest=starts, ends_at_rest=ends
+    )
 
 
 @dataclass(frozen=True, eq=False)

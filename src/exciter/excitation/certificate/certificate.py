@@ -82,7 +82,7 @@ class LimitVerdict:
         if not math.isfinite(value):
             return "–"
         if self.status not in FAILURES and round(value, digits) == 0.0:
-            value = 0.0  # what is kept is not said to be passed by nothing
+            value = 0.0  # a limit that is kept is not reported as passed by -0.0
         return f"{value:+.{digits}f} {unit}"
 
 
@@ -239,9 +239,9 @@ def assumed_words(certificate: Certificate) -> str:
 def failures_words(certificate: Certificate) -> str:
     """How many limits are broken and how many open, of how many."""
     counts = {word: sum(limit.status == word for limit in certificate.limits) for word in ("broken", "open")}
-    told = " and ".join(f"{count} {word}" for word, count in counts.items() if count)
+    failed = " and ".join(f"{count} {word}" for word, count in counts.items() if count)
     open_ = " (neither proved nor broken)" if counts["open"] else ""
-    return f"of {limits_words(len(certificate.limits))}, {told}{open_}"
+    return f"of {limits_words(len(certificate.limits))}, {failed}{open_}"
 
 
 def verdict(certificate: Certificate) -> str:

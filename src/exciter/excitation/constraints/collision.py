@@ -33,7 +33,7 @@ from exciter.excitation.constraints.constraint import (
 )
 from exciter.excitation.constraints.obstacles import Block, Flat, Obstacle, Round, Touch, Wall
 from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
-from exciter.robot.capsules import capsules_of, uncovered, without_capsule
+from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -83,7 +83,8 @@ def _with_normal(at: Array, on: Array, u: Array, v: Array) -> Closest:
     up = np.broadcast_to(np.array([0.0, 0.0, 1.0])[:, None], apart.shape)
     across = np.where(_dot(across, across)[..., None, :] > 0.0, across, up)
     normal = np.where(distance[..., None, :] > 0.0, apart, across)
-    return Closest(distance, at, on, normal / np.sqrt(_dot(normal, normal))[..., None, :])
+    unit = normal / np.sqrt(_dot(normal, normal))[..., None, :]
+    return Closest(distance=distance, first=at, second=on, normal=unit)
 
 
 def _dot(x: Array, y: Array) -> Array:
@@ -155,18 +156,13 @@ class CapsuleDistance:
         return tuple(found.values())
 
     @property
-    def uncovered(self) -> tuple[str, ...]:
-        """The joints whose bodies have no capsule: neither obstacles nor self-collision see them."""
-        return without_capsule(self.robot)
-
-    @property
     def unchecked(self) -> tuple[str, ...]:
         """What an obstacle says itself; bodies without a capsule, unless what is asked takes their frames instead."""
-        told = tuple(sentence for obstacle in self.obstacles for sentence in getattr(obstacle, "unchecked", ()))
+        sentences = tuple(sentence for obstacle in self.obstacles for sentence in getattr(obstacle, "unchecked", ()))
         silent = self.pairs or any(not hasattr(obstacle, "unchecked") for obstacle in self.obstacles)
         shaped = {capsule.joint for capsule in self.robot.capsules}
         missing = uncovered(self.robot, shaped, base=bool(self.pairs)) if silent else ""
-        return (*told, f"collisions of {missing}: no capsule stands for them") if missing else told
+        return (*sentences, f"collisions of {missing}: no capsule stands for them") if missing else sentences
 
     # -- what is measured ------------------------------------------------------------------------------------
 
@@ -224,7 +220,9 @@ class CapsuleDistance:
 
     def ends(self, motion: Motion) -> Array:
         """(C, 2, 3, N) [m]: the ends of the bodies' segments, in the base."""
-        at = kinematics(self.robot, motion)
+        return self._ends(kinematics(self.robot, motion))
+
+    def _ends(self, at: Kinematics) -> Array:
         return np.array([[at.point(b.joint, b.start), at.point(b.joint, b.end)] for b in self.bodies])
 
     def values(self, motion: Motion) -> Array:
@@ -259,11 +257,8 @@ class CapsuleDistance:
         return (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
 
     def _touch(self, at: Kinematics) -> list[Touch]:
-        touches = []
-        for flat, index in self.flat:
-            body = self.bodies[index]
-            touches.append(flat.touch(at.point(body.joint, body.start), at.point(body.joint, body.end)))
-        return touches
+        bodies = [(flat, self.bodies[index]) for flat, index in self.flat]
+        return [flat.touch(at.point(b.joint, b.start), at.point(b.joint, b.end)) for flat, b in bodies]
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
@@ -279,7 +274,7 @@ class CapsuleDistance:
         return distance, dq
 
     def _pairs_reference(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
-        ends = np.array([[at.point(b.joint, b.start), at.point(b.joint, b.end)] for b in self.bodies])
+        ends = self._ends(at)
         first, second = (ends[index] for index in self.pair_index.T)
         found = closest_points((first[:, 0], first[:, 1]), (second[:, 0], second[:, 1]))
         dq = np.zeros((len(self.pair_index), self.robot.n, at.samples) if derivatives else (0, 0, 0))

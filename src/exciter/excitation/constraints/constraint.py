@@ -115,7 +115,7 @@ def kinematics(robot: Robot, motion: Motion) -> Kinematics:
         dynamics = robot_dynamics(robot)
         dynamics.check(motion)
         links = dynamics.engine.placements(dynamics.chain, motion.samples_last[0])
-        known[robot] = Kinematics(dynamics, links.rotation, links.origin)
+        known[robot] = Kinematics(dynamics=dynamics, rotation=links.rotation, origin=links.origin)
     return known[robot]
 
 
@@ -257,7 +257,7 @@ class UserConstraint:
                     f"derivatives of UserConstraint '{self.name}' gave {len(given)} arrays; give ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈"
                 )
         dq, dqd, dqdd = (self._checked(d, "a derivative", shape) for d in given)
-        return ConstraintRows(self.values(motion), dq, dqd, dqdd)
+        return ConstraintRows(values=self.values(motion), dq=dq, dqd=dqd, dqdd=dqdd)
 
     def lower_bounds(self, spans: Spans) -> Array:
         shape = (self.count, len(spans.start))

@@ -335,12 +335,12 @@ class ConstraintSettings(Settings):
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
         found: list[Constraint] = [*self._torque(robot, where)]
         for k, region in enumerate(self.workspace):
-            with _told(f"{where}: workspace {k + 1}"):
+            with _located(f"{where}: workspace {k + 1}"):
                 found.append(region.on(robot))
         found += self._distances(robot, where)
         ground = GroundSettings() if self.ground is None or self.ground is True else self.ground
         if isinstance(ground, GroundSettings):
-            with _told(f"{where}: ground"):
+            with _located(f"{where}: ground"):
                 plane = ground.plane(robot)
             found += [] if plane is None else [plane]
         return (*found, *(one for one in self.further if not isinstance(one, Obstacle)))
@@ -351,7 +351,7 @@ class ConstraintSettings(Settings):
         if not isinstance(asked, TorqueSettings):
             return
         empty = TorqueLimits.of(robot, margin=asked.margin)  # its gaps stay: a payload makes no arm's masses known
-        with _told(f"{where}: torque: payload"):
+        with _located(f"{where}: torque: payload"):
             chi = empty.model.nominal if asked.payload is None else asked.payload.carried(empty.model)
         yield replace(empty, chi=chi)
 
@@ -360,7 +360,7 @@ class ConstraintSettings(Settings):
         asked = SelfCollision() if asked is True or (asked is None and own) else asked
         bodies = [one for one in self.further if isinstance(one, Obstacle)]
         for k, one in enumerate(self.obstacles):
-            with _told(f"{where}: obstacles {k + 1}"):
+            with _located(f"{where}: obstacles {k + 1}"):
                 bodies.append(one.obstacle(k + 1))
         if not isinstance(asked, SelfCollision):
             if bodies:
@@ -374,8 +374,8 @@ class ConstraintSettings(Settings):
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
-    """What cannot be made is told with its place."""
+def _located(where: str) -> Iterator[None]:
+    """Messages about what cannot be made begin with its place."""
     try:
         yield
     except (ParameterError, RobotError) as error:

@@ -79,8 +79,8 @@ def mounting_plane(
     distance = CapsuleDistance(robot, (), clearance, (bare,), points)
     if not assumed:
         return distance
-    told = replace(bare, unchecked=(_assumption(distance, word, height), *bare.unchecked))
-    return replace(distance, obstacles=(told,))
+    described = replace(bare, unchecked=(_assumption(distance, word, height), *bare.unchecked))
+    return replace(distance, obstacles=(described,))
 
 
 def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
@@ -186,7 +186,8 @@ def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
     for frame in (*own, *robot.frames):
         if frame.joint not in moved or _on_a_fixed_axis(robot, frame, moved):
             continue
-        if any(_contains(capsule, frame.translation) for capsule in covers if capsule.joint == frame.joint):
+        inside = (_from_capsule(one, frame.translation) <= 0.0 for one in covers if one.joint == frame.joint)
+        if any(inside):
             continue
         name = f"origin of {frame.name}"
         while name in names:
@@ -201,10 +202,6 @@ def _on_a_fixed_axis(robot: Robot, frame: Frame, moved: set[int]) -> bool:
     joint = robot.joints[frame.joint]
     aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
     return joint.parent not in moved and not joint.is_prismatic and aside < FRAME_POINT_RADIUS_M
-
-
-def _contains(capsule: Capsule, point: Array) -> bool:
-    return _from_capsule(capsule, point) <= 0.0
 
 
 def _from_capsule(capsule: Capsule | Round, point: Array) -> float:

@@ -114,7 +114,9 @@ class MeshDistance:
     def lower_bounds(self, spans: Spans) -> Array:
         chain, radius = robot_dynamics(self.robot).chain, body_radii(self.geometries)
         speed = np.array([approach(self.robot, chain, a, b, radius, spans) for a, b in self.bodies])
-        rows = self.values(_once(spans.ends))[:, np.unique(spans.ends.time, return_inverse=True)[1]]
+        ends = spans.ends  # neighbours share theirs, and each costs as many measurements as there are pairs
+        time, first, place = np.unique(ends.time, return_index=True, return_inverse=True)
+        rows = self.values(Motion(time, ends.q[first], ends.qd[first], ends.qdd[first]))[:, place]
         chord = 0.5 * (rows[:, 0::2] + rows[:, 1::2])
         bounds: Array = chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M
         return bounds
@@ -153,29 +155,17 @@ def _geometry(shape: Shape) -> Any:
     """The coal geometry of a shape; a mesh becomes its convex hull."""
     import coal
 
-    size = shape.size
-    if shape.kind == "box":
-        return coal.Box(*size)
-    if shape.kind == "sphere":
-        return coal.Sphere(size[0])
-    if shape.kind == "cylinder":
-        return coal.Cylinder(size[0], size[1])
-    if shape.kind == "capsule":
-        return coal.Capsule(size[0], size[1])
+    solids = {"box": coal.Box, "sphere": coal.Sphere, "cylinder": coal.Cylinder, "capsule": coal.Capsule}
+    if shape.kind in solids:
+        return solids[shape.kind](*shape.size)
     if not isfile(Path(shape.mesh)):
         raise ParameterError(f"the mesh file '{shape.mesh}' is missing; put it there, or check capsules instead")
     try:
-        mesh = coal.MeshLoader().load(shape.mesh, np.array(size, dtype=float))
+        mesh = coal.MeshLoader().load(shape.mesh, np.array(shape.size, dtype=float))
         mesh.buildConvexHull(True, "Qt")
     except (ValueError, RuntimeError) as error:
         raise ParameterError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
     return mesh.convex
-
-
-def _once(motion: Motion) -> Motion:
-    """Every instant once: neighbours share their ends, and each costs as many measurements as there are pairs."""
-    first = np.unique(motion.time, return_index=True)[1]
-    return Motion(motion.time[first], motion.q[first], motion.qd[first], motion.qdd[first])
 
 
 def body_radii(geometries: Iterable[Geometry]) -> dict[int, float]:

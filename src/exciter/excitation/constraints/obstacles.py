@@ -87,7 +87,7 @@ class Wall(Flat):
         heights = self.normal @ start, self.normal @ end
         point = np.where(heights[0] <= heights[1], start, end)
         normal = np.broadcast_to(self.normal[:, None], start.shape)
-        return Touch(np.minimum(*heights) - self.offset, point, normal)
+        return Touch(distance=np.minimum(*heights) - self.offset, point=point, normal=normal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Block(Flat):
         normal = np.where(apart, away / np.where(apart, distance, 1.0), out)
         point = np.where(apart, point, deepest)
         placed = self.rotation @ point + self.centre[:, None]
-        return Touch(np.where(apart, distance, -depth), placed, self.rotation @ normal)
+        return Touch(distance=np.where(apart, distance, -depth), point=placed, normal=self.rotation @ normal)
 
     def _excess(self, x: Array) -> Array:
         """From the nearest point of the box to x."""

@@ -130,12 +130,12 @@ class TorqueLimits:
     @property
     def unchecked(self) -> tuple[str, ...]:
         """A sentence for each gap that concerns a limited joint."""
-        robot, limited, told = self.model.robot, self.joints.tolist(), []
+        robot, limited, sentences = self.model.robot, self.joints.tolist(), []
         for gap in self.gaps:
             names = [robot.joint_names[j] for j in gap.joints if j in limited]
             if names:
-                told.append(f"torque{'' if len(names) == len(limited) else ' of ' + ', '.join(names)}: {gap.why}")
-        return tuple(told)
+                sentences.append(f"torque{'' if len(names) == len(limited) else ' of ' + ', '.join(names)}: {gap.why}")
+        return tuple(sentences)
 
     def values(self, motion: Motion) -> Array:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
@@ -199,13 +199,13 @@ def _carriers(robot: Robot, bodies: tuple[int, ...]) -> tuple[int, ...]:
 
 def _friction_gaps(robot: Robot) -> list[Gap]:
     """Every drive has both kinds of friction: Coulomb friction rules when it is slow, viscous friction when it is fast,
-    and a description that speaks of one of them did not measure the other."""
+    and a description that gives one of them did not measure the other."""
     values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
     viscous, dry, limit = values["viscous"], values["coulomb"], robot.limit("torque")
     both = (viscous > 0.0) & (dry > 0.0)
     moving = dry + viscous * np.minimum(robot.limit("velocity"), FRICTION_SPEED)
     slight = both & np.isfinite(limit) & (moving < PLACEHOLDER_FRICTION * limit)
-    slight[list(placeholder_torques(robot))] = False  # which is told of the limit
+    slight[list(placeholder_torques(robot))] = False  # which is reported of the limit
     without = "; what is kept is the torque without it"
     part = (
         f"at {FRICTION_SPEED:g} rad/s or m/s it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than "

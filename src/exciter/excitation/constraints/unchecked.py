@@ -1,4 +1,4 @@
-"""What a certificate does not speak of. It is said beside every verdict: "certified" covers the limits that are proved.
+"""What a certificate does not cover. Reported beside every verdict: "certified" covers the limits that are proved.
 
 A constraint says itself what of it rests on nothing, in its property ``unchecked`` if it has one; what nobody asked for
 is added here.
@@ -69,7 +69,13 @@ def _joint_limits(robot: Robot) -> list[str]:
     """Limits that nobody gave: those that were assumed, those that are not there, and numbers in place of them. A jerk
     limit is a choice."""
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
-    found = [f"acceleration{_of(robot, assumed)}: {_assumed(assumed)}"] if assumed else []
+    found = []
+    if assumed:
+        found.append(
+            f"acceleration{_of(robot, assumed)}: {_values([(one, 'acceleration') for one in assumed], 'acceleration')} "
+            f"{'was' if len(assumed) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
+            "give limits: {acceleration: …}"
+        )
     for what, ends in LIMIT_KEYS.items():
         missing = [joint for joint in robot.joints if any(math.isinf(getattr(joint.limits, end)) for end in ends)]
         if what == "position":
@@ -81,29 +87,20 @@ def _joint_limits(robot: Robot) -> list[str]:
         if missing:
             found.append(f"{what}{_of(robot, missing)}: no limit is known; {advice}")
         if far:
-            told = _values([(joint, end) for joint in far for end in ends if joint.limits.is_placeholder(end)], what)
-            found.append(f"{what}{_of(robot, far)}: {told} is a placeholder, no limit of a robot; {advice}")
+            values = _values([(joint, end) for joint in far for end in ends if joint.limits.is_placeholder(end)], what)
+            found.append(f"{what}{_of(robot, far)}: {values} is a placeholder, no limit of a robot; {advice}")
     return found
 
 
-def _assumed(joints: list[Joint]) -> str:
-    """The values, per unit: "5 rad/s², 1 … 2 m/s² were assumed"."""
-    return (
-        f"{_values([(joint, 'acceleration') for joint in joints], 'acceleration')} "
-        f"{'was' if len(joints) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
-        "give limits: {acceleration: …}"
-    )
-
-
 def _values(limits: list[tuple[Joint, str]], what: str) -> str:
-    """Of limits by joint and name, their range for each unit."""
-    told = []
+    """Of limits by joint and name, their range for each unit: "5 rad/s², 1 … 2 m/s²"."""
+    ranges = []
     for prismatic, unit in ((False, "rad"), (True, "m")):
         values = [abs(getattr(joint.limits, end)) for joint, end in limits if joint.is_prismatic == prismatic]
         if values:
             low, high = f"{min(values):.4g}", f"{max(values):.4g}"
-            told.append(f"{low if low == high else f'{low} … {high}'} {unit}{PER_TIME[what]}")
-    return ", ".join(told)
+            ranges.append(f"{low if low == high else f'{low} … {high}'} {unit}{PER_TIME[what]}")
+    return ", ".join(ranges)
 
 
 def _of(robot: Robot, joints: list[Joint]) -> str:
@@ -124,13 +121,13 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     """That it is not looked at, or which pairs it leaves out: bodies that a joint joins touch there, and so does what
     is always close."""
     measured = [part for part in parts if isinstance(part, MeshDistance)]
-    told = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
-    if measured or told:
+    kept_apart = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
+    if measured or kept_apart:
         apart = {frozenset(pair) for part in measured for pair in part.bodies}
         left_out = [
             (a, b)
             for a, b in combinations(_solids(robot), 2)
-            if a[1] != b[1] and frozenset((a[0], b[0])) not in told and frozenset((a[1], b[1])) not in apart
+            if a[1] != b[1] and frozenset((a[0], b[0])) not in kept_apart and frozenset((a[1], b[1])) not in apart
         ]
         joined = [(a, b) for a, b in left_out if are_neighbours(robot, a[1], b[1])]
         others = [pair for pair in left_out if pair not in joined]

@@ -312,7 +312,7 @@ class _Cylinder(Region):
         object.__setattr__(self, "axis", direction(self.axis, f"the axis of a cylinder for '{self.frame}'")[0])
 
     def _along_and_across(self, x: Array) -> tuple[Array, Array]:
-        """Coordinate along the axis (N,) and what is left across it (3, N)."""
+        """Coordinate along the axis (N,) and the component across it (3, N)."""
         away = x - self.point[:, None]
         along: Array = self.axis @ away
         return along, away - self.axis[:, None] * along

@@ -74,7 +74,7 @@ def export(
         certificate = certify(read_trajectory(folder / TABLE, robot))
         if certificate.certified:
             _write_messages(folder, robot, samples)
-            return Exported(tried, len(samples.time), certificate)
+            return Exported(rate=tried, rows=len(samples.time), certificate=certificate)
     worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
     raise ExciterError(
         f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "

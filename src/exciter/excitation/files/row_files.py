@@ -87,7 +87,8 @@ def parse_csv(text: str, robot: Robot, source: str) -> MotionSamples:
     assert q is not None
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations (qdd) but no velocities (qd); add them, or leave out the former")
-    return MotionSamples(table[:, where["time", ""]], q, qd, qdd).checked(source, lambda k: f"line {rows[k][0]}")
+    samples = MotionSamples(time=table[:, where["time", ""]], q=q, qd=qd, qdd=qdd)
+    return samples.checked(source, lambda k: f"line {rows[k][0]}")
 
 
 def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str], int]:
@@ -242,7 +243,7 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamp
         raise MotionError(f"{source} has points without positions; every point needs them")
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations but no velocities; add them, or leave out the former")
-    return MotionSamples(time, q, qd, qdd).checked(source, lambda k: f"point {k + 1}")
+    return MotionSamples(time=time, q=q, qd=qd, qdd=qdd).checked(source, lambda k: f"point {k + 1}")
 
 
 def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], source: str) -> Array | None:

@@ -2,7 +2,7 @@
 
 With q, q̇, q̈ in every row a controller interpolates by quintics, with q and q̇ by cubics; both match the rows on
 either side. Positions alone say nothing of the way between them: they are joined by the cubic spline with continuous
-acceleration (not-a-knot at both ends, so that no rest is assumed that the file does not speak of). Controllers join
+acceleration (not-a-knot at both ends, so that no rest is assumed that the file does not give). Controllers join
 them in ways of their own, many by straight lines: ``unchecked_rows`` says so beside a certificate.
 
 Rows may have been rounded so much that the motion through them is another one.
@@ -52,7 +52,8 @@ class Rounding:
         q = curve.derivatives(np.arange(len(curve.knots) - 1), curve.knots[:-1], 0)[0]
         for decimals in range(MOST_ROUNDED_DECIMALS + 1):
             if np.abs(q - np.round(q, decimals)).max() < 1e-12 * max(1.0, np.abs(q).max()):
-                return cls(decimals, float(np.median(np.diff(curve.knots))), float(curve.extremum(2).size.max()))
+                step, peak = np.median(np.diff(curve.knots)), curve.extremum(2).size.max()
+                return cls(decimals=decimals, step=float(step), peak=float(peak))
         return None
 
     @property
@@ -77,7 +78,7 @@ class PositionSpline(PolynomialPiece):
 
 
 def unchecked_rows(curve: Curve) -> tuple[Note, ...]:
-    """What a certificate of a file's motion does not speak of; nothing where its rows say how they are joined."""
+    """What a certificate of a file's motion does not cover; nothing where its rows say how they are joined."""
     if not any(isinstance(piece, PositionSpline) for piece in curve.pieces):
         return ()
     text = (
@@ -154,4 +155,4 @@ def sample(curve: Curve, rate: float) -> MotionSamples:
     nanoseconds = np.unique(np.rint(exact * NANOSECONDS_PER_SECOND).astype(np.int64))
     time = nanoseconds / NANOSECONDS_PER_SECOND
     motion = curve.motion(np.clip(time + curve.start, curve.start, curve.end))
-    return MotionSamples(time, motion.q, motion.qd, motion.qdd)
+    return MotionSamples(time=time, q=motion.q, qd=motion.qd, qdd=motion.qdd)

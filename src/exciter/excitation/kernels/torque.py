@@ -192,7 +192,7 @@ def joint_columns(i, screw, body, y, b, x, yd):
 @jit
 def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first, second, q, qd, qdd,
                        tau, dq, dqd, dqdd):  # fmt: skip
-    """τ (n, N) and its derivatives (n, n, N): torque, joint, sample. Entries of unrelated joints are left alone.
+    """τ (n, N) and its derivatives (n, n, N): torque, joint, sample. Entries of unrelated joints stay as they are.
 
     q, qd, qdd are (N, n); mass (n,), first (n, 3), second (n, 3, 3): m, Σ m r, Σ m r rᵀ in the link frames.
     """

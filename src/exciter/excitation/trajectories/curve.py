@@ -51,7 +51,12 @@ class Extremum:
         """Of values (n, K) at times (n, K) or (K,)."""
         time = np.broadcast_to(time, values.shape)
         joint, low, high = np.arange(len(values)), values.argmin(axis=1), values.argmax(axis=1)
-        return cls(values[joint, low], time[joint, low], values[joint, high], time[joint, high])
+        return cls(
+            lowest=values[joint, low],
+            lowest_at=time[joint, low],
+            highest=values[joint, high],
+            highest_at=time[joint, high],
+        )
 
     @classmethod
     def among(cls, parts: Iterable[Extremum]) -> Extremum:
@@ -252,8 +257,9 @@ class Curve:
             there = np.where(there > allowed, there, 0.0)
             for joint in np.flatnonzero(there.any(axis=1)):
                 k = int(np.argmax(there[joint]))
-                values = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k])
-                found.append(Jump(order, int(joint), *map(float, values)))
+                sides = {"before": before[order, joint, k], "after": after[order, joint, k]}
+                numbers = {"at": at[k], **sides, "allowed": allowed[joint, k]}
+                found.append(Jump(order=order, joint=int(joint), **{name: float(x) for name, x in numbers.items()}))
         return tuple(found)
 
     @property
@@ -302,7 +308,7 @@ class Curve:
         return self.again(times).continuous()
 
     def again(self, times: int) -> Curve:
-        """The same motion several times in a row, as a controller runs it that is told to, whether it fits or not."""
+        """The same motion several times in a row, as a controller would run it, whether it fits or not."""
         if isinstance(times, bool) or not isinstance(times, int | np.integer) or times < 1:
             raise MotionError(f"a motion cannot be repeated {shown(times)} times; give 1 or more")
         if times * len(self.knots) > MOST_REPEATED_KNOTS:

@@ -236,8 +236,8 @@ def _fastest(segments: Segments, velocity: Array, acceleration: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Points joined: the trajectory, its coefficients (n, c), and what is left of each joint's points and velocities
-    (n,): 1 where they were kept, less where they were drawn towards the middle of the range."""
+    """Points joined: the trajectory, its coefficients (n, c), and the scale (n,) of each joint's points and velocities:
+    1 where they were kept, less where they were drawn towards the middle of the range."""
 
     trajectory: Quintic
     delta: Array
@@ -283,5 +283,5 @@ def interpolate_points(
         slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, reached.size)
         leaves = (reached.lowest < lower - slack) | (reached.highest > upper + slack)
         if not leaves.any():
-            return Interpolated(trajectory, delta, kept)
+            return Interpolated(trajectory=trajectory, delta=delta, kept=kept)
         kept = np.where(leaves, RANGE_SHRINK * kept, kept)

@@ -170,4 +170,4 @@ def acceleration_spectrum(trajectory: Trajectory, delta: Array) -> AccelerationS
     last = int(np.searchsorted(power, SPECTRUM_POWER_SHOWN * power[-1])) if power[-1] > 0 else 0
     shown = min(max(int(1.25 * last) + 2, 8), len(lines))
     frequency = np.arange(shown, dtype=np.float64) / trajectory.duration
-    return AccelerationSpectrum(frequency, lines[:shown], trajectory.periodic)
+    return AccelerationSpectrum(frequency=frequency, amplitude=lines[:shown], exact=trajectory.periodic)
