@@ -25,7 +25,14 @@ from exciter.excitation.files.export import (
     same_curve,
     slowed,
 )
-from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, exact_curve, exact_data, read_trajectory
+from exciter.excitation.files.read import (
+    ROS2_JSON,
+    ROS2_YAML,
+    TABLE_FILE,
+    exact_curve,
+    exact_data,
+    read_trajectory,
+)
 from exciter.excitation.files.row_files import (
     _number,
     _time,
@@ -141,7 +148,7 @@ def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_m
         clock = iter([10.0, 13.0])
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda clock=clock: next(clock)))
         assert export_seconds(ROBOT, curve, 50.0, 2.0, nodes) == pytest.approx(3.0 * count / TIMED_ROWS + 2.0 * share)
-    assert read == [TABLE, ROS2_YAML, ROS2_JSON] * 3
+    assert read == [TABLE_FILE, ROS2_YAML, ROS2_JSON] * 3
 
 
 def rows(count: int, *, qd: bool) -> MotionSamples:

@@ -11,7 +11,7 @@ from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.files import read_trajectory
-from exciter.excitation.files.export import EXACT, TABLE, certified_slowed, export, slowed
+from exciter.excitation.files.export import EXACT_FILE, TABLE_FILE, certified_slowed, export, slowed
 from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
@@ -68,24 +68,29 @@ def test_files_are_certified_again_and_read_back(curve, tmp_path):
     written = export(tmp_path, ROBOT, slow, None, None, lambda c: certify(ROBOT, c), rate=20.0)
     assert written.certificate.certified
     assert certificate.certified
-    exact, rows = (read_trajectory(tmp_path / name, ROBOT) for name in (EXACT, TABLE))
+    exact, rows = (read_trajectory(tmp_path / name, ROBOT) for name in (EXACT_FILE, TABLE_FILE))
     whole = slowed(curve, 0.1)
     time = np.linspace(0.0, whole.duration, 500)
     assert exact.motion(time).q == pytest.approx(whole.motion(time).q, abs=1e-12)
     assert rows.motion(time).q == pytest.approx(whole.motion(time).q, abs=1e-6)
     assert plan(exact).period == pytest.approx(40.0)  # still a series: a log of it can be averaged
-    assert {path.name for path in tmp_path.iterdir()} == {TABLE, EXACT, "trajectory.ros2.yaml", "trajectory.ros2.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        TABLE_FILE,
+        EXACT_FILE,
+        "trajectory.ros2.yaml",
+        "trajectory.ros2.json",
+    }
 
 
 def test_the_command(curve, tmp_path, capsys):
     """Writes what check reads; says how long it lasts."""
-    (tmp_path / EXACT).write_text(json_text(exact_data(curve, ROBOT)), encoding="utf-8")
-    given = {"robot": "kuka-ir361", "trajectory": tmp_path / EXACT, "speed": 50.0, "output": tmp_path / "slow"}
+    (tmp_path / EXACT_FILE).write_text(json_text(exact_data(curve, ROBOT)), encoding="utf-8")
+    given = {"robot": "kuka-ir361", "trajectory": tmp_path / EXACT_FILE, "speed": 50.0, "output": tmp_path / "slow"}
     assert slow.run(Namespace(**given, config=None, lock=[], gravity=None, quiet=False)) == 0
     said = capsys.readouterr().out
     assert "at 50 % of the speed: certified" in said
     assert f"lasts {2 * curve.duration:.4g} s" in said
-    half = read_trajectory(tmp_path / "slow" / TABLE, ROBOT)
+    half = read_trajectory(tmp_path / "slow" / TABLE_FILE, ROBOT)
     assert half.extremum(1).size == pytest.approx(0.5 * curve.extremum(1).size, rel=1e-5)
 
 

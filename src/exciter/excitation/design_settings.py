@@ -43,7 +43,7 @@ from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
-from exciter.excitation.files.families import DRAWN, TO_DESIGN
+from exciter.excitation.files.families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
 from exciter.excitation.trajectories.fourier import Fourier
@@ -125,7 +125,7 @@ class MotionSettings(Settings):
 
     @property
     def drawn(self) -> bool:
-        return isinstance(self.motion, DRAWN)
+        return isinstance(self.motion, DRAWN_FAMILIES)
 
     @property
     def family(self) -> str:
@@ -274,7 +274,7 @@ class DesignSettings(Settings):
                 word: str = fill(OneWord(TO_DESIGN.words).hint, value, where)
                 if word != self.trajectory.family:
                     run["motion"] = fill(MotionSettings, word, where).motion
-                if isinstance(run.get("motion"), DRAWN):
+                if isinstance(run.get("motion"), DRAWN_FAMILIES):
                     run |= {"periods": MotionSettings.periods, "duration_range": None}
             elif key in of_motion:
                 run[key] = fill(of_motion[key], value, where)

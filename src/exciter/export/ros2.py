@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, RobotError
-from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
+from exciter.excitation.files.read import DESIGN, EXACT_FILE, TABLE_FILE, read_trajectory
 from exciter.excitation.files.row_files import parse_csv, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MotionSamples, sample
 from exciter.files import require_suffix, write_texts
@@ -26,20 +26,20 @@ SAME_ROW_TOLERANCE = 1e-9  #: [rad, m and per s, s²], relative: what sines of a
 def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
     """The message of a folder that ``exciter design`` wrote: YAML, as ``ros2 topic pub`` takes it, or JSON."""
     DESIGN.refuse_open(folder)
-    missing = [name for name in (TABLE, EXACT, DESIGN.name) if not isfile(folder / name)]
+    missing = [name for name in (TABLE_FILE, EXACT_FILE, DESIGN.name) if not isfile(folder / name)]
     if missing:
         raise ExciterError(
             f"there is no {missing[0]} in '{folder}': ros2 writes the motion that exciter design found and certified "
-            f"({TABLE}, {EXACT}, {DESIGN.name}); give that folder (a result of exciter identify exports as urdf, mjcf, "
-            "sdf, yaml, json, c, python)"
+            f"({TABLE_FILE}, {EXACT_FILE}, {DESIGN.name}); give that folder (a result of exciter identify exports as "
+            "urdf, mjcf, sdf, yaml, json, c, python)"
         )
     robot, rate = _certified(folder)
-    planned = read_trajectory(folder / EXACT, robot)
-    rows = parse_csv(_table(folder), robot, f"'{folder / TABLE}'")
+    planned = read_trajectory(folder / EXACT_FILE, robot)
+    rows = parse_csv(_table(folder), robot, f"'{folder / TABLE_FILE}'")
     if not (rate * planned.duration < 2.0 * len(rows.time) and _same(rows, sample(planned, rate))):
         raise ExciterError(
-            f"the rows of '{folder / TABLE}' are not those of {EXACT} at {rate:g} Hz, which were certified: one "
-            "of them was changed since; design again"
+            f"the rows of '{folder / TABLE_FILE}' are not those of {EXACT_FILE} at {rate:g} Hz, which were certified: "
+            "one of them was changed since; design again"
         )
     return (ros2_json if as_json else ros2_yaml)(rows, robot.joint_names)
 
@@ -63,16 +63,16 @@ def _certified(folder: Path) -> tuple[Robot, float]:
     except (OSError, ValueError, KeyError, TypeError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
     if certified is not True:
-        raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")
+        raise ExciterError(f"the rows of '{folder / TABLE_FILE}' are not certified; design again within the limits")
     return robot, rate
 
 
 def _table(folder: Path) -> str:
     """trajectory.csv as it was written with the design."""
-    path = folder / TABLE
+    path = folder / TABLE_FILE
     try:
         content = path.read_bytes()
-        DESIGN.refuse_changed(folder, {TABLE: content})
+        DESIGN.refuse_changed(folder, {TABLE_FILE: content})
         return content.decode("utf-8")
     except OSError as error:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None

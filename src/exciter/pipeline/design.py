@@ -22,7 +22,7 @@ from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.export import Exported
-from exciter.excitation.files.families import DRAWN
+from exciter.excitation.files.families import DRAWN_FAMILIES
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
@@ -276,7 +276,8 @@ def designed_settings(
         config = replace(config, trajectory=fill(MotionSettings, trajectory, "trajectory"))
     elif trajectory is not None:
         run["motion"] = trajectory
-        if isinstance(trajectory, DRAWN) and not config.trajectory.drawn:  # another family starts from its own defaults
+        # another family starts from its own defaults
+        if isinstance(trajectory, DRAWN_FAMILIES) and not config.trajectory.drawn:
             run = {"periods": MotionSettings.periods, "duration_range": None, **run}
     top = {key: value for key, value in changes.items() if key not in of_motion}
     if isinstance(constraints, ConstraintSettings):

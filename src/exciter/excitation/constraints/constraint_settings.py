@@ -64,7 +64,7 @@ Direction = Annotated[Triple, Vector(3)]
 Clearance = Annotated[float, Number(least=0.0, unit="m")]
 DEFAULT_CLEARANCE_M = 0.01  # [m]
 REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
-SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
+BOX_SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
 
 
 # -- one entry of workspace --------------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
 class RegionOfAFrame(Kind):
     """Sides by name, one region, or any_of several entries."""
 
-    wanted = f"frame, and sides ({', '.join(SIDES)}) or one of {', '.join(REGIONS.words)}; or any_of"
-    known = ("frame", "any_of", *SIDES, *REGIONS.words)
+    wanted = f"frame, and sides ({', '.join(BOX_SIDES)}) or one of {', '.join(REGIONS.words)}; or any_of"
+    known = ("frame", "any_of", *BOX_SIDES, *REGIONS.words)
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Region | AnyOf:
         from pydantic import ValidationError
@@ -98,10 +98,10 @@ class RegionOfAFrame(Kind):
                 raise wrong(f": {error}") from None
         if "frame" not in data:
             raise wrong(" has no frame; give the name of a frame")
-        sides, kinds = [key for key in SIDES if key in data], [key for key in REGIONS.words if key in data]
+        sides, kinds = [key for key in BOX_SIDES if key in data], [key for key in REGIONS.words if key in data]
         if len(kinds) + bool(sides) != 1:
             raise wrong(
-                f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(SIDES)}), or one of "
+                f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(BOX_SIDES)}), or one of "
                 f"{', '.join(REGIONS.words)}"
             )
         if not sides:
@@ -127,7 +127,7 @@ class RegionOfAFrame(Kind):
         for one in regions.values():
             del one["properties"]["frame"]
             one["required"].remove("frame")
-        properties = {"frame": {"type": "string"}, **dict.fromkeys(SIDES, number), **regions}
+        properties = {"frame": {"type": "string"}, **dict.fromkeys(BOX_SIDES, number), **regions}
         several = {"any_of": {"type": "array", "items": {"type": "object", "properties": properties}}}
         return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
 

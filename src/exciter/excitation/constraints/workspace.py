@@ -40,7 +40,7 @@ Point = Annotated[Array, Vector(3, "m")]
 Direction = Annotated[Array, Vector(3)]
 Radius = Annotated[float, Number(above=0.0, unit="m")]
 Coordinate = Annotated[float, Number(unit="m")]
-VERTICAL_AXIS = (0.0, 0.0, 1.0)
+UPWARD_AXIS = (0.0, 0.0, 1.0)
 COORDINATES = ("x", "y", "height")
 
 
@@ -272,7 +272,7 @@ class _Sphere(Region):
         return self._outward((norm(self._from_centre(x)) - self.radius)[None])
 
     def gradient(self, x: Array) -> Array:
-        return self._outward(_unit(self._from_centre(x), np.array(VERTICAL_AXIS))[None])
+        return self._outward(_unit(self._from_centre(x), np.array(UPWARD_AXIS))[None])
 
     def _outward(self, rows: Array) -> Array:
         return -rows if self.concave else rows
@@ -303,7 +303,7 @@ class OutsideSphere(_Sphere):
 class _Cylinder(Region):
     radius: Radius
     point: Point = field(default_factory=lambda: np.zeros(3))
-    axis: Direction = field(default_factory=lambda: np.array(VERTICAL_AXIS))
+    axis: Direction = field(default_factory=lambda: np.array(UPWARD_AXIS))
 
     def settle(self) -> None:
         super().settle()

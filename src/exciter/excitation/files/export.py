@@ -19,7 +19,14 @@ import numpy as np
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
-from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, exact_data, read_trajectory
+from exciter.excitation.files.read import (
+    EXACT_FILE,
+    ROS2_JSON,
+    ROS2_YAML,
+    TABLE_FILE,
+    exact_data,
+    read_trajectory,
+)
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, sample
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
@@ -67,11 +74,11 @@ def export(
     ``certify`` judges the rows of the table as they are read back; where they break a limit that the curve itself
     keeps, more rows are taken, up to 1 kHz.
     """
-    (folder / EXACT).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
+    (folder / EXACT_FILE).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
     for tried in rates(rate, curve.duration):
         samples = sample(curve, tried)
-        (folder / TABLE).write_text(csv_text(samples, robot.joint_names), encoding="utf-8")
-        certificate = certify(read_trajectory(folder / TABLE, robot))
+        (folder / TABLE_FILE).write_text(csv_text(samples, robot.joint_names), encoding="utf-8")
+        certificate = certify(read_trajectory(folder / TABLE_FILE, robot))
         if certificate.certified:
             _write_messages(folder, robot, samples)
             return Exported(rate=tried, rows=len(samples.time), certificate=certificate)
@@ -92,8 +99,8 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     few = MotionSamples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
     began = time.perf_counter()
     with scratch() as folder:
-        (folder / TABLE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
-        read_trajectory(folder / TABLE, robot)
+        (folder / TABLE_FILE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
+        read_trajectory(folder / TABLE_FILE, robot)
         _write_messages(folder, robot, few)
     text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
     return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))

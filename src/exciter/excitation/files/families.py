@@ -25,9 +25,9 @@ from exciter.settings import OneOf, Registry, fill
 FAMILIES = Registry[Family](
     "trajectory family", Fourier, BSpline, Quintic, AccelerationSequence, RandomPoints, RandomSpline, Stops
 )
-DRAWN = (RandomPoints, RandomSpline)  # not searched
+DRAWN_FAMILIES = (RandomPoints, RandomSpline)  # not searched
 TO_DESIGN = OneOf(FAMILIES, tag="family", usual=Fourier.word, without=(Stops.word,))
-OF_A_FILE = OneOf(FAMILIES, tag="family", without=tuple(cls.word for cls in DRAWN))
+OF_A_FILE = OneOf(FAMILIES, tag="family", without=tuple(cls.word for cls in DRAWN_FAMILIES))
 
 
 def trajectory_from(data: Mapping[str, Any]) -> Trajectory:

@@ -49,9 +49,14 @@ FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 LARGEST_TRAJECTORY_BYTES = 300_000_000
 BINARY_CHECK_BYTES = 10_000  # of the beginning, which is searched for the zeros of a binary file
-TABLES = (".csv", ".tsv", ".txt", ".dat")
-TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
-MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".dat")
+TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON = (
+    "trajectory.csv",
+    "trajectory.json",
+    "trajectory.ros2.yaml",
+    "trajectory.ros2.json",
+)
+MOTION_FILES = (TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON)
 ARCHIVE = "design.npz"  #: the whole design, to be opened again
 DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design again")
 
@@ -232,7 +237,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
     be the one that was certified with it, which the design.json has to show; alone it is read for what it is.
     """
     path = Path(path)
-    curve = _read(path / EXACT if isdir(path) else path, robot)
+    curve = _read(path / EXACT_FILE if isdir(path) else path, robot)
     if jumps:
         return curve
     try:
@@ -243,7 +248,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
 
 def _read(path: Path, robot: Robot) -> Curve:
     source, suffix = f"'{path}'", path.suffix.lower()
-    if suffix not in (*TABLES, ".json", ".yaml", ".yml"):
+    if suffix not in (*TABLE_SUFFIXES, ".json", ".yaml", ".yml"):
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
     DESIGN.refuse_open(path.parent)
     try:
@@ -266,7 +271,7 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     """The same of the text of a file; suffix: of its name, source: what messages call it."""
     if suffix != ".json" and (wrong := hidden_end(text)) is not None:  # lines mean nothing in JSON
         raise MotionError(f"{source}: {wrong}")
-    if suffix in TABLES:
+    if suffix in TABLE_SUFFIXES:
         return parse_csv(text, robot, source).curve()
     try:
         data = parse_json(text, source) if suffix == ".json" else message_as_written(text) or parse_yaml(text, source)

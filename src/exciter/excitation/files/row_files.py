@@ -26,7 +26,7 @@ from exciter.typing import Array
 
 QUOTED = re.compile(r'"[^"]*"')
 TIME = ("time", "t", "time_from_start", "timestamp")
-WORDS = {
+COLUMN_WORDS = {
     "q": ("q", "position", "pos"),
     "qd": ("qd", "velocity", "vel"),
     "qdd": ("qdd", "acceleration", "acc"),
@@ -36,14 +36,18 @@ WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, Rob
 MESSAGE = ("joint_names", "points")
 OTHER_MOTIONS = ("joints", "pieces", "coefficients")  # of a trajectory.json
 MULTI_DOF = ("multi_dof_trajectory", "multi_dof_joint_trajectory")  # of bodies without joints, beside that of joints
-KINDS = ("positions", "velocities", "accelerations")
+POINT_KINDS = ("positions", "velocities", "accelerations")
 LARGEST_TIME_FIELD = 2**32 - 1  # sec and nanosec have 32 bits
 # lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike; times as large as messages hold
-NAME, FLOAT, WHOLE = r'"[A-Za-z0-9_./ -]*"', r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?", r"(?:0|[1-9][0-9]{0,9})"
-HEAD = re.compile(rf"joint_names: (\[{NAME}(?:, {NAME})*\])")
+ROS2_NAME, ROS2_FLOAT, ROS2_WHOLE = (
+    r'"[A-Za-z0-9_./ -]*"',
+    r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?",
+    r"(?:0|[1-9][0-9]{0,9})",
+)
+HEAD = re.compile(rf"joint_names: (\[{ROS2_NAME}(?:, {ROS2_NAME})*\])")
 LINE = re.compile(
-    rf"(?P<mark>[- ]) (?P<key>{'|'.join((*KINDS, 'time_from_start'))}): "
-    rf'(?P<value>\[{FLOAT}(?:, {FLOAT})*\]|{{"sec": {WHOLE}, "nanosec": {WHOLE}}})'
+    rf"(?P<mark>[- ]) (?P<key>{'|'.join((*POINT_KINDS, 'time_from_start'))}): "
+    rf'(?P<value>\[{ROS2_FLOAT}(?:, {ROS2_FLOAT})*\]|{{"sec": {ROS2_WHOLE}, "nanosec": {ROS2_WHOLE}}})'
 )
 
 
@@ -113,7 +117,7 @@ def _meaning(name: str, robot: Robot) -> tuple[str, str] | None:
         return "time", ""
     for separator in "./":
         joint, _, kind = name.rpartition(separator)
-        for word, aliases in WORDS.items():
+        for word, aliases in COLUMN_WORDS.items():
             if joint in robot.joint_names and kind.lower() in aliases:
                 return word, joint
     return ("q", name) if name in robot.joint_names else None
@@ -165,7 +169,7 @@ def _points(samples: MotionSamples) -> Iterator[list[tuple[str, str]]]:
     """(key, value) pairs per point; values are written so that JSON and YAML 1.1 read the same numbers."""
     ticks = np.rint(samples.time * NANOSECONDS_PER_SECOND).astype(np.int64)
     seconds, nanoseconds = np.divmod(ticks, NANOSECONDS_PER_SECOND)
-    blocks = [(k, v) for k, v in zip(KINDS, (samples.q, samples.qd, samples.qdd), strict=True) if v is not None]
+    blocks = [(k, v) for k, v in zip(POINT_KINDS, (samples.q, samples.qd, samples.qdd), strict=True) if v is not None]
     for k in range(len(ticks)):
         yield [
             *((kind, f"[{', '.join(map(_number, values[k].tolist()))}]") for kind, values in blocks),
@@ -238,7 +242,7 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamp
         raise MotionError(f"{source} has no list of points (positions, velocities, accelerations, time_from_start)")
     order = [names.index(name) for name in robot.joint_names]
     time = np.array([_time(point.get("time_from_start"), k, source) for k, point in enumerate(points)])
-    q, qd, qdd = (_block(points, kind, order, source) for kind in KINDS)
+    q, qd, qdd = (_block(points, kind, order, source) for kind in POINT_KINDS)
     if q is None:
         raise MotionError(f"{source} has points without positions; every point needs them")
     if qdd is not None and qd is None:
