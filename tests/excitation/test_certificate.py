@@ -442,7 +442,8 @@ def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the curvature of the rigid torque, or half the slack of a point, is found out by single-joint motions."""
-    from exciter.excitation.constraints import torque_bound, workspace
+    from exciter.excitation.constraints import torque as torque_bound
+    from exciter.excitation.constraints import workspace
 
     def halved(*given: object) -> tuple[Array, Array]:
         ends, curvature = rigid_torque(*given)  # type: ignore[arg-type]
