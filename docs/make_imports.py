@@ -11,6 +11,7 @@ a circle could not be drawn. Arrows that follow from others (a imports b, b impo
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -108,7 +109,7 @@ def arrow(start: Place, end: Place) -> str:
     return f'<path d="{path}" fill="none" stroke="{stroke}" marker-end="url(#tip)"/>'
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     src = ROOT / "src"
     graph = import_graph(
         {path: tree for path, tree in modules(src).items() if path.is_relative_to(src / "exciter")}, src
@@ -117,11 +118,11 @@ def main() -> int:
         print("circles: " + "; ".join(", ".join(sorted(group)) for group in found))
         return 1
     text = drawing(graph)
-    if "--check" in sys.argv[1:]:
+    if "--check" in arguments:
         return int(not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != text)
     PICTURE.write_text(text, encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 import pinocchio as pin
@@ -31,22 +28,10 @@ from exciter.robot.geometry import Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.certificates import Array, even_spans, fourier, inside, resting
 from support.joint_terms import ARM, LOAD, TERMS
-from support.paths import ROOT
 from support.robots import CASES, random_robot
+from support.scripts import benchmark
 
-
-def load_script() -> ModuleType:
-    path = ROOT / "benchmarks" / "certificate_soundness.py"
-    spec = importlib.util.spec_from_file_location("certificate_soundness", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-soundness = load_script()
+soundness = benchmark("certificate_soundness")
 import soundness_files  # noqa: E402  (beside the script, which makes it known)
 
 # -- pieces ---------------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from exciter.robot import load
 from exciter.robot.load import options_from
 from exciter.settings import keys_of
 from support.paths import ROOT
+from support.scripts import script
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -365,8 +366,4 @@ def test_choosing_document_quotes_the_benchmark():
 
 def test_api_page_is_current():
     """Written anew it is the same; else run: python docs/make_api.py."""
-    path = ROOT / "docs" / "make_api.py"
-    spec = importlib.util.spec_from_file_location("make_api", path)
-    make_api = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_api)
-    assert make_api.main(["--check"]) == 0, "docs/api.md is not current; run: python docs/make_api.py"
+    assert script("docs", "make_api").main(["--check"]) == 0, "docs/api.md is not current; run: python docs/make_api.py"

@@ -1,30 +1,15 @@
 """A sample of ``benchmarks/fuzz_readers.py``: damaged files of every kind are read, or refused in one line."""
 
-import importlib.util
 import random
-import sys
 import time
 from dataclasses import replace
-from types import ModuleType
 
 import pytest
 
 from exciter.errors import ExciterError
-from support.paths import ROOT
+from support.scripts import benchmark
 
-
-def load_script() -> ModuleType:
-    path = ROOT / "benchmarks" / "fuzz_readers.py"
-    spec = importlib.util.spec_from_file_location("fuzz_readers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz = load_script()
+fuzz = benchmark("fuzz_readers")
 PER_WEIGHT = 6  # inputs
 
 

@@ -1,10 +1,11 @@
-"""A folder of the package imports only from folders that come before it in the flow."""
+"""The house: folders import along the flow, sub-folders in no circle, a name means one thing."""
 
 import ast
 import re
 from pathlib import Path
 
 import exciter
+from support.scripts import benchmark, script
 
 FLOW = (
     "typing",
@@ -30,7 +31,6 @@ FLOW = (
 )
 ROOT = Path(exciter.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]+")
-ONE_CLASS_EACH = ("Problem", "Formulation", "InverseDynamic", "Energy", "Known")  # named in two meanings once
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -120,14 +120,23 @@ def test_every_module_is_short_enough_to_read():
     assert not long, long
 
 
-def test_names_of_central_ideas_have_at_most_one_class():
-    found: dict[str, list[str]] = {name: [] for name in ONE_CLASS_EACH}
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and node.name in found:
-                found[node.name].append(str(path.relative_to(ROOT)))
-    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
-    assert all(found[name] for name in ONE_CLASS_EACH if name != "Known"), "the identification's keep their names"
+def test_sub_folders_do_not_import_in_circles():
+    """By whatever way; docs/imports.svg shows the graph, and is current."""
+    house = benchmark("house")
+    trees = house.modules(ROOT.parent)
+    assert not house.circles(house.import_graph(trees, ROOT.parent))
+    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [{"a", "b", "c"}], "a circle is noticed"
+    assert script("docs", "make_imports").main(["--check"]) == 0, "run: python docs/make_imports.py"
+
+
+def test_a_name_means_one_thing():
+    """One class for a name of a class, one value for the name of a constant, in the package and the papers."""
+    house = benchmark("house")
+    trees = house.modules(ROOT.parent)
+    assert not house.repeated_classes(trees)
+    assert not house.repeated_constants(trees)
+    twice = {Path("a.py"): ast.parse("SLOW = 1.0\nclass A: ..."), Path("b.py"): ast.parse("SLOW = 2.0\nclass A: ...")}
+    assert (house.repeated_classes(twice), house.repeated_constants(twice)) == ({"A": 2}, {"SLOW": 2}), "it is noticed"
 
 
 def spoken(path: Path) -> set[str]:

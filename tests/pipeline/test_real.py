@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from functools import cache
 
 import numpy as np
@@ -19,6 +17,7 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.validation.prediction import Prediction
 from support.paths import ROOT, SHARED_DATA
 from support.real_data import require_data
+from support.scripts import script
 
 REAL = ROOT / "examples" / "real"
 ROBOTS = ("tx40", "panda", "lwr4", "kr300")
@@ -30,12 +29,8 @@ FREE = 0.3  # [%] by which bounds of physics may cost more than they save
 
 
 @cache
-def script():
-    specification = importlib.util.spec_from_file_location("real_run", REAL / "run.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["real_run"] = module  # dataclasses look their module up
-    specification.loader.exec_module(module)
-    return module
+def real_run():
+    return script("examples/real", "run")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +41,7 @@ def identified(tmp_path_factory):
     @cache
     def of(robot: str):
         require_data(robot)
-        return script().run_robot(robot, SHARED_DATA, folder / robot), folder / robot
+        return real_run().run_robot(robot, SHARED_DATA, folder / robot), folder / robot
 
     return of
 
@@ -75,12 +70,12 @@ def test_rows_are_shares_of_the_same_residual(identified, robot):
     """The held-out row is that of all samples; samples at rest and samples that move make it up."""
     outcome, folder = identified(robot)
     found = IdentifiedModel.read(folder)
-    runs = script().log_runs(found, REAL / robot / "held_out.yaml", SHARED_DATA)
+    runs = real_run().log_runs(found, REAL / robot / "held_out.yaml", SHARED_DATA)
     judge = found.config.evaluation((), runs)
     assert isinstance(judge, InverseDynamic)
     assert judge.parallel_filter.low_pass.cutoff == CUTOFF[robot]
     seen = Prediction.of(Problem(found.model, runs, judge), found.estimate)
-    every = script().left(seen, np.ones(seen.measured.shape, dtype=bool))
+    every = real_run().left(seen, np.ones(seen.measured.shape, dtype=bool))
     np.testing.assert_allclose(every.joints, outcome.rows["held out"].joints, rtol=1e-6)
     assert every.total == pytest.approx(outcome.rows["held out"].total, rel=1e-6)
     moves = np.abs(seen.qd) > 0.02
@@ -124,7 +119,7 @@ def test_every_choice_has_its_reason(identified, robot):
 
 def test_one_table_with_baselines_beside(identified):
     outcomes = [identified(robot)[0] for robot in ("lwr4", "kr300")]
-    lines = [*script().table(outcomes)]
+    lines = [*real_run().table(outcomes)]
     assert lines[0].split()[-3:] == ["joint", "7", "total"]
     (row,) = [line for line in lines if line.startswith("kr300: held out ")]
     assert row.split()[-1] == f"{outcomes[1].rows['held out'].total:.3g}"
@@ -132,15 +127,15 @@ def test_one_table_with_baselines_beside(identified):
     assert row.split()[2:] == ["19", "1.1", "8.1", "1.8", "25", "31", "48", "2.14"]
     (row,) = [line for line in lines if line.startswith("kr300: ") and "base parameters" in line]
     assert f"cond {outcomes[1].condition[0]:.4g}" in row
-    said = "\n".join(script().remarks(outcomes[1]))
+    said = "\n".join(real_run().remarks(outcomes[1]))
     assert "poor excitation" in said
     assert "Percentages are of the measured torque through a Butterworth low-pass of 10 Hz, order 4" in said
-    data = json.loads(script().as_json(outcomes, {}))
+    data = json.loads(real_run().as_json(outcomes, {}))
     assert data["robots"]["kr300"]["rows"]["held out"]["total"] == outcomes[1].rows["held out"].total
 
 
 def test_robots_without_data_are_skipped(tmp_path, capsys):
-    assert script().main(["--data", str(tmp_path), "--json", str(tmp_path / "all.json")]) == 0
+    assert real_run().main(["--data", str(tmp_path), "--json", str(tmp_path / "all.json")]) == 0
     told = capsys.readouterr().err.splitlines()
     assert [line.split(" is skipped: there is no ")[0] for line in told] == [*ROBOTS]
     assert json.loads((tmp_path / "all.json").read_text(encoding="utf-8")) == {"robots": {}, "failed": {}}
@@ -153,13 +148,13 @@ def test_a_robot_that_fails_is_named_and_the_exit_code_says_so(tmp_path, capsys,
     def refused(*_):
         raise ExciterError("this log is empty")
 
-    monkeypatch.setattr(script(), "run_robot", refused)
-    assert script().main(["panda", "lwr4", "--data", str(tmp_path)]) == 1
+    monkeypatch.setattr(real_run(), "run_robot", refused)
+    assert real_run().main(["panda", "lwr4", "--data", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert "panda failed: this log is empty" in told
     assert "lwr4 is skipped" in told
     with pytest.raises(SystemExit) as left:
-        script().main(["r2d2"])
+        real_run().main(["r2d2"])
     assert left.value.code == 2
     assert "'r2d2' is none of tx40, panda, lwr4, kr300" in capsys.readouterr().err
 
