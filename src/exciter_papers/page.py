@@ -1,4 +1,4 @@
-"""What people read of papers: an HTML report of each with findings, tables and figures, and docs/papers.md of all."""
+"""What people read of papers: an HTML report of each, and of all a summary and an appendix in Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from exciter.report.markup import PagePart, number
 from exciter.report.page import Page
 from exciter.report.parts import Bar, Cards, Cell, Folded, HtmlTable, NamedValues, Paragraph, Section, Summary, Word
-from exciter_papers.paper import DataTable, Part, Value, Verdict, text_of, typeset
+from exciter_papers import FOLDERS
+from exciter_papers.paper import UNEXPLAINED, DataTable, Part, Value, Verdict, published, text_of, typeset
 from exciter_papers.run import Reproduced
 
 # -- the report of a paper ---------------------------------------------------------------------------------------------
@@ -106,31 +107,49 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
     return Section("how", "How to run it again", SEEDS, (NamedValues(settings),))
 
 
-# -- docs/papers.md ----------------------------------------------------------------------------------------------------
+# -- docs/papers.md, docs/papers-appendix.md ---------------------------------------------------------------------------
 
 INTRODUCTION = """# The papers, run again
 
-Every table and figure of five documents that can be run, published and reached side by side. This page is written by
-`exciter reproduce`; run it again, whole or one paper, with
+Every table and figure of five documents that can be run: what comes out beside what was published. Run them yourself,
+all or one, with
 
     exciter reproduce                      # all, with a report of every paper
     exciter reproduce rackl-2012 --quick   # fewer starts and repetitions
     exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note
 
-Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. "The table"
+Each table below has one row per item of the paper. The reason is given where a figure is worse than published, differs,
+or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence; reports (`<paper>.html`)
+have the plots. `make papers` writes both pages anew.
+"""
+APPENDIX = """# The papers, figure by figure
+
+Every figure behind [the summary](papers.md), published and reached side by side, with set-ups, seeds and evidence.
+Reports (`<paper>.html`) have the plots; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. "The table"
 and "the figure" below are those of the report. Published figures are data files beside the code of each paper,
-`src/exciter_papers/*/*.yaml`. Set-ups state the seeds. `make papers` writes this page anew.
+`src/exciter_papers/*/*.yaml`. `make papers` writes this page anew.
 """
 
 
 def page(reproduced: Sequence[Reproduced]) -> str:
-    """The whole page."""
-    quick = [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
-    lines = [INTRODUCTION, f"{SEEDS}\n", *quick, *overview(reproduced)]
+    """What people read: a table per paper, a row per item."""
+    lines = [INTRODUCTION, *quick_run(reproduced), *overview(reproduced)]
     for one in reproduced:
-        lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n"]
+        lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n", *items(one)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def appendix(reproduced: Sequence[Reproduced]) -> str:
+    """Everything, part by part."""
+    lines = [APPENDIX, f"{SEEDS}\n", *quick_run(reproduced)]
+    for one in reproduced:
+        lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n"]
         lines += [line for part in one.parts for line in part_lines(part)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def quick_run(reproduced: Sequence[Reproduced]) -> list[str]:
+    return [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
 
 
 def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:
@@ -143,14 +162,18 @@ def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:
     yield ""
     yield from (f"- **{verdict}**: {words}." for verdict, words in MEANING.items())
     yield ""
-    yield "Where paper and run disagree, in short; evidence and explanation stand below:\n"
-    yield row("paper", "item", "quantity", "published", "reached")
-    yield rule(5)
-    for one in reproduced:
-        for part, finding in one.rows():
-            if finding.verdict in (Verdict.SHORT, Verdict.DIFFERS):
-                published, reached = text_of(finding.published), text_of(finding.reached)
-                yield row(one.paper.name, part.item, finding.quantity, published, reached)
+
+
+def items(one: Reproduced) -> Iterator[str]:
+    """What came of each item of a paper, and why where they disagree."""
+    reasons = published(FOLDERS[one.paper.name], "reasons")
+    yield row("item", "what it is", "verdicts", "why")
+    yield rule(4)
+    for part in one.parts:
+        counts = Counter(finding.verdict for finding in part.findings)
+        words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+        disagrees = any(counts[verdict] for verdict in UNEXPLAINED)
+        yield row(part.item, part.title, words, reasons.get(part.item, "") if disagrees else "")
     yield ""
 
 

@@ -10,10 +10,8 @@ from typing import Any
 from exciter.files import staged
 from exciter.pipeline.provenance import versions
 from exciter_papers import paper_seal
-from exciter_papers.page import page, write_report
+from exciter_papers.page import appendix, page, write_report
 from exciter_papers.run import Reproduced
-
-PAGE = "papers.md"
 
 
 def write(one: Reproduced, folder: Path) -> None:
@@ -26,13 +24,16 @@ def write(one: Reproduced, folder: Path) -> None:
         seal.write(stage, paper_data(one))
 
 
-def page_name(found: Sequence[Reproduced]) -> str:
-    return PAGE if len(found) > 1 else f"{found[0].paper.name}.md"
+def pages_of(found: Sequence[Reproduced]) -> dict[str, str]:
+    """Markdown pages by name of file: the summary and the appendix with every figure."""
+    stem = "papers" if len(found) > 1 else found[0].paper.name
+    return {f"{stem}.md": page(found), f"{stem}-appendix.md": appendix(found)}
 
 
-def write_page(found: Sequence[Reproduced], folder: Path) -> None:
+def write_pages(found: Sequence[Reproduced], folder: Path) -> None:
     with staged(folder) as stage:
-        (stage / page_name(found)).write_text(page(found), encoding="utf-8")
+        for name, text in pages_of(found).items():
+            (stage / name).write_text(text, encoding="utf-8")
 
 
 def paper_data(one: Reproduced) -> dict[str, Any]:

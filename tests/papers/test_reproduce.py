@@ -181,6 +181,7 @@ def test_everything_is_written(two, tmp_path, capsys):
     assert "1 beaten" in capsys.readouterr().out
     assert {path.name for path in folder.iterdir()} == {
         "rackl-2012.md",
+        "rackl-2012-appendix.md",
         "rackl-2012.html",
         "rackl-2012.json",
         "rackl-2012.table-1.csv",
@@ -192,7 +193,8 @@ def test_everything_is_written(two, tmp_path, capsys):
     assert data["parts"][0]["set_up"] == "Seed 0."
     page = (folder / "rackl-2012.md").read_text()
     assert "quick run" in page
-    assert r"| cond \| norm | 53 | 21 | beaten | 10 starts |" in page
+    assert "| Table 1 | One table | 1 beaten, 1 differs |" in page
+    assert r"| cond \| norm | 53 | 21 | beaten | 10 starts |" in (folder / "rackl-2012-appendix.md").read_text()
     report = (folder / "rackl-2012.html").read_text()
     for words in (
         "One table",

@@ -18,7 +18,7 @@ from exciter_papers import NAMES
 from exciter_papers.page import TONES, verdicts
 from exciter_papers.paper import text_of
 from exciter_papers.run import Reproduced, paper, reproduce
-from exciter_papers.saving import page_name, write, write_page
+from exciter_papers.saving import pages_of, write, write_pages
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
 FOLDER = Path("reproduced")  #: unless -o says otherwise
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
             if folder is not None:
                 write(one, folder)
         if folder is not None:
-            write_page(found, folder)
+            write_pages(found, folder)
     if arguments.json:
         print(json_text([entry for one in found for entry in one.to_list()]), end="")
         return 0
@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_paper(console(), one)
     if folder is not None:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
-        console().print(f"written to {folder}: {reports}, {page_name(found)}, tables as JSON and CSV", markup=False)
+        pages = ", ".join(pages_of(found))
+        console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV", markup=False)
     return 0
 
 
