@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import exciter
@@ -33,10 +34,16 @@ ROOT = Path(exciter.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]+")
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All of a module, itself first; a file is parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imported_parts(path: Path) -> set[str]:
     """Parts of exciter that a file imports, inside functions and for types included."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -89,7 +96,7 @@ def computing(path: Path) -> set[str]:
     """What of ``COMPUTING`` a file imports, or reaches through a module that it imports."""
     whole: dict[str, str] = {}
     used = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             whole |= {alias.asname or alias.name: alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -142,7 +149,7 @@ def test_a_name_means_one_thing():
 def spoken(path: Path) -> set[str]:
     """Ways to a terminal that a file knows."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "input"):
             found.add(f"{node.func.id}()")
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -165,7 +172,7 @@ def test_only_commands_know_of_a_terminal():
 def kept_sentences(path: Path) -> set[str]:
     """Fields and properties of classes that keep remarks as plain sentences."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         for one in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(one, ast.AnnAssign):
                 name, kind = ast.unparse(one.target), one.annotation
@@ -192,15 +199,14 @@ def test_the_library_does_not_speak_of_flags():
             continue
         if path.name == "starting_configuration.py":
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         documented = {
             id(node.body[0].value)
-            for node in ast.walk(tree)
+            for node in nodes(path)
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             and node.body
             and isinstance(node.body[0], ast.Expr)
         }
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
                 wrong += [f"{path.relative_to(ROOT)}:{node.lineno} {flag}" for flag in FLAG.findall(node.value)]
     assert not wrong, "\n".join(wrong)
