@@ -62,10 +62,12 @@ def repeated_classes(trees: dict[Path, ast.Module]) -> dict[str, int]:
 
 
 def repeated_constants(trees: dict[Path, ast.Module]) -> dict[str, int]:
-    """Names of module constants that have two or more values, with how many."""
+    """Names of module constants that have two or more values, with how many; variables of types are none."""
     found: dict[str, set[str]] = defaultdict(set)
     for path, tree in trees.items():
         for name, value in constants(tree):
+            if ast.unparse(value).startswith("TypeVar("):
+                continue
             found[name].add(ast.unparse(value) if is_number(value) else f"{path}: {ast.unparse(value)}")
     return {name: len(values) for name, values in found.items() if len(values) > 1}
 

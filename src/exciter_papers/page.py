@@ -23,13 +23,15 @@ TONES = {
     Verdict.DIFFERS: "fair",
     Verdict.CLOSED: "fair",
 }
-QUICK = "This was a quick run: the same items with fewer starts and repetitions; the figures of searches are less good."
-SEEDS = (
+QUICK_RUN_STATEMENT = (
+    "This was a quick run: the same items with fewer starts and repetitions; the figures of searches are less good."
+)
+SEEDS_STATEMENT = (
     "Random numbers have fixed seeds. The end of a search, such as the condition number of a design, can change by "
     "some per cent, with few starts by ten, when kernels are compiled anew or versions change: local minima are many. "
     "Everything else repeats to the digits shown."
 )
-FEW = 24  #: rows of a table that is shown at once
+MOST_ROWS_SHOWN_AT_ONCE = 24  #: rows of a table that is shown at once
 MEANING = {
     Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
     Verdict.BEATEN: "better than published, under the conditions that the paper prints; what it leaves open is assumed",
@@ -57,7 +59,7 @@ def summary(reproduced: Reproduced) -> Summary:
     paper = reproduced.paper
     counts = {verdict.value: str(count) for verdict, count in verdicts(reproduced).items()}
     meaning = NamedValues({str(verdict): words for verdict, words in MEANING.items()})
-    quick = (Paragraph((QUICK,)),) if reproduced.effort.quick else ()
+    quick = (Paragraph((QUICK_RUN_STATEMENT,)),) if reproduced.effort.quick else ()
     contents = (Paragraph((paper.about,)), *quick, Cards(counts), Folded("What the verdicts mean", (meaning,)))
     return Summary("", (paper.citation,), contents)
 
@@ -93,7 +95,11 @@ def cell(value: Value | int) -> Cell:
 def data_table(table: DataTable) -> PagePart:
     """Long ones open on demand."""
     shown = HtmlTable(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows])
-    return shown if len(table.rows) <= FEW else Folded(f"{table.caption} ({len(table.rows)} rows)", (shown,))
+    return (
+        shown
+        if len(table.rows) <= MOST_ROWS_SHOWN_AT_ONCE
+        else Folded(f"{table.caption} ({len(table.rows)} rows)", (shown,))
+    )
 
 
 def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
@@ -104,7 +110,7 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
         "processor time": f"{number(reproduced.seconds, 3)} s",
         **versions,
     }
-    return Section("how", "How to run it again", SEEDS, (NamedValues(settings),))
+    return Section("how", "How to run it again", SEEDS_STATEMENT, (NamedValues(settings),))
 
 
 # -- docs/papers.md, docs/papers-appendix.md ---------------------------------------------------------------------------
@@ -141,7 +147,7 @@ def page(reproduced: Sequence[Reproduced]) -> str:
 
 def appendix(reproduced: Sequence[Reproduced]) -> str:
     """Everything, part by part."""
-    lines = [APPENDIX, f"{SEEDS}\n", *quick_run(reproduced)]
+    lines = [APPENDIX, f"{SEEDS_STATEMENT}\n", *quick_run(reproduced)]
     for one in reproduced:
         lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n"]
         lines += [line for part in one.parts for line in part_lines(part)]
@@ -149,7 +155,7 @@ def appendix(reproduced: Sequence[Reproduced]) -> str:
 
 
 def quick_run(reproduced: Sequence[Reproduced]) -> list[str]:
-    return [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
+    return [f"**{QUICK_RUN_STATEMENT}**\n"] if reproduced[0].effort.quick else []
 
 
 def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:

@@ -15,10 +15,11 @@ from exciter_papers.paper import Effort, Finding, Paper, Part, Value
 
 
 def paper(name: str) -> Paper:
-    """The paper of this name: ``PAPER`` of ``exciter_papers/<folder>/paper.py``."""
+    """The paper of this name: e.g. ``RACKL_2012`` of ``exciter_papers/rackl/paper.py``."""
     if name not in FOLDERS:
         raise ExciterError(f"'{name}' is none of the papers; choose from {', '.join(NAMES)}")
-    found: Paper = importlib.import_module(f"exciter_papers.{FOLDERS[name]}.paper").PAPER
+    module = importlib.import_module(f"exciter_papers.{FOLDERS[name]}.paper")
+    found: Paper = getattr(module, name.upper().replace("-", "_"))
     return found
 
 

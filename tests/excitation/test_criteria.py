@@ -34,7 +34,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous
 from exciter.robot import Motion, load
 from exciter.settings import OneOf, fill
-from exciter_papers.swevers_asme.set_up import FRICTION, INERTIAL
+from exciter_papers.swevers_asme.set_up import BARYCENTRIC_GROUPINGS, FRICTION
 from support.paths import SHARED_DATA
 from support.robots import random_robot, smooth_motion, states
 from support.settings_suite import check_described, check_read_again
@@ -408,8 +408,8 @@ def test_reference_trajectories_of_the_asme_paper(name):
     model = DynamicModel(load("kuka-ir361-asme"), USUAL, ENGINE)
     motion = fourier_motion(Fourier(period=10.0, harmonics=5), known["coef"], 750)
     for parameters, key in (
-        (INERTIAL | FRICTION, "raw_norm_fric"),
-        (INERTIAL, "raw_norm_nofric"),
+        (BARYCENTRIC_GROUPINGS | FRICTION, "raw_norm_fric"),
+        (BARYCENTRIC_GROUPINGS, "raw_norm_nofric"),
     ):
         columns = DesignColumns.combined(model, parameters)
         figures = evaluate(model, motion, 1.0, columns)

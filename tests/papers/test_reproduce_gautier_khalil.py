@@ -15,9 +15,9 @@ from exciter.robot.motion import Motion
 from exciter_papers.baselines.points import Powell
 from exciter_papers.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
 from exciter_papers.gautier_khalil.methods import PointProblem, descend
-from exciter_papers.gautier_khalil.paper import PAPER
+from exciter_papers.gautier_khalil.paper import GAUTIER_KHALIL_1992
 from exciter_papers.gautier_khalil.sequences import (
-    PUBLISHED,
+    ENERGY_PAPER_FIGURES,
     SoftEquilibrium,
     chained,
     energies,
@@ -66,7 +66,7 @@ def verdicts(part: Part) -> dict[str, Verdict]:
 
 
 def test_the_paper_lists_these_studies() -> None:
-    assert {study.key: study.run for study in PAPER.studies}.items() >= MINE.items()
+    assert {study.key: study.run for study in GAUTIER_KHALIL_1992.studies}.items() >= MINE.items()
 
 
 def test_tables_are_rectangular_and_named_once(parts: dict[str, Part]) -> None:
@@ -93,7 +93,11 @@ def test_every_printed_figure_of_the_random_columns_is_a_typical_draw(parts: dic
 def test_a_draw_that_is_not_typical_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the printed figures, which the same judgement must refuse."""
     pool = random_sequences.Pool.drawn(100, Effort(quick=True))
-    monkeypatch.setitem(random_sequences.RANDOM, 100, [2.0 * value for value in PUBLISHED["table_2"]["random"][100]])
+    monkeypatch.setitem(
+        random_sequences.PUBLISHED_RANDOM,
+        100,
+        [2.0 * value for value in ENERGY_PAPER_FIGURES["table_2"]["random"][100]],
+    )
     assert {one.verdict for one in random_sequences._columns(pool)} == {Verdict.DIFFERS}
 
 
@@ -167,12 +171,12 @@ def test_every_figure_of_table_2_and_section_6_2_is_as_printed() -> None:
         300 3.6296e+02 4.1815e+02 4.8995e+02
         500 3.8040e+02 4.2205e+02 4.6090e+02"""
     rows = [[float(text) for text in line.split()] for line in table.strip().splitlines()]
-    assert [[r, *figures] for r, figures in PUBLISHED["table_2"]["random"].items()] == rows
-    assert PUBLISHED["table_2"]["optimum"] == {15: 53, 20: 30, 30: 11}
-    assert PUBLISHED["table_2"]["sequences"] == 10
-    assert PUBLISHED["computer"] == {"minutes": 30, "mflops": 1.2}
-    assert PUBLISHED["variables"] == {15: 80, 30: 155}
-    assert PUBLISHED["base_parameters"] == 15
+    assert [[r, *figures] for r, figures in ENERGY_PAPER_FIGURES["table_2"]["random"].items()] == rows
+    assert ENERGY_PAPER_FIGURES["table_2"]["optimum"] == {15: 53, 20: 30, 30: 11}
+    assert ENERGY_PAPER_FIGURES["table_2"]["sequences"] == 10
+    assert ENERGY_PAPER_FIGURES["computer"] == {"minutes": 30, "mflops": 1.2}
+    assert ENERGY_PAPER_FIGURES["variables"] == {15: 80, 30: 155}
+    assert ENERGY_PAPER_FIGURES["base_parameters"] == 15
 
 
 def test_the_table_of_a_hundred_is_that_of_a_hundred() -> None:
@@ -281,14 +285,14 @@ def test_powell_is_best_only_where_medians_say_so() -> None:
 
 
 def test_derivatives_by_differences_are_charged() -> None:
-    problem = PointProblem(robot_model(), 15, methods.MEASURES["Frobenius"])
+    problem = PointProblem(robot_model(), 15, methods.CONDITION_MEASURES["Frobenius"])
     assert [methods.price(problem, name) for name in methods.METHODS] == [1, 81, 1]
     (found,) = methods._methods(15, 3, 1)[methods.DIFFERENCES]
     assert found.evaluations == 2 * 81  # a third call would exceed 3 · 80
 
 
 def test_a_descent_keeps_its_budget_and_returns_the_best_of_it() -> None:
-    problem = PointProblem(robot_model(), 15, methods.MEASURES["Frobenius"])
+    problem = PointProblem(robot_model(), 15, methods.CONDITION_MEASURES["Frobenius"])
     start = problem.start(0)
     found = descend(problem, Powell(10**6), start, 150, gradient=False)
     assert found.evaluations == 150
@@ -301,7 +305,7 @@ def test_a_descent_keeps_its_budget_and_returns_the_best_of_it() -> None:
 
 
 def test_the_condition_of_a_descent_is_that_of_the_closed_form() -> None:
-    problem = PointProblem(robot_model(), 15, methods.MEASURES["SVD"])
+    problem = PointProblem(robot_model(), 15, methods.CONDITION_MEASURES["SVD"])
     x, full = problem.start(3), np.zeros(len(problem.active))
     full[problem.active] = x
     motion = problem.variables.motion(full)
@@ -336,7 +340,7 @@ def test_example_2_by_hand(parts: dict[str, Part]) -> None:
 
 
 def test_a_wrong_digit_of_the_appendix_is_told() -> None:
-    printed = {**PUBLISHED["appendix"]["example_1"], "cond": "2249.5", "error_Y": "7.245e-4"}
+    printed = {**ENERGY_PAPER_FIGURES["appendix"]["example_1"], "cond": "2249.5", "error_Y": "7.245e-4"}
     found = {one.quantity: one.verdict for one in appendix._example_1(printed).findings}
     assert found["Cond₁(A)"] is Verdict.DIFFERS
     assert found["‖δY‖/‖Y‖"] is Verdict.DIFFERS

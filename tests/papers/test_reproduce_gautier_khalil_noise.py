@@ -13,7 +13,7 @@ from exciter_papers.gautier_khalil.noise import columns, ordinary
 from exciter_papers.gautier_khalil.perturbed import (
     READINGS,
     LeftDraws,
-    Reading,
+    NoiseReading,
     draws,
     improvement_part,
     left_draws,
@@ -21,7 +21,7 @@ from exciter_papers.gautier_khalil.perturbed import (
     solve,
 )
 from exciter_papers.gautier_khalil.printed import ParameterTable, Printed, data, disagreements
-from exciter_papers.gautier_khalil.segments import TIMES, peaks, random_segments
+from exciter_papers.gautier_khalil.segments import TRIED_SEGMENT_TIMES, peaks, random_segments
 from exciter_papers.gautier_khalil.sequences import Sequences, random_sequences, true_parameters
 from exciter_papers.paper import Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
@@ -93,7 +93,7 @@ def test_shares_of_segments_are_those_of_brute_force() -> None:
     segments = random_segments(25)
     ours = peaks(segments)
     ends = zip(*(x[:, 0] for x in (segments.q_start, segments.qd_start, segments.q_end, segments.qd_end)), strict=True)
-    brute = np.array([[np.abs(sampled(*end, u, 2)).max() for u in TIMES[20:160:4]] for end in ends])
+    brute = np.array([[np.abs(sampled(*end, u, 2)).max() for u in TRIED_SEGMENT_TIMES[20:160:4]] for end in ends])
     part = ours[1][:, 20:160:4]
     assert part == pytest.approx(brute, rel=1e-5, abs=1e-9)
     assert 0.0 < (np.diff(ours[1]) > 1e-9 * ours[1][:, 1:]).any(axis=1).mean() < 0.45  # a quarter, of 25
@@ -186,7 +186,7 @@ def test_noise_on_positions_and_on_velocities_by_first_order(side: str) -> None:
     k, x = 1e-5, true_parameters()
     one = random_sequences(30, 1, 3)
     sigma = k / 4 * (2 * LIMIT if side == "q" else SPEED)
-    reading = Reading("", q=float(side == "q"), qd=float(side == "qd"))
+    reading = NoiseReading("", q=float(side == "q"), qd=float(side == "qd"))
     ours = draws(one.repeated(400), (k,), 8, reading).dx_w[:, 0]
     q, qd = one.q[0], one.qd[0]
     inverse, total = np.linalg.pinv(closed_form_w(q, qd)), 0.0

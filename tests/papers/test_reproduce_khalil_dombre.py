@@ -19,7 +19,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter_papers.khalil_dombre import criteria, equations, filters, four_models, noise, set_up, uncertainty
 from exciter_papers.khalil_dombre.four_models import SAID
-from exciter_papers.khalil_dombre.set_up import DATA
+from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES
 from exciter_papers.paper import Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
 from support.documented import assert_documented
@@ -341,7 +341,7 @@ def test_coverage_is_that_of_normal_errors() -> None:
 
 
 def test_rule_of_ten_is_the_printed_one() -> None:
-    assert DATA["printed"]["poorly"] == uncertainty.POORLY
+    assert PROCEDURE_FIGURES["printed"]["poorly"] == uncertainty.POORLY
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_filtering_one_side_only_without_phase(parts: Parts) -> None:
     """Gain of both passes a²/(ω² + a²), with the Fourier transform of the torques, which have two whole periods."""
     model = set_up.model()
     omega = 2.0 * np.pi * np.fft.rfftfreq(len(set_up.torque()), 1e-3)[:, None]
-    late = slice(filters.SETTLED, -filters.SETTLED)
+    late = slice(filters.SETTLING_SAMPLES, -filters.SETTLING_SAMPLES)
     w = model.regressor(set_up.motion())[late][:, :, model.base.independent].reshape(-1, 21)
     for row in table(parts, "filters", "second-order"):
         a = float(str(row["a [rad/s]"]))
@@ -386,7 +386,7 @@ def test_filtering_one_side_only_without_phase(parts: Parts) -> None:
 
 def test_filtering_one_side_only_by_another_rule() -> None:
     """F(s) = a²/(s + a)² solved exactly for torques that are straight between samples."""
-    a, model, late = 20.0, set_up.model(), slice(filters.SETTLED, None)
+    a, model, late = 20.0, set_up.model(), slice(filters.SETTLING_SAMPLES, None)
     top, below, _ = signal.cont2discrete(([a * a], [1.0, 2 * a, a * a]), 1e-3, method="foh")
     y = signal.lfilter(top.ravel(), below, set_up.torque(), axis=0)
     w = model.regressor(set_up.motion())[late][:, :, model.base.independent]
@@ -406,12 +406,12 @@ def test_error_falls_with_the_root_of_the_number_of_equations(parts: Parts) -> N
 
 def test_slopes_before_and_after_a_break() -> None:
     """Synthetic: −½ up to 500, −1 beyond; and no break."""
-    counts = np.array(equations.COUNTS, dtype=float)
+    counts = np.array(equations.EQUATIONS_PER_PARAMETER, dtype=float)
     scatter = np.exp(0.01 * np.random.default_rng(0).standard_normal((12, len(counts))))
     broken = counts**-0.5 * np.maximum(counts / 500.0, 1.0) ** -0.5
     nothing = np.full(len(counts), np.nan)
     for error, beyond in ((counts**-0.5, -0.5), (broken, -1.0)):
-        found = equations.Counted(equations.COUNTS, error * scatter, nothing, nothing)
+        found = equations.ErrorsByCount(equations.EQUATIONS_PER_PARAMETER, error * scatter, nothing, nothing)
         below, above = found.slopes(most=500), found.slopes(least=500)
         assert below.mean() == pytest.approx(-0.5, abs=0.01)
         assert above.mean() == pytest.approx(beyond, abs=0.02)
@@ -462,7 +462,7 @@ def test_criteria_are_those_of_the_equations() -> None:
     """[12.12], [12.14], [12.15] and the spreads with NumPy, along the random motion."""
     model, family = set_up.model(), set_up.family()
     delta, k2 = random_trajectory(family, model.robot, 0), 100.0
-    motion = motion_of(family, delta, family.sample_times(criteria.SAMPLES))
+    motion = motion_of(family, delta, family.sample_times(criteria.SAMPLES_PER_PERIOD))
     w = model.regressor(motion)[:, :, model.base.independent].reshape(-1, 21)
     sigma, z = np.linalg.svd(w, compute_uv=False), np.abs(set_up.true_values())
     found = criteria.judge(delta, k2)

@@ -18,8 +18,8 @@ from exciter_papers.khalil_dombre import (
     vandanjon,
     virtual,
 )
-from exciter_papers.khalil_dombre.friction_gravity import RATE, SETTINGS, exciting
-from exciter_papers.khalil_dombre.set_up import DATA, Repeated, Step, as_printed, link_of, recovered
+from exciter_papers.khalil_dombre.friction_gravity import FRICTION_SAMPLE_RATE, FRICTION_SETTINGS, exciting
+from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, RepeatedLogs, Step, as_printed, link_of, recovered
 from exciter_papers.khalil_dombre.virtual import payload
 from exciter_papers.paper import UNEXPLAINED, Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
@@ -119,7 +119,7 @@ def test_steps_as_printed_are_plain_least_squares(regressor):
 
 def test_errors_of_steps_are_those_of_theory(parts, regressor):
     """Covariance of [12.24] with the errors of earlier links carried through, against errors over the logs."""
-    sigma, link = set_up.torque_noise(DATA["noise"]), link_of(set_up.model().base.names)
+    sigma, link = set_up.torque_noise(PROCEDURE_FIGURES["noise"]), link_of(set_up.model().base.names)
     variance = np.zeros((21, 21))
     for j in (2, 1, 0):
         own, later = link == j + 1, link > j + 1
@@ -150,8 +150,8 @@ def test_points_that_are_needed(parts, regressor):
     assert np.linalg.matrix_rank(points.reshape(-1, 21), tol=1e-9) == 21
 
 
-def made(errors: np.ndarray, reach: float = 1.96) -> Repeated:
-    return Repeated(np.ones(errors.shape[1]), errors, np.full(errors.shape, reach))
+def made(errors: np.ndarray, reach: float = 1.96) -> RepeatedLogs:
+    return RepeatedLogs(np.ones(errors.shape[1]), errors, np.full(errors.shape, reach))
 
 
 def test_judges_of_steps_can_say_no():
@@ -225,11 +225,14 @@ def test_friction_that_changes_biases_what_theory_says(parts):
     model, true = set_up.model(), set_up.true_values()
     dry = np.array([name.startswith("F") for name in model.base.names])
     worst = {}
-    for name, motion in (("common", set_up.motion(RATE)), ("optimised", exciting(SETTINGS["excitation"]))):
+    for name, motion in (
+        ("common", set_up.motion(FRICTION_SAMPLE_RATE)),
+        ("optimised", exciting(FRICTION_SETTINGS["excitation"])),
+    ):
         w = model.regressor(motion)[:, :, model.base.independent]
         solve = np.linalg.pinv(w[:, :, ~dry].reshape(-1, 15))
-        bias = solve @ w[:, :, dry].reshape(-1, 6) @ ((1.0 - SETTINGS["warm"]) * true[dry])
-        noise = np.tile(set_up.torque_noise(DATA["noise"]), len(w))
+        bias = solve @ w[:, :, dry].reshape(-1, 6) @ ((1.0 - FRICTION_SETTINGS["warm"]) * true[dry])
+        noise = np.tile(set_up.torque_noise(PROCEDURE_FIGURES["noise"]), len(w))
         worst[name] = np.abs(bias / np.linalg.norm(solve * noise, axis=1)).max()
     assert worst["common"] > 4.0
     assert worst["optimised"] < 2.5
@@ -279,7 +282,7 @@ def test_every_log_is_held_by_other_torques():
 def test_four_kinds_of_motion(parts):
     part = parts["Section 12.3.4.2, Vandanjon"]
     rows = {row[0]: row for row in _rows(part, "vandanjon")}
-    kinds = [rows[kind] for kind in DATA["printed"]["phenomena"]]
+    kinds = [rows[kind] for kind in PROCEDURE_FIGURES["printed"]["phenomena"]]
     together = rows["four kinds together"]
     assert len(kinds) == 4
     assert together[1] == pytest.approx(sum(row[1] for row in kinds))
@@ -294,7 +297,7 @@ def test_four_kinds_of_motion(parts):
 def test_deviations_are_those_of_weighted_least_squares():
     """√diag inv(Wᵀ Σ⁻¹ W) with NumPy, along the common motion."""
     model, sigma = set_up.model(), np.array([0.5, 2.0, 7.0])
-    path = set_up.motion(vandanjon.RATE)
+    path = set_up.motion(vandanjon.VANDANJON_SAMPLE_RATE)
     found = vandanjon.Excited.of([path], sigma)
     w = model.regressor(path)[:, :, model.base.independent]
     information = np.einsum("tjp,j,tjq->pq", w, sigma**-2.0, w)
@@ -316,7 +319,7 @@ def test_information_of_motions_adds_up(parts):
 
 def test_zeros_are_found_at_the_level_of_the_test(parts):
     part = parts["[12.10] and section 12.7, essential parameters"]
-    times = DATA["essential"]["repetitions"]["quick"] * len(DATA["essential"]["zeros"])
+    times = PROCEDURE_FIGURES["essential"]["repetitions"]["quick"] * len(PROCEDURE_FIGURES["essential"]["zeros"])
     dropped = reached(part, "parameters that are zero and dropped")
     assert dropped >= 100.0 * (1.0 - 0.05 - 4.0 * np.sqrt(0.05 * 0.95 / times))
     assert reached(part, "that are not zero and dropped") == 0.0
@@ -341,7 +344,7 @@ def test_alarms(parts):
 def test_wrong_gains_scale_everything(parts):
     """Mass and parameters are wrong by the factor itself, residuals relative to the torque by nothing."""
     rows = table(parts["Section 12.7, validation"], "validation-tests")
-    factor = DATA["validation"]["faults"]["gain"]
+    factor = PROCEDURE_FIGURES["validation"]["faults"]["gain"]
     wrong, right = rows["all torque gains too large"], rows["nothing"]
     assert float(wrong[4].split()[0]) == pytest.approx(factor * payload().mass, abs=0.03)
     assert wrong[-1] == pytest.approx(100 * (factor - 1), abs=2.0)

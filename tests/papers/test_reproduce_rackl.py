@@ -371,7 +371,7 @@ def test_table_1_layout(parts):
     off = np.array([(row[3] - row[4]) / row[6] for row in rows.values()])
     assert np.abs(off).max() > 2.0  # what CAD gets wrong is outside σ
     model = set_up.paper_model()  # no masses in it: ZZR2 = ZZ2 + YY3
-    moment = dict(zip(model.standard, experiment.true_chi(model, validation.ROBOT), strict=True))
+    moment = dict(zip(model.standard, experiment.true_chi(model, validation.VIRTUAL_ROBOT_SEED), strict=True))
     assert rows["ZZR2"][4] == pytest.approx(moment["ZZ2"] + moment["YY3"])
     for row in rows.values():
         assert row[7] == pytest.approx(100.0 * row[6] / abs(row[5]))
@@ -407,7 +407,7 @@ def test_model_errors_by_pinocchio(once):
     """What CAD gets wrong on the validation trajectory: two robots, one motion; what is added up as squares holds."""
     model = set_up.paper_model()
     curve = motions().validation.curve
-    log = curve.motion(np.linspace(0.0, curve.duration, experiment.INSTANTS))
+    log = curve.motion(np.linspace(0.0, curve.duration, experiment.TRAJECTORY_INSTANTS))
     true = experiment.truth(model, 1).robot
     wrong = rnea(to_pinocchio(model.robot), log) - rnea(to_pinocchio(true), log)
     cad = np.sqrt((wrong**2).mean(axis=0))

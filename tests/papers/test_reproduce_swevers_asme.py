@@ -22,8 +22,8 @@ from support.documented import assert_documented
 from support.paths import SHARED_DATA
 
 NAME = "swevers-1997-asme"
-LIMITS = set_up.PAPER["limits"]
-TABLE = set_up.PAPER["table_1"]
+LIMITS = set_up.ASME_FIGURES["limits"]
+TABLE = set_up.ASME_FIGURES["table_1"]
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def by_pinocchio(delta: np.ndarray, friction: bool, unit: bool = False) -> float
         phi = np.array(pin.computeJointTorqueRegressor(arm, data, q, qd, qdd))
         inertial = [
             sum(phi[:, 10 * (int(name[-1]) - 1) + place[name[:-1]]] * value for name, value in parts.items())
-            for parts in set_up.INERTIAL.values()
+            for parts in set_up.BARYCENTRIC_GROUPINGS.values()
         ]
         dissipative = [*np.diag(np.sign(qd)), *np.diag(qd)] if friction else []
         rows.append(np.column_stack([*inertial, *dissipative]))
@@ -247,7 +247,7 @@ def test_limits_of_table_1_need_every_joint_and_allow_the_rounding(parts):
 
 
 def test_readings_see_what_the_product_sees():
-    found = table_1.Reading("both", table_1.both()).condition_numbers()
+    found = table_1.TableReading("both", table_1.both()).condition_numbers()
     for k, swapped in enumerate((False, True)):
         delta = set_up.table_1(swapped)
         with_friction, without = set_up.figures(delta), set_up.figures(delta, friction=False)
@@ -276,7 +276,7 @@ def test_readings_are_different_readings(parts):
     turns = table_1.offsets()[:16] - set_up.table_1(swapped=False)
     assert_allclose(np.exp(4j * turns[:, 1:, 10]), 1.0, atol=1e-12)  # quarter turns
     assert not turns[:, :, :10].any()
-    signed = table_1.Reading("", table_1.joint_signs()).condition_numbers()[0]
+    signed = table_1.TableReading("", table_1.joint_signs()).condition_numbers()[0]
     assert_allclose(signed[128], signed.min(), rtol=1e-9)  # the first pattern of the swapped table: no sign turned
     assert finding(parts["Table 1 and 8.66"], "signs of a, b, q0").reached == 0
 
@@ -291,9 +291,9 @@ def test_hits_and_chance():
 def test_rounding_of_the_table(parts):
     """Coefficients drawn within their rounding move no condition number by more than the bound."""
     bound = table_1.rounding()
-    swapped = table_1.Reading("", table_1.both()).condition_numbers()[:, 1]
+    swapped = table_1.TableReading("", table_1.both()).condition_numbers()[:, 1]
     delta = set_up.table_1(swapped=True) + 5e-5 * np.random.default_rng(0).uniform(-1, 1, (50, 3, 11))
-    moved = np.abs(table_1.Reading("", delta).condition_numbers().T - swapped).max(axis=0)
+    moved = np.abs(table_1.TableReading("", delta).condition_numbers().T - swapped).max(axis=0)
     assert (moved < bound).all()
     assert (bound < 10 * moved).all()
     assert f"worth {bound[0]:.3f} at most" in finding(parts["Table 1"], "condition number of A, a and b").note
@@ -302,14 +302,14 @@ def test_rounding_of_the_table(parts):
 def test_readings_change_the_model():
     """Each misprint, gravity and length is in the matrix that is evaluated; the columns of gravity are linear in g."""
     table = table_1.both()
-    plain = table_1.Reading("", table).condition_numbers()
+    plain = table_1.TableReading("", table).condition_numbers()
     assert set(table_1.EVERY) == set(Misprint) - {Misprint.KYZ2, Misprint.KD2}
     tried = {one.name: one for one in table_1.readings()}
     for misprint in table_1.EVERY:
         assert np.abs(tried[f"misprint of {misprint}"].condition_numbers() / plain - 1.0).max() > 1e-4
     for name in ("g = 9.8 m/s²", "g = 10 m/s²", "g = 1 m/s²", "lengths in mm", "480 taken as metres"):
         assert np.abs(tried[name].condition_numbers() / plain - 1.0).max() > 1e-4
-    weightless = table_1.Reading("", table, g=0.0).condition_numbers()
+    weightless = table_1.TableReading("", table, g=0.0).condition_numbers()
     assert (weightless[0] > 2.0 * plain[0]).all()  # mb_z² is seen through gravity alone
 
 
@@ -372,9 +372,9 @@ def test_the_embedded_robot_has_the_papers_limits():
     assert_allclose(robot.limit("velocity"), 3 * [LIMITS["velocity"]])
     assert_allclose(robot.limit("acceleration"), 3 * [LIMITS["acceleration"]])
     assert np.isinf(set_up.robot(acceleration_limit=False).limit("acceleration")).all()
-    assert tuple({**set_up.INERTIAL, **set_up.FRICTION}) == model.NAMES
-    assert set(set_up.PAPER["parameter_list"]) == set(model.NAMES)
-    assert set_up.EXPERIMENT["rate"] * set_up.EXPERIMENT["period"] == set_up.SAMPLES
+    assert tuple({**set_up.BARYCENTRIC_GROUPINGS, **set_up.FRICTION}) == model.BARYCENTRIC_NAMES
+    assert set(set_up.ASME_FIGURES["parameter_list"]) == set(model.BARYCENTRIC_NAMES)
+    assert set_up.EXPERIMENT["rate"] * set_up.EXPERIMENT["period"] == set_up.ASME_SAMPLES
 
 
 def test_printed_and_corrected_constraints():
@@ -406,7 +406,7 @@ def test_reference_trajectories(name):
 
 def test_continued_keeps_all_limits_and_gains():
     """From the swapped table, which breaks the acceleration limit."""
-    case = optimum.Case(friction=False)
+    case = optimum.DesignCase(friction=False)
     start = set_up.table_1(swapped=True)
     found = optimum.continued(case, start, anew=False)
     assert found is not None
@@ -421,13 +421,15 @@ def test_shares_and_spreads():
     assert designs._spread(np.append(np.arange(101.0), np.inf)) == (
         "102 starts, 101 feasible: best 0.000, median 50.00, 10th and 90th percentile 10.00 and 90.00"
     )
-    kept, freed = (optimum.Optimum(optimum.Case(), np.zeros((3, 11)), None, np.array(x)) for x in ([4.0, 5, 9], [4.0]))
+    kept, freed = (
+        optimum.Optimum(optimum.DesignCase(), np.zeros((3, 11)), None, np.array(x)) for x in ([4.0, 5, 9], [4.0])
+    )
     assert_allclose(designs._gain(kept, freed), 20.0)
 
 
 def test_a_missing_design_is_no_certified_one():
     good = table_1._certificate(np.zeros((3, 11)))
-    found = optimum.Optimum(optimum.Case(), np.zeros((3, 11)), good, np.zeros(1))
+    found = optimum.Optimum(optimum.DesignCase(), np.zeros((3, 11)), good, np.zeros(1))
     bad = replace(found, certificate=table_1._certificate(set_up.table_1(swapped=True)))
     assert designs._all_certified([found, found])
     assert not designs._all_certified([found, None])
@@ -462,7 +464,7 @@ def test_omitted_harmonics_are_silent(parts):
     sets = sorted((row[3], name) for name, row in rows.items() if name.count(",") == 2)
     assert ranked.endswith("; ".join(f"{name} reach {value:.2f}" for value, name in sets))
     delta = np.random.default_rng(0).standard_normal((3, 7))
-    case = optimum.Case(family=set_up.Fourier(10.0, (3, 4, 5)))
+    case = optimum.DesignCase(family=set_up.Fourier(10.0, (3, 4, 5)))
     found = optimum.Optimum(case, delta, None, np.zeros(0))
     q = np.fft.rfft(set_up.sampled(delta, case.family).qdd, axis=0)
     assert np.flatnonzero(np.abs(q).max(axis=1) > 1e-9).tolist() == [3, 4, 5]
@@ -490,14 +492,14 @@ def test_periods_as_a_distribution():
     periods, repetitions = 4, 60
     errors, noise = harmonics._repeated(periods, repetitions)
     _, rows = harmonics.exact()
-    sigma = harmonics.TORQUE_NOISE * np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)) / periods)
+    sigma = harmonics.LOG_TORQUE_NOISE_STD * np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)) / periods)
     alarm = 0.001 / errors.shape[1]
     for column, scale in zip(errors.T, sigma, strict=True):
         assert stats.kstest(column / scale, "norm").pvalue > alarm
     assert stats.kstest(errors[:, 0] / sigma[0] * 2.0, "norm").pvalue < 0.01  # one period would scatter twice as much
-    assert noise == pytest.approx(harmonics.TORQUE_NOISE, rel=0.01)
-    assert not harmonics._fits(1.1 * harmonics.TORQUE_NOISE, 2000)
-    assert harmonics._fits(harmonics.TORQUE_NOISE, 2000)
+    assert noise == pytest.approx(harmonics.LOG_TORQUE_NOISE_STD, rel=0.01)
+    assert not harmonics._fits(1.1 * harmonics.LOG_TORQUE_NOISE_STD, 2000)
+    assert harmonics._fits(harmonics.LOG_TORQUE_NOISE_STD, 2000)
 
 
 def test_the_page_says_the_same(parts):

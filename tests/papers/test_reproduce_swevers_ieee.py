@@ -18,7 +18,7 @@ from exciter_papers.swevers_ieee import designs, monte_carlo, printed, set_up
 from support.documented import assert_documented
 from support.paths import SHARED_DATA
 
-PUBLISHED = set_up.PAPER
+PUBLISHED = set_up.IEEE_FIGURES
 PINOCCHIO = ["M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ"]  # its order of one link's parameters
 INDEPENDENT = [line["standard"] for line in PUBLISHED["table_1"]["rows"]]
 
@@ -239,7 +239,7 @@ def test_set_up_is_the_papers(parts):
     assert [model.base.names[k] for k in set_up.order()][:3] == ["ZZR1", "MXR2", "MY2"]
     assert_allclose(set_up.theta()[set_up.order()], [line["value"] for line in PUBLISHED["table_1"]["rows"]])
     assert_allclose(model.base.base_values(set_up.chi()), set_up.theta())
-    assert_allclose(set_up.NOISE**2, [25.0, 26.0, 10.0])
+    assert_allclose(set_up.TORQUE_NOISE_STD**2, [25.0, 26.0, 10.0])
     assert PUBLISHED["simulation"]["samples"] == PUBLISHED["simulation"]["rate"] * PUBLISHED["simulation"]["period"]
     assert finding(parts, "Table I", "XX3").reached is False
     assert not printed._of_a_body({"XX3": 8.21, "ZZ3": 7.63, "XX2": 9.0})
@@ -262,22 +262,22 @@ def test_printed_counts(parts):
 
 def test_misread_digits_would_be_noticed(monkeypatch):
     """A column 6 that is a digit off is not called the same."""
-    wrong = printed.TABLE["sigma_mean"].copy()
+    wrong = printed.PRINTED_COLUMNS["sigma_mean"].copy()
     wrong[3] += 1e-4
-    monkeypatch.setitem(printed.TABLE, "sigma_mean", wrong)
+    monkeypatch.setitem(printed.PRINTED_COLUMNS, "sigma_mean", wrong)
     assert printed._column_6().verdict is Verdict.DIFFERS
 
 
 def test_a_determinant_above_hadamards_bound_would_be_noticed(monkeypatch):
     assert printed._hadamard("c1").verdict is Verdict.MET
-    monkeypatch.setitem(set_up.PAPER["designs"]["c1"], "determinant", 1e-38)
+    monkeypatch.setitem(set_up.IEEE_FIGURES["designs"]["c1"], "determinant", 1e-38)
     assert printed._hadamard("c1").verdict is Verdict.DIFFERS
 
 
 def test_standard_deviations_belong_to_their_parameters(motions):
     """Of every start, in the order of Table I: by Pinocchio, whose columns are in that order."""
     _, _, sigma = figures(pinocchio_rows(motions["c2"]))
-    evaluated = evaluate(set_up.model(), set_up.sampled(motions["c2"]), set_up.NOISE**-2.0)
+    evaluated = evaluate(set_up.model(), set_up.sampled(motions["c2"]), set_up.TORQUE_NOISE_STD**-2.0)
     assert_allclose(designs.Starts(None, (evaluated,)).std[0], sigma, rtol=1e-9)
     assert set_up.order().tolist() != list(range(21))
 

@@ -17,8 +17,8 @@ from exciter.robot import Motion
 from exciter_papers.paper import Effort, Verdict
 from exciter_papers.run import run_study
 from exciter_papers.swevers_ieee import estimation, experiment, loop, preprocessing, validation
-from exciter_papers.swevers_ieee.experiment import PERIODS, PRINTED, Pair, averaged, logged
-from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, sampled, theta
+from exciter_papers.swevers_ieee.experiment import PRINTED_EXPERIMENT, RECORDED_PERIODS, EstimatePair, averaged, logged
+from exciter_papers.swevers_ieee.set_up import IEEE_FAMILY, IEEE_SAMPLES, TORQUE_NOISE_STD, chi, model, sampled, theta
 from support.documented import assert_documented
 
 DELTA = 0.2 * np.random.default_rng(5).standard_normal((3, 11))
@@ -66,16 +66,16 @@ def test_verdicts(parts):
     assert {quantity for quantity, verdict in verdicts.items() if verdict == Verdict.DIFFERS} == DIFFERS
     assert Verdict.SHORT not in verdicts.values()
     closed = [f.published for part in parts.values() for f in part.findings if f.verdict == Verdict.CLOSED]
-    printed = [*PRINTED["estimation_residual"], *PRINTED["validation"]["residual"]]
-    printed += [figure for one in PRINTED["designs"].values() for figure in one.values()]
-    printed.append(PRINTED["validation"]["model_1_over_model_2"])
+    printed = [*PRINTED_EXPERIMENT["estimation_residual"], *PRINTED_EXPERIMENT["validation"]["residual"]]
+    printed += [figure for one in PRINTED_EXPERIMENT["designs"].values() for figure in one.values()]
+    printed.append(PRINTED_EXPERIMENT["validation"]["model_1_over_model_2"])
     assert sorted(closed) == sorted(float(x) for x in printed)
     assert sum("limit" in quantity for quantity in verdicts) >= 3  # certified motions in every study that designs
 
 
 def test_published_figures():
     """All of them, as they stand in section V."""
-    assert PRINTED == {
+    assert PRINTED_EXPERIMENT == {
         "periods": 16,
         "rate": 150,
         "filter": {"order": 8, "cutoff": 40},
@@ -96,7 +96,7 @@ def test_published_figures():
             "model_1_over_model_2": 1.20,
         },
     }
-    assert SAMPLES == 1500
+    assert IEEE_SAMPLES == 1500
 
 
 # -- noise between periods (V-A) ---------------------------------------------------------------------------------------
@@ -118,13 +118,13 @@ def test_printed_variance_is_a_sixteenth_too_small(parts):
 
 
 def test_squares_between_periods_are_those_of_the_product():
-    log = logged(MOTION, NOISE, np.full(3, 1e-5), 3)
+    log = logged(MOTION, TORQUE_NOISE_STD, np.full(3, 1e-5), 3)
     squares = experiment.between_periods(log)
-    periods = np.split(log.torque, PERIODS)
-    mean = sum(periods) / PERIODS
+    periods = np.split(log.torque, RECORDED_PERIODS)
+    mean = sum(periods) / RECORDED_PERIODS
     assert_allclose(squares[1], sum(((one - mean) ** 2).sum(axis=0) for one in periods), rtol=1e-10)
     noise = averaged(log).parts[0].torque_noise
-    assert_allclose(noise**2, squares[1] / (PERIODS * (PERIODS - 1) * SAMPLES), rtol=1e-9)
+    assert_allclose(noise**2, squares[1] / (RECORDED_PERIODS * (RECORDED_PERIODS - 1) * IEEE_SAMPLES), rtol=1e-9)
 
 
 # -- maximum likelihood (II-A, V-B) ------------------------------------------------------------------------------------
@@ -149,7 +149,10 @@ def test_ml_is_wls_at_the_measured_noise_and_not_where_angles_are_loud(parts):
 def test_estimators_as_distributions():
     """Independent logs: errors are χ² under the covariance of ML, and too large under that of WLS."""
     runs, sigma_q = 15, 1e-2
-    pairs = [Pair.of(averaged(logged(MOTION, 0.1 * NOISE, np.full(3, sigma_q), 50 + seed))) for seed in range(runs)]
+    pairs = [
+        EstimatePair.of(averaged(logged(MOTION, 0.1 * TORQUE_NOISE_STD, np.full(3, sigma_q), 50 + seed)))
+        for seed in range(runs)
+    ]
 
     def squares(estimates):
         errors = [(one.values - theta(), one.covariance) for one in estimates]
@@ -173,7 +176,7 @@ def reversing(sample=300, velocity=1e-7):
 
 def test_one_torque_of_the_wrong_direction_sets_ml_and_wls_apart():
     """Noise turns the velocity of one sample round in about half of the logs; WLS without it is close to ML again."""
-    case = experiment.repeated(reversing(), 0.1 * NOISE, np.full(3, 1e-4), 8)
+    case = experiment.repeated(reversing(), 0.1 * TORQUE_NOISE_STD, np.full(3, 1e-4), 8)
     wrong = case.wrong > 0
     assert case.misled == wrong.sum()
     assert 1 <= wrong.sum() <= 7
@@ -182,7 +185,7 @@ def test_one_torque_of_the_wrong_direction_sets_ml_and_wls_apart():
     found = estimation.apart_finding(case)
     assert found.reached == np.median(case.apart)
     assert f"In {wrong.sum()} of 8 logs a sample has the wrong direction" in found.note
-    silent = experiment.repeated(MOTION, 0.1 * NOISE, np.full(3, 1e-8), 1)
+    silent = experiment.repeated(MOTION, 0.1 * TORQUE_NOISE_STD, np.full(3, 1e-8), 1)
     assert silent.misled == 0
     assert "wrong direction" not in estimation.apart_finding(silent).note
 
@@ -192,19 +195,19 @@ def test_bias_is_in_standard_errors():
     std = np.array([2.0, 3.0])
     ml = SimpleNamespace(values=np.array([1.0, 0.0]), std=std)
     pairs = (SimpleNamespace(ml=ml, wls=ml),) * 9
-    case = experiment.Case(NOISE, np.ones(3), pairs, (), np.empty(0), np.zeros(2), None)
+    case = experiment.NoiseCase(TORQUE_NOISE_STD, np.ones(3), pairs, (), np.empty(0), np.zeros(2), None)
     assert case.bias == pytest.approx(1.5)
 
 
 def test_noise_of_accelerations_is_what_the_fit_reports():
     variance = 1e-6
-    series = averaged(logged(MOTION, NOISE, np.full(3, np.sqrt(variance)), 0)).parts[0].series
+    series = averaged(logged(MOTION, TORQUE_NOISE_STD, np.full(3, np.sqrt(variance)), 0)).parts[0].series
     assert_allclose(series.noise_of_derivatives[2], estimation.acceleration_noise(variance), rtol=0.02)
 
 
 def test_bound_of_the_design_is_that_of_a_jacobian():
     """(6) as JᵀΣ⁻¹J of all residuals, J by differences of the model's torque, nothing of its structure."""
-    sigma_q, sigma = 1e-2, 0.1 * NOISE
+    sigma_q, sigma = 1e-2, 0.1 * TORQUE_NOISE_STD
     known = chi()
     motion = sampled(DELTA, 60)
     columns = model().base.independent
@@ -220,7 +223,7 @@ def test_bound_of_the_design_is_that_of_a_jacobian():
     steps = 1e-6 * np.eye(len(x))
     jacobian = np.array([(residuals(x + h) - residuals(x - h)) / 2e-6 for h in steps]).T
     estimation = np.linalg.inv(jacobian.T @ jacobian)[33:, 33:]
-    criterion = CramerRao(FAMILY, sigma_q, tuple(known))
+    criterion = CramerRao(IEEE_FAMILY, sigma_q, tuple(known))
     observed = DesignObjective(model(), criterion, columns, sigma**-2.0).observed(motion)
     assert_allclose(np.linalg.inv(criterion.information(observed)), estimation, atol=1e-5 * np.abs(estimation).max())
 
@@ -243,7 +246,7 @@ def test_filter_and_its_inverse(parts):
     assert findings(parts, "Section V-A, anti-aliasing filter")[
         "gain of the filter at half the sampling rate"
     ].reached == pytest.approx(gain, rel=1e-9)
-    bench = preprocessing.Bench(DELTA, 1, chi())
+    bench = preprocessing.MeteredTorque(DELTA, 1, chi())
     fine = bench.fine[1][:4000, 0]
     time = np.arange(len(fine)) / 1500.0
     shifted = fine - fine[0]
@@ -273,13 +276,15 @@ def test_colour_of_noise(parts):
 def test_derivatives(parts):
     """The transform by hand; predicted errors of q̈ by propagating white noise through it."""
     rows = {row[0]: row[1:] for row in parts["Section III-A"].tables[0].rows}
-    variance = np.mean(PRINTED["position_variance"])
+    variance = np.mean(PRINTED_EXPERIMENT["position_variance"])
     omega = 2.0 * np.pi / 10.0 * np.arange(1, 6)
-    by_hand = [np.sqrt(variance * 2.0 / SAMPLES * (omega ** (2 * k)).sum()) for k in (1, 2)]
+    by_hand = [np.sqrt(variance * 2.0 / IEEE_SAMPLES * (omega ** (2 * k)).sum()) for k in (1, 2)]
     assert_allclose(rows["predicted for the series"], by_hand, rtol=0.03)
     assert_allclose(rows["Fourier series"], by_hand, rtol=0.35)
     assert rows["low-passed and differenced"][1] > 5.0 * rows["Fourier series"][1]
-    fit = FourierFit(5).of_average(preprocessing.average_periods(logged(MOTION, NOISE, np.full(3, 1e-12), 0)))[1]
+    fit = FourierFit(5).of_average(
+        preprocessing.average_periods(logged(MOTION, TORQUE_NOISE_STD, np.full(3, 1e-12), 0))
+    )[1]
     assert_allclose(fit.delta, DELTA, atol=1e-9)
     assert_allclose(preprocessing._transformed(MOTION.q, 10.0), DELTA, atol=1e-12)
 
@@ -298,13 +303,13 @@ def test_loop_settles_on_the_true_bound(parts):
     seeds = columns["seed of the log"]
     assert len(set(seeds)) == len(seeds)
     last = [np.array(columns["largest change [σ_c2]"])[guess == name][-1] for name in set(guess)]
-    assert max(last) < loop.SETTLED
+    assert max(last) < loop.SETTLED_SIGMA_RATIO
 
 
 def test_bound_needs_parameters_only_where_angles_are_noisy():
-    exact = estimation.bound_of(DELTA, chi(), 1e-14, NOISE**2)
+    exact = estimation.bound_of(DELTA, chi(), 1e-14, TORQUE_NOISE_STD**2)
     quiet, loud = (
-        [estimation.bound_of(DELTA, factor * chi(), variance, NOISE**2) - exact for factor in (0.5, 2.0)]
+        [estimation.bound_of(DELTA, factor * chi(), variance, TORQUE_NOISE_STD**2) - exact for factor in (0.5, 2.0)]
         for variance in (1e-10, 1e-2)
     )
     assert max(np.abs(quiet)) < 1e-3
@@ -322,10 +327,12 @@ def test_model_errors_have_the_published_size_and_spoil_sigma(parts):
     rng = np.random.default_rng(1)
     extra = validation.Unmodelled.drawn(rng, MOTION)
     torque = extra.torque(MOTION)
-    rows = model().regressor(MOTION)[:, :, model().base.independent] / NOISE[:, None]
+    rows = model().regressor(MOTION)[:, :, model().base.independent] / TORQUE_NOISE_STD[:, None]
     w = rows.reshape(-1, rows.shape[2])
-    left = (torque / NOISE).ravel() - w @ np.linalg.lstsq(w, (torque / NOISE).ravel(), rcond=None)[0]
-    squares = (left.reshape(-1, 3) ** 2).mean(axis=0) * NOISE**2
+    left = (torque / TORQUE_NOISE_STD).ravel() - w @ np.linalg.lstsq(
+        w, (torque / TORQUE_NOISE_STD).ravel(), rcond=None
+    )[0]
+    squares = (left.reshape(-1, 3) ** 2).mean(axis=0) * TORQUE_NOISE_STD**2
     assert_allclose(squares, [81.105 - 25.1086, 88.8175 - 25.9428, 23.1119 - 9.8947], rtol=0.05)
 
 
@@ -377,7 +384,7 @@ def test_comparison_of_models_and_white_noise(parts):
     assert share.reached < 0.1
     # a first-order low-pass run both ways lets pass ∫ df/(1 + (f/10)²)² = 2.5 π Hz of the 75 Hz; others let pass more
     floor = 16 * 9.8947 * 2.5 * np.pi / 75.0
-    assert floor > PRINTED["validation"]["residual"][2]
+    assert floor > PRINTED_EXPERIMENT["validation"]["residual"][2]
     assert validation._floor(1)[2] == pytest.approx(floor, rel=0.03)
 
 

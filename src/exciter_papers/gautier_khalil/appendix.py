@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from exciter.excitation.criteria.gram import NormalizedCondition
 from exciter.identification.information.information import Information
 from exciter.typing import Array
-from exciter_papers.gautier_khalil.sequences import PUBLISHED
+from exciter_papers.gautier_khalil.sequences import ENERGY_PAPER_FIGURES
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 
 Exact = NDArray[np.object_]  #: of fractions, which NumPy adds and multiplies exactly
-EXACT = 0.0  # tolerance where fractions must agree
-FLOATING = 1e-9  # relative, of results in floating point
+EXACT_TOLERANCE = 0.0  # tolerance where fractions must agree
+FLOATING_TOLERANCE = 1e-9  # relative, of results in floating point
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    return (_example_1(PUBLISHED["appendix"]["example_1"]), _example_2(PUBLISHED["appendix"]["example_2"]))
+    return (
+        _example_1(ENERGY_PAPER_FIGURES["appendix"]["example_1"]),
+        _example_2(ENERGY_PAPER_FIGURES["appendix"]["example_2"]),
+    )
 
 
 # -- exact arithmetic on 2 × 2 systems ---------------------------------------------------------------------------------
@@ -60,7 +63,7 @@ def solved(a: Exact, y: Exact) -> Array:
 def _exactly(quantity: str, printed: str, value: Fraction, note: str = "") -> Finding:
     """The printed number is the value itself; met without any tolerance, in fractions."""
     met = Fraction(printed) == value
-    return same(quantity, float(printed), float(value), EXACT if met else -1.0, note or "equal as fractions")
+    return same(quantity, float(printed), float(value), EXACT_TOLERANCE if met else -1.0, note or "equal as fractions")
 
 
 def _rounded(quantity: str, printed: str, value: Fraction, note: str = "") -> Finding:
@@ -121,7 +124,7 @@ def _example_1(printed: dict[str, Any]) -> Part:
                 "A X = Y and A (X + δX) = Y + δY hold in fractions",
             ),
             shown("Cond₁(A) in floating point", numeric, f"relative error {abs(numeric / float(cond) - 1):.1e}"),
-            shown("floating point agrees", abs(off) < FLOATING, f"X + δX off by {off:.1e}"),
+            shown("floating point agrees", abs(off) < FLOATING_TOLERANCE, f"X + δX off by {off:.1e}"),
         ),
         DataTable(
             "example-1",

@@ -22,9 +22,9 @@ from exciter_papers.gautier_khalil.segments import segments_part
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, closed, same, shown
 
 EQUATIONS, SEED = 30, 0
-ACCELERATIONS = (1.0, 2.0, 5.0, 20.0)  # [rad/s²]
-SMALLER = 0.8  # by which the limits of the points are reduced, each time
-WHOLE = 60.0  # [s] of the motion designed in one step, about what the paper's way takes
+TRIED_ACCELERATIONS = (1.0, 2.0, 5.0, 20.0)  # [rad/s²]
+LIMIT_REDUCTION_RATIO = 0.8  # by which the limits of the points are reduced, each time
+ONE_STEP_DURATION = 60.0  # [s] of the motion designed in one step, about what the paper's way takes
 LEAVING = "segments that leave, of 30"
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
@@ -116,7 +116,7 @@ def _smaller_limits(effort: Effort) -> Way:
     lower, upper = sequences.robot_model().robot.position_range()
     share = 1.0
     while True:
-        share *= SMALLER
+        share *= LIMIT_REDUCTION_RATIO
         points = optimum_points(effort, share)
         joined = _joined(points, _own_acceleration(), False)
         reached = _curve(joined).extremum(0)
@@ -128,7 +128,7 @@ def _smaller_limits(effort: Effort) -> Way:
 def _one_step(effort: Effort) -> Way:
     found = design(
         sequences.robot_model(),
-        ex.Quintic.even(WHOLE, EQUATIONS),
+        ex.Quintic.even(ONE_STEP_DURATION, EQUATIONS),
         criterion=ex.ConditionNumber(),
         formulation=EnergyRows(),
         samples=EQUATIONS + 1,
@@ -144,7 +144,7 @@ def _one_step(effort: Effort) -> Way:
 
 def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
     said, robot = data()["trajectory"], sequences.robot_model().robot
-    rows = [_left(points, acceleration) for acceleration in ACCELERATIONS]
+    rows = [_left(points, acceleration) for acceleration in TRIED_ACCELERATIONS]
     moved = points.q[1:-1] + np.array([0.3, 0.0, 0.0])
     here, there = (
         sequences.energies(sequences.robot_model(), ex.Motion.at(q, points.qd[1:-1])) for q in (points.q[1:-1], moved)
@@ -156,7 +156,7 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
         same("points", said["points"], EQUATIONS + 1, 0.0),
         same(
             "variables (23b)",
-            sequences.PUBLISHED["variables"][EQUATIONS],
+            sequences.ENERGY_PAPER_FIGURES["variables"][EQUATIONS],
             (EQUATIONS + 1) * (2 * robot.n - 1),
             0.0,
             f"W does not depend on q₁: it changes by {change:.1g} when q₁ does",
@@ -165,7 +165,7 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
         shown(
             f"segments between the points that leave the position limits, of {EQUATIONS}, joined in the shortest times",
             f"{min(leaving)} … {max(leaving)}",
-            f"for accelerations of {ACCELERATIONS[-1]:g} … {ACCELERATIONS[0]:g} rad/s², by up to "
+            f"for accelerations of {TRIED_ACCELERATIONS[-1]:g} … {TRIED_ACCELERATIONS[0]:g} rad/s², by up to "
             f"{max(row['excess [°]'] for row in rows):.0f}°: the step “verifying the position constraints” is "
             "essential",
         ),
@@ -183,8 +183,10 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
         f"{sequences.assumed_limits()}, acceleration {_own_acceleration():g} rad/s² where not said otherwise (ours: "
         f"none is printed). 31 points of least cond(W) (seed {SEED}), q₁ uniform (seed {SEED}), rest at q = 0 before "
         "and after, quintic segments in the shortest times (the true minimum, see section 5). Remedy of the paper: "
-        f"points anew within limits {SMALLER:g}, {SMALLER:g}², … times the true ones, until no segment leaves. Ours: a "
-        f"quintic motion of {WHOLE:g} s and {EQUATIONS} equal segments from rest to rest, cond(W) at its knots "
+        f"points anew within limits {LIMIT_REDUCTION_RATIO:g}, {LIMIT_REDUCTION_RATIO:g}², … times the true ones, "
+        "until no segment leaves. Ours: a "
+        f"quintic motion of {ONE_STEP_DURATION:g} s and {EQUATIONS} equal segments from rest to rest, cond(W) at its "
+        "knots "
         f"minimised within all limits ({effort.pick(1, 8)} starts).",
         findings,
         (

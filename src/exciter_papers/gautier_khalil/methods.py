@@ -18,7 +18,7 @@ from exciter.excitation.criteria.sums import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.baselines.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
-from exciter_papers.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
+from exciter_papers.gautier_khalil.sequences import ENERGY_PAPER_FIGURES, assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 
 # -- one descent from one start ----------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class PointProblem:
 
 
 @dataclass(eq=False)
-class Counted:
+class CountedObjective:
     """f and ∂f/∂x, counted. gradient: whether the method uses it; price: evaluations that one call stands for."""
 
     problem: PointProblem
@@ -118,7 +118,7 @@ def descend(
     problem: PointProblem, method: Minimiser, start: Array, budget: int, *, gradient: bool = True, price: int = 1
 ) -> Descent:
     """From one start until the method stops or the budget is spent."""
-    function = Counted(problem, budget, gradient, price)
+    function = CountedObjective(problem, budget, gradient, price)
     with suppress(BudgetSpentError):
         method.minimise(function, start)
     kept = np.unique(np.geomspace(1, len(function.better), 40).astype(int)) - 1
@@ -126,8 +126,8 @@ def descend(
     return Descent(float(history[-1, 1]), function.spent, history)
 
 
-OPTIMUM: dict[int, float] = PUBLISHED["table_2"]["optimum"]
-MEASURES: dict[str, AnyCriterion] = {
+OPTIMA_OF_TABLE_2: dict[int, float] = ENERGY_PAPER_FIGURES["table_2"]["optimum"]
+CONDITION_MEASURES: dict[str, AnyCriterion] = {
     "SVD": ex.ConditionNumber(),
     "QR": QrCondition(),
     "Frobenius": FrobeniusCondition(),
@@ -138,11 +138,11 @@ METHODS: dict[str, Minimiser] = {
     DIFFERENCES: QuasiNewton(10**6),
     "Powell": Powell(10**6),
 }
-EXACT = "quasi-Newton, exact gradient"
+EXACT_QUASI_NEWTON = "quasi-Newton, exact gradient"
 EXACT_BUDGET = 250  # evaluations with exact gradients
-JUDGED = min(OPTIMUM)  # r at which optimisers are compared in any run
-PER_VARIABLE = 20  # evaluations after which they are
-SIMILAR = 2.0  # ratio up to which results count as similar
+JUDGED = min(OPTIMA_OF_TABLE_2)  # r at which optimisers are compared in any run
+EVALUATIONS_PER_VARIABLE = 20  # evaluations after which they are
+SIMILAR_RESULT_RATIO = 2.0  # ratio up to which results count as similar
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -154,9 +154,9 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def _variables() -> Part:
     findings = []
-    for r, printed in PUBLISHED["variables"].items():
+    for r, printed in ENERGY_PAPER_FIGURES["variables"].items():
         findings.append(same(f"variables n_d that W depends on, r = {r}", printed, _felt(r), 0.0))
-    variables = PointVariables.of(robot_model().robot, max(OPTIMUM) + 1)
+    variables = PointVariables.of(robot_model().robot, max(OPTIMA_OF_TABLE_2) + 1)
     motion = variables.motion(10.0 * np.random.default_rng(0).standard_normal(variables.size))
     inside = (motion.q >= variables.lower) & (motion.q <= variables.upper) & (np.abs(motion.qd) <= variables.velocity)
     return Part(
@@ -170,6 +170,11 @@ def _variables() -> Part:
             claim("points keep the limits for any x", inside.all(), f"{inside.size} coordinates, x of size 10"),
         ),
     )
+
+
+def _evaluations(method: str) -> int:
+    """That a search at r = ``JUDGED`` may spend."""
+    return EXACT_BUDGET if method == EXACT_QUASI_NEWTON else EVALUATIONS_PER_VARIABLE * _problem(JUDGED).size
 
 
 def _felt(r: int) -> int:
@@ -191,15 +196,21 @@ def _felt(r: int) -> int:
 def _measures(effort: Effort) -> Part:
     starts, budget = effort.pick(2, 6), effort.pick(150, 1500)
     runs: dict[tuple[int, str], list[Descent]] = {}
-    for r in OPTIMUM:
-        for name, criterion in MEASURES.items():
+    for r in OPTIMA_OF_TABLE_2:
+        for name, criterion in CONDITION_MEASURES.items():
             problem = PointProblem(robot_model(), r, Logarithm(criterion))
             runs[r, name] = [descend(problem, QuasiNewton(), problem.start(seed), budget) for seed in range(starts)]
     medians = {key: float(np.median([one.cond for one in found])) for key, found in runs.items()}
-    spread = {r: max(medians[r, m] for m in MEASURES) / min(medians[r, m] for m in MEASURES) for r in OPTIMUM}
-    best = all(medians[r, "Frobenius"] == min(medians[r, m] for m in MEASURES) for r in OPTIMUM)
-    words = "; ".join(f"r = {r}: " + ", ".join(f"{name} {medians[r, name]:.3g}" for name in MEASURES) for r in OPTIMUM)
-    largest = max(OPTIMUM)
+    spread = {
+        r: max(medians[r, m] for m in CONDITION_MEASURES) / min(medians[r, m] for m in CONDITION_MEASURES)
+        for r in OPTIMA_OF_TABLE_2
+    }
+    best = all(medians[r, "Frobenius"] == min(medians[r, m] for m in CONDITION_MEASURES) for r in OPTIMA_OF_TABLE_2)
+    words = "; ".join(
+        f"r = {r}: " + ", ".join(f"{name} {medians[r, name]:.3g}" for name in CONDITION_MEASURES)
+        for r in OPTIMA_OF_TABLE_2
+    )
+    largest = max(OPTIMA_OF_TABLE_2)
     return Part(
         "Section 4.1",
         "Three measures of the condition number, minimised",
@@ -207,11 +218,12 @@ def _measures(effort: Effort) -> Part:
         f"gradients from the same {starts} starts (x normally distributed, seeds 0 to {starts - 1}), at most {budget} "
         f"evaluations each; "
         "whatever is minimised, cond(W) in the 2-norm is compared. The paper does not say which of its optimisers was "
-        f"used for the comparison. Results count as similar up to a ratio of {SIMILAR:g} between the medians.",
+        f"used for the comparison. Results count as similar up to a ratio of {SIMILAR_RESULT_RATIO:g} between the "
+        "medians.",
         (
             claim(
                 "similar results with the three measures",
-                max(spread.values()) <= SIMILAR,
+                max(spread.values()) <= SIMILAR_RESULT_RATIO,
                 f"medians of cond(W) over starts: {words}. The 2-norm has a kink wherever singular values meet and "
                 "the QR estimate one wherever pivots change; both stop there, the Frobenius norm is smooth",
             ),
@@ -233,7 +245,7 @@ def _measures(effort: Effort) -> Part:
         ),
         _convergence(
             f"Convergence with the three measures, r = {largest} (median of {starts} starts)",
-            {name: runs[largest, name] for name in MEASURES},
+            {name: runs[largest, name] for name in CONDITION_MEASURES},
             budget,
         ),
     )
@@ -243,8 +255,8 @@ def _measures(effort: Effort) -> Part:
 
 
 def _optimisers(effort: Effort) -> Part:
-    sizes, starts = effort.pick((JUDGED,), tuple(OPTIMUM)), effort.pick(4, 6)
-    spent = effort.pick(PER_VARIABLE, 2 * PER_VARIABLE)
+    sizes, starts = effort.pick((JUDGED,), tuple(OPTIMA_OF_TABLE_2)), effort.pick(4, 6)
+    spent = effort.pick(EVALUATIONS_PER_VARIABLE, 2 * EVALUATIONS_PER_VARIABLE)
     runs = {r: _methods(r, spent, starts) for r in sizes}
     reached = {
         (r, each): {
@@ -252,16 +264,17 @@ def _optimisers(effort: Effort) -> Part:
             for name, found in runs[r].items()
         }
         for r in sizes
-        for each in (PER_VARIABLE, spent)
+        for each in (EVALUATIONS_PER_VARIABLE, spent)
     }
-    judged, largest = reached[JUDGED, PER_VARIABLE], max(sizes)
+    judged, largest = reached[JUDGED, EVALUATIONS_PER_VARIABLE], max(sizes)
     return Part(
         "Section 4.3",
         "Three optimisers",
         f"{assumed_limits()}. Nelder–Mead, quasi-Newton with derivatives by differences, and Powell 1964, from "
         f"{starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the first "
         f"alone) on the logarithm of the Frobenius condition, {spent} evaluations per variable each. The statement is "
-        f"judged at r = {JUDGED} after {PER_VARIABLE} per variable, by the medians. How many the paper spent is not "
+        f"judged at r = {JUDGED} after {EVALUATIONS_PER_VARIABLE} per variable, by the medians. How many the paper "
+        "spent is not "
         "printed. Methods are SciPy's, not the programs of the Harwell library, and n_d variables without q1 are free. "
         "The derivative of the quasi-Newton method is exact here and charged as n_d + 1 evaluations, the price of "
         "forward differences. Beside them the same method with exact gradients charged once, which is how points are "
@@ -272,17 +285,17 @@ def _optimisers(effort: Effort) -> Part:
                 shown(
                     f"median cond(W) from one start, r = {JUDGED}, {name}",
                     np.median(judged[name]),
-                    f"the published optimum is {OPTIMUM[JUDGED]}; {len(judged[name])} starts, "
-                    f"{EXACT_BUDGET if name == EXACT else PER_VARIABLE * _problem(JUDGED).size} evaluations each",
+                    f"the published optimum is {OPTIMA_OF_TABLE_2[JUDGED]}; {len(judged[name])} starts, "
+                    f"{_evaluations(name)} evaluations each",
                 )
-                for name in ("Powell", EXACT)
+                for name in ("Powell", EXACT_QUASI_NEWTON)
             ),
-            _affordable(max(OPTIMUM)),
+            _affordable(max(OPTIMA_OF_TABLE_2)),
         ),
         DataTable(
             "optimisers",
             "Median cond(W) over starts after so many evaluations",
-            ("r", "n_d", "evaluations", *METHODS, EXACT),
+            ("r", "n_d", "evaluations", *METHODS, EXACT_QUASI_NEWTON),
             [
                 [r, _problem(r).size, each * _problem(r).size, *(np.median(v) for v in found.values())]
                 for (r, each), found in reached.items()
@@ -332,7 +345,9 @@ def _methods(r: int, spent: int, starts: int) -> dict[str, list[Descent]]:
         ]
         for name, method in METHODS.items()
     }
-    found[EXACT] = [descend(problem, QuasiNewton(), problem.start(seed), EXACT_BUDGET) for seed in range(starts)]
+    found[EXACT_QUASI_NEWTON] = [
+        descend(problem, QuasiNewton(), problem.start(seed), EXACT_BUDGET) for seed in range(starts)
+    ]
     return found
 
 
@@ -340,7 +355,7 @@ def _affordable(r: int) -> Finding:
     """Multiplications and additions of WᵀW, r b (b + 1), and of its inverse, b³."""
     b = len(robot_model().base.independent)
     operations = r * b * (b + 1) + b**3
-    computer = PUBLISHED["computer"]
+    computer = ENERGY_PAPER_FIGURES["computer"]
     most = computer["mflops"] * 1e6 * 60.0 * computer["minutes"] / operations
     return shown(
         f"evaluations that {computer['minutes']} minutes at {computer['mflops']} Mflop/s can pay for, r = {r}, at most",

@@ -32,10 +32,10 @@ from exciter_papers.gautier_khalil.printed import (
     noise_levels,
 )
 from exciter_papers.gautier_khalil.sequences import (
+    EQUILIBRIUM_WEIGHT,
     EXPLORE,
     ITERATIONS,
-    STARTS,
-    WEIGHT,
+    SEARCH_STARTS,
     Sequences,
     assumed_limits,
     best_sequence,
@@ -47,11 +47,11 @@ from exciter_papers.gautier_khalil.sequences import (
 )
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown, typical
 
-SEED = 1992
-CHANCE = 0.02  # of a false alarm per figure
+NOISE_SEED = 1992
+FIGURE_FALSE_ALARM_CHANCE = 0.02  # of a false alarm per figure
 BOTH, NORMAL = "optimum of cond(W) and S", "random, normal x"  # sequences as in the paper
-KINDS = ("optimum", "random")
-WORDS = {
+SEQUENCE_KINDS = ("optimum", "random")
+NORM_NAMES = {
     "dy": "‖δY‖/‖Y‖",
     "dw": "‖δW‖/‖W‖",
     "dx": "‖δX‖/‖X‖",
@@ -62,7 +62,7 @@ TITLES = {"Y": "noise on Y", "W": "noise on W", "Y and W": "noise on Y and W"}
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class DrawnSequences:
     """What was drawn for r equations and one kind of sequence; distinct: sequences that differ."""
 
     sequences: Sequences
@@ -71,9 +71,9 @@ class Experiment:
     drawn: Draws
 
     @classmethod
-    def of(cls, sequences: Sequences, repeats: int, r: int) -> Experiment:
+    def of(cls, sequences: Sequences, repeats: int, r: int) -> DrawnSequences:
         many = sequences.repeated(repeats)
-        return cls(many, len(sequences.q), many.w, draws(many, noise_levels(), SEED + r))
+        return cls(many, len(sequences.q), many.w, draws(many, noise_levels(), NOISE_SEED + r))
 
     @property
     def sample(self) -> str:
@@ -81,7 +81,7 @@ class Experiment:
         return f"draws on {self.distinct} sequences"
 
 
-Experiments = dict[tuple[int, str], Experiment]  #: by r and kind
+Experiments = dict[tuple[int, str], DrawnSequences]  #: by r and kind
 BEST_DRAWS = 200  #: of noise, on the one sequence of least cond(W)
 
 
@@ -103,17 +103,17 @@ class Counts:
 def run(effort: Effort) -> Sequence[Part]:
     counts = Counts.of(effort)
     made: Experiments = {}
-    best: dict[int, Experiment] = {}
+    best: dict[int, DrawnSequences] = {}
     compared: dict[tuple[int, str, str], Sequences] = {}
     for r in IDENTIFIED:
         alone, both = optimum_sequences(r, counts.optima)
-        made[r, "optimum"] = Experiment.of(both, counts.repeats, r)
-        best[r] = Experiment.of(best_sequence(r), BEST_DRAWS, r)
-        made[r, "random"] = Experiment.of(random_sequences(r, counts.randoms, SEED), 1, r)
+        made[r, "optimum"] = DrawnSequences.of(both, counts.repeats, r)
+        best[r] = DrawnSequences.of(best_sequence(r), BEST_DRAWS, r)
+        made[r, "random"] = DrawnSequences.of(random_sequences(r, counts.randoms, NOISE_SEED), 1, r)
         compared[r, "optimum", BOTH] = both.repeated(counts.repeats)
         compared[r, "optimum", "optimum of cond(W) alone"] = alone.repeated(counts.repeats)
         compared[r, "random", NORMAL] = made[r, "random"].sequences
-        compared[r, "random", "random, uniform"] = random_sequences(r, counts.others, SEED, "uniform")
+        compared[r, "random", "random, uniform"] = random_sequences(r, counts.others, NOISE_SEED, "uniform")
     parts = {number: _table_part(number, made, best, effort) for number in data()["tables"]}
     drawn = {key: (one.w, one.drawn) for key, one in made.items()}
     samples = {key: one.sample for key, one in made.items()}
@@ -125,7 +125,7 @@ def run(effort: Effort) -> Sequence[Part]:
         *(parts[number] for number in ("8", "9", "10")),
         *(by_parameter[number] for number in ("11", "12")),
         improvement_part(drawn, samples),
-        readings_part(compared, (BOTH, NORMAL), {key: one.drawn for key, one in made.items()}, SEED),
+        readings_part(compared, (BOTH, NORMAL), {key: one.drawn for key, one in made.items()}, NOISE_SEED),
     )
 
 
@@ -136,12 +136,16 @@ def set_up(r: int, made: Experiments, effort: Effort) -> str:
     printed = PrintedSequence.of(r, "optimum")
     return (
         f"r = {r}. {assumed_limits()}. Optimum: {counts.optima} sequences (seeds 0 … {counts.optima - 1}). Each is the "
-        f"best of {STARTS} starts of a search for least cond(W) ({EXPLORE} iterations, then {ITERATIONS} in each "
-        f"stage), from which log cond(W) + {WEIGHT:g} log S is minimised, as in the part on (18), with as many: "
+        f"best of {SEARCH_STARTS} starts of a search for least cond(W) ({EXPLORE} iterations, then {ITERATIONS} in "
+        "each "
+        f"stage), from which log cond(W) + {EQUILIBRIUM_WEIGHT:g} log S is minimised, as in the part on (18), with "
+        "as many: "
         f"cond(W) {cond[0]:.3g} … {cond[2]:.3g}, median {cond[1]:.3g} (published {printed.cond.value:g}), S {s[0]:.3g} "
         f"… {s[2]:.3g}, median {s[1]:.3g} (published {printed.equilibrium.value:g}); {counts.repeats} draws of noise "
-        f"for each. Random: {counts.randoms} sequences with normally distributed x (4.3, 6.2; seed {SEED}), one draw "
-        f"each. Noise (seed {SEED + r}): normal, zero mean, standard deviation k/4 of max|Y| on Y; k/4 of |q_F − q_I| "
+        f"for each. Random: {counts.randoms} sequences with normally distributed x (4.3, 6.2; seed {NOISE_SEED}), "
+        "one draw "
+        f"each. Noise (seed {NOISE_SEED + r}): normal, zero mean, standard deviation k/4 of max|Y| on Y; k/4 of |q_F "
+        "− q_I| "
         "and k/4 of the largest speed on the positions and velocities of all points on W. The printed figures are "
         "single draws on sequences that were not published: each is judged as one draw of what is repeated here. Least "
         "squares by square-root information (noise on Y) and by the pseudo-inverse (noise on W); 2-norms."
@@ -151,12 +155,12 @@ def set_up(r: int, made: Experiments, effort: Effort) -> str:
 # -- one table -------------------------------------------------------------------------------------------------------
 
 
-def _table_part(number: str, made: Experiments, best: dict[int, Experiment], effort: Effort) -> Part:
+def _table_part(number: str, made: Experiments, best: dict[int, DrawnSequences], effort: Effort) -> Part:
     table = data()["tables"][number]
     r, noise = table["r"], table["noise"]
     findings: list[Finding] = []
     rows: list[tuple[Any, ...]] = []
-    for kind in KINDS:
+    for kind in SEQUENCE_KINDS:
         printed, one = NoiseTable.of(number, kind), made[r, kind]
         sample = columns(one.drawn, noise)
         rows += _rows(printed, kind, sample)
@@ -166,7 +170,11 @@ def _table_part(number: str, made: Experiments, best: dict[int, Experiment], eff
     findings += [_misprint(one, made[r, "random"]) for one in wrong]
     within = sum(row[-1] for row in rows)
     findings.append(
-        shown(f"cells within {100 * (1 - CHANCE):g} % of the repetitions", f"{within} of {len(rows)}", "see the table")
+        shown(
+            f"cells within {100 * (1 - FIGURE_FALSE_ALARM_CHANCE):g} % of the repetitions",
+            f"{within} of {len(rows)}",
+            "see the table",
+        )
     )
     headings = ("sequence", "k", "quantity", "published", "median", "1 %", "99 %", "typical")
     caption = f"Table {number}, published and repeated: {TITLES[noise]}, r = {r}"
@@ -193,37 +201,40 @@ def _rows(printed: NoiseTable, kind: str, sample: dict[str, Array]) -> list[tupl
     rows = []
     for at, k in enumerate(noise_levels()):
         for key, values in sample.items():
-            low, middle, high = np.quantile(values[:, at], [CHANCE / 2, 0.5, 1 - CHANCE / 2])
+            low, middle, high = np.quantile(
+                values[:, at], [FIGURE_FALSE_ALARM_CHANCE / 2, 0.5, 1 - FIGURE_FALSE_ALARM_CHANCE / 2]
+            )
             value = printed.columns[key][at].value
-            rows.append((kind, k, WORDS[key], value, middle, low, high, bool(low <= value <= high)))
+            rows.append((kind, k, NORM_NAMES[key], value, middle, low, high, bool(low <= value <= high)))
     return rows
 
 
-def _finding(printed: NoiseTable, kind: str, key: str, sample: dict[str, Array], one: Experiment) -> Finding:
+def _finding(printed: NoiseTable, kind: str, key: str, sample: dict[str, Array], one: DrawnSequences) -> Finding:
     if key == "cond_perturbed":
         values = sample[key][:, -1] / one.drawn.cond
         value = printed.columns[key][-1].value / printed.cond.value
-        quantity = f"{WORDS[key]} / cond(W) at k = {noise_levels()[-1]:g}, {kind}"
+        quantity = f"{NORM_NAMES[key]} / cond(W) at k = {noise_levels()[-1]:g}, {kind}"
         return typical(quantity, value, values, _scale_note(printed, value, values, one.drawn), of=one.sample)
     levels = np.ones(3) if key == "ratio" else np.array(noise_levels())
     values = mean_over_k(sample[key] / levels)
     value = float(mean_over_k(printed.corrected[key] / levels))
-    quantity = f"{WORDS[key]}{'' if key == 'ratio' else ' over k'}, {kind}, mean of the three k"
+    quantity = f"{NORM_NAMES[key]}{'' if key == 'ratio' else ' over k'}, {kind}, mean of the three k"
     note = _scale_note(printed, value, values, one.drawn)
     if not np.array_equal(printed.corrected[key], [figure.value for figure in printed.columns[key]]):
         note += "; with a misprint corrected"
     return typical(quantity, value, values, note, of=one.sample)
 
 
-def _without_equilibrium(alone: Experiment, noise: str) -> Finding:
+def _without_equilibrium(alone: DrawnSequences, noise: str) -> Finding:
     """What the least condition number buys, were S left out of the criterion."""
     values = mean_over_k(columns(alone.drawn, noise)["dx"] / np.array(noise_levels()))
-    low, high = np.quantile(values, [CHANCE / 2, 1 - CHANCE / 2])
+    low, high = np.quantile(values, [FIGURE_FALSE_ALARM_CHANCE / 2, 1 - FIGURE_FALSE_ALARM_CHANCE / 2])
     note = (
-        f"{len(values)} draws on the best of the sequences of a long search, {100 * (1 - CHANCE):g} % within "
+        f"{len(values)} draws on the best of the sequences of a long search, "
+        f"{100 * (1 - FIGURE_FALSE_ALARM_CHANCE):g} % within "
         f"{low:.3g} … {high:.3g}; cond(W) is {alone.drawn.cond[0]:.3g}"
     )
-    return shown(f"{WORDS['dx']} over k, optimum of cond(W) alone, mean of the three k", np.median(values), note)
+    return shown(f"{NORM_NAMES['dx']} over k, optimum of cond(W) alone, mean of the three k", np.median(values), note)
 
 
 def _scale_note(printed: NoiseTable, value: float, values: Array, drawn: Draws) -> str:
@@ -237,7 +248,7 @@ def _scale_note(printed: NoiseTable, value: float, values: Array, drawn: Draws) 
 # -- what is wrong in print -------------------------------------------------------------------------------------------
 
 
-def _misprint(wrong: dict[str, str], random: Experiment) -> Finding:
+def _misprint(wrong: dict[str, str], random: DrawnSequences) -> Finding:
     """A printed ‖δW‖/‖W‖ that is ten times too large."""
     at = data()["noise"]["k"].index(wrong["k"])
     others = [
@@ -251,11 +262,11 @@ def _misprint(wrong: dict[str, str], random: Experiment) -> Finding:
         f"a misprint, most likely of {wrong['corrected']}: all other ‖δW‖/‖W‖ of random sequences are "
         f"{min(others):.2g} … {max(others):.2g} times k, this one {float(wrong['printed']) / float(wrong['k']):.2g}"
     )
-    quantity = f"{WORDS['dw']} at k = {wrong['k']}, random, as printed"
+    quantity = f"{NORM_NAMES['dw']} at k = {wrong['k']}, random, as printed"
     return typical(quantity, float(wrong["printed"]), random.drawn.dw[:, at], note, of=random.sample)
 
 
-def _differences(noise: str, optimum: Experiment, random: Experiment) -> str:
+def _differences(noise: str, optimum: DrawnSequences, random: DrawnSequences) -> str:
     text = (
         "The limits are a choice and the sequences are ours: an optimum with another cond(W) and S has another ‖δX‖, "
         "and the few optimum sequences here do not show how far those of the paper may lie apart: "
@@ -273,11 +284,11 @@ def _differences(noise: str, optimum: Experiment, random: Experiment) -> str:
 
 # -- Tables 6, 7, 11 and 12 --------------------------------------------------------------------------------------------
 
-ALARM = 1e-3  # chance of a false alarm of each test of a distribution
+DISTRIBUTION_FALSE_ALARM_CHANCE = 1e-3  # chance of a false alarm of each test of a distribution
 TWO_SIGMA = float(2 * stats.norm.cdf(2.0) - 1.0)
 
 
-def _deviations_part(table: ParameterTable, one: Experiment, effort: Effort) -> Part:
+def _deviations_part(table: ParameterTable, one: DrawnSequences, effort: Effort) -> Part:
     drawn, sample, at = one.drawn, one.sample, noise_levels().index(table.k)
     std, scaled = drawn.std[:, at], drawn.errors[:, at] / drawn.std[:, at]
     printed = table.error / table.std
@@ -308,7 +319,8 @@ def _deviations_part(table: ParameterTable, one: Experiment, effort: Effort) -> 
         f"Table {table.number}",
         f"Estimates and standard deviations, {table.sequence} sequence, {table.r} equations, k = {table.k:g}",
         f"The draws of Table {table.norms} at k = {table.k:g}: noise on Y alone. σ from C = σ_ρ² (WᵀW)⁻¹ with the σ_ρ "
-        f"that made the noise, as in the paper. Tests of distributions have a chance of {ALARM:g} of a false alarm. "
+        "that made the noise, as in the paper. Tests of distributions have a chance of "
+        f"{DISTRIBUTION_FALSE_ALARM_CHANCE:g} of a false alarm. "
         f"Where σ_ρ is taken from residuals, sequences and noise are drawn anew (seed {table.number}).",
         findings,
         DataTable.by_columns(
@@ -337,13 +349,13 @@ def _distribution(drawn: Draws, at: int) -> list[Finding]:
     return [
         claim(
             "errors have the covariance σ_ρ² (WᵀW)⁻¹",
-            p >= ALARM,
+            p >= DISTRIBUTION_FALSE_ALARM_CHANCE,
             f"errorᵀ C⁻¹ error of {len(squares)} repetitions against χ² of {scaled.shape[1]} degrees of freedom, "
             f"Kolmogorov–Smirnov: p = {p:.2g}",
         ),
         claim(
             f"2 σ cover {100 * TWO_SIGMA:.1f} % of the errors",
-            abs(share - TWO_SIGMA) <= stats.norm.ppf(1 - ALARM / 2) * spread,
+            abs(share - TWO_SIGMA) <= stats.norm.ppf(1 - DISTRIBUTION_FALSE_ALARM_CHANCE / 2) * spread,
             f"{100 * share:.1f} % ± {100 * spread:.1g} % of {scaled.size} here",
         ),
     ]
@@ -400,11 +412,11 @@ def _own_sigma(w: Array, table: ParameterTable, effort: Effort) -> list[Finding]
         shares.append(((one @ error) ** 2).sum() / (p * found.noise[0] ** 2))
     share, spread = _coverage(np.array(covered))
     chance = float(stats.kstest(shares, stats.f(p, table.r - p).cdf).pvalue)
-    reach = stats.norm.ppf(1 - ALARM / 2) * spread
+    reach = stats.norm.ppf(1 - DISTRIBUTION_FALSE_ALARM_CHANCE / 2) * spread
     return [
         claim(
             "σ_ρ taken from the residuals: 95 % intervals cover 95 %",
-            abs(share - 0.95) <= reach and chance >= ALARM,
+            abs(share - 0.95) <= reach and chance >= DISTRIBUTION_FALSE_ALARM_CHANCE,
             f"ordinary least squares of Exciter, Student intervals with {table.r - p} degrees of freedom: "
             f"{100 * share:.1f} % ± {100 * spread:.1g} % of {len(chosen)} repetitions; errorᵀ C⁻¹ error / {p} against "
             f"F({p}, {table.r - p}): p = {chance:.2g}",

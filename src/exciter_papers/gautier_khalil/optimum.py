@@ -14,30 +14,30 @@ from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter_papers.paper import DataTable, Effort, Finding, Part, at_most, claim, shown
 
-OPTIMUM: dict[int, float] = sequences.PUBLISHED["table_2"]["optimum"]
-MORE = 50  # equations at which the paper's optimisation failed
+PUBLISHED_OPTIMA: dict[int, float] = sequences.ENERGY_PAPER_FIGURES["table_2"]["optimum"]
+FAILING_EQUATIONS = 50  # equations at which the paper's optimisation failed
 
 
 def search(r: int, effort: Effort) -> PointSearch:
     """Starts that are explored, and those that are carried through; a quick run has fewer."""
     if not effort.quick:
-        return PointSearch(equations=r, starts=4, keep=1) if r == MORE else PointSearch(equations=r)
-    if r == MORE:
+        return PointSearch(equations=r, starts=4, keep=1) if r == FAILING_EQUATIONS else PointSearch(equations=r)
+    if r == FAILING_EQUATIONS:
         return PointSearch(equations=r, starts=1, keep=1, explore=100, method=QuasiNewton(300))
     starts, keep, explore = {15: (12, 2, 150), 20: (8, 1, 150), 30: (8, 2, 200)}[r]
     return PointSearch(equations=r, starts=starts, keep=keep, explore=explore, method=QuasiNewton(800))
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    searches = {r: search(r, effort) for r in (*OPTIMUM, MORE)}
+    searches = {r: search(r, effort) for r in (*PUBLISHED_OPTIMA, FAILING_EQUATIONS)}
     found = {r: optimise_points(sequences.robot_model(), one) for r, one in searches.items()}
     return (_table_2(searches, found), equilibrium_part({r: found[r] for r in sorted(IDENTIFIED)}, effort))
 
 
 def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoints]) -> Part:
-    random = sequences.PUBLISHED["table_2"]["random"]
+    random = sequences.ENERGY_PAPER_FIGURES["table_2"]["random"]
     starts = ", ".join(f"{one.starts} at r = {r}, of which {one.keep} to the end" for r, one in searches.items())
-    more = found[MORE]
+    more = found[FAILING_EQUATIONS]
     return Part(
         "Table 2, optimum",
         "Condition number of W for optimal sequences of r + 1 points",
@@ -47,13 +47,15 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
         "minimised cond(W) and S together with weights that it does not print; here cond(W) alone, and with S in the "
         "next part.",
         (
-            *(_beaten(r, found[r]) for r in OPTIMUM),
+            *(_beaten(r, found[r]) for r in PUBLISHED_OPTIMA),
             claim("all optimal points keep the limits on q and q̇", all(_inside(points) for points in found.values())),
             claim(
-                f"for r ≥ {MORE} the optimisation fails because of the number of variables",
-                more.condition_number > min(OPTIMUM.values()),
-                f"r = {MORE}: cond(W) = {more.condition_number:.4g} after {more.evaluations} evaluations; the smallest "
-                f"published optimum is {min(OPTIMUM.values())}, at r = {max(OPTIMUM)}. With exact gradients the "
+                f"for r ≥ {FAILING_EQUATIONS} the optimisation fails because of the number of variables",
+                more.condition_number > min(PUBLISHED_OPTIMA.values()),
+                f"r = {FAILING_EQUATIONS}: cond(W) = {more.condition_number:.4g} after {more.evaluations} "
+                "evaluations; the smallest "
+                f"published optimum is {min(PUBLISHED_OPTIMA.values())}, at r = {max(PUBLISHED_OPTIMA)}. With exact "
+                "gradients the "
                 "number of evaluations hardly grows with the number of variables",
             ),
         ),
@@ -62,7 +64,12 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
             "cond(W) of the starts that were carried through",
             ("r", "published", "best", "median", "worst", "evaluations"),
             [
-                [r, OPTIMUM.get(r), *(of(points.values) for of in (np.min, np.median, np.max)), points.evaluations]
+                [
+                    r,
+                    PUBLISHED_OPTIMA.get(r),
+                    *(of(points.values) for of in (np.min, np.median, np.max)),
+                    points.evaluations,
+                ]
                 for r, points in found.items()
             ],
         ),
@@ -73,7 +80,7 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
             "cond(W)",
             (
                 Line("published mean of random sequences", np.array([random[r][1] for r in found])),
-                Line("published optimum", np.array([OPTIMUM.get(r, np.nan) for r in found], dtype=float)),
+                Line("published optimum", np.array([PUBLISHED_OPTIMA.get(r, np.nan) for r in found], dtype=float)),
                 Line("optimum reached", np.array([points.condition_number for points in found.values()])),
             ),
             log=True,
@@ -82,7 +89,7 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
 
 
 def _beaten(r: int, points: OptimalPoints) -> Finding:
-    printed = PrintedSequence.of(r, "optimum").cond.value if r in IDENTIFIED else OPTIMUM[r]
+    printed = PrintedSequence.of(r, "optimum").cond.value if r in IDENTIFIED else PUBLISHED_OPTIMA[r]
     w = sequences.chained(sequences.energies(sequences.robot_model(), Motion.at(points.q, points.qd)), r)[0]
     values = ", ".join(f"{value:.4g}" for value in points.values[:6])
     return at_most(
@@ -103,7 +110,7 @@ def _inside(points: OptimalPoints) -> bool:
 
 
 @dataclass(frozen=True)
-class Pair:
+class WeightedOptimum:
     """One optimum of log cond + weight · log S; seed: of the nudge."""
 
     r: int
@@ -122,7 +129,8 @@ def equilibrium_part(optima: Mapping[int, OptimalPoints], effort: Effort) -> Par
         "Condition number and equilibrium S together",
         f"{sequences.assumed_limits()}. λ₁ and λ₂ of (18) are not printed. Here log cond(W) + w log S is minimised for "
         "several w, which has the same optima as (18) with λ₂/λ₁ = w cond/S, by smooth stand-ins for both, from the "
-        f"optimum of cond(W) alone, moved by {sequences.NUDGE} in x (normally distributed, {len(seeds)} from seed 0 "
+        f"optimum of cond(W) alone, moved by {sequences.OPTIMUM_NUDGE_STD} in x (normally distributed, {len(seeds)} "
+        "from seed 0 "
         "on). The published pair is compared with the result for which the larger of the two ratios to it is smallest.",
         tuple(finding for r, points in optima.items() for finding in _judged(r, points, pairs)),
         DataTable(
@@ -139,12 +147,12 @@ def equilibrium_part(optima: Mapping[int, OptimalPoints], effort: Effort) -> Par
     )
 
 
-def paired(points: OptimalPoints, weight: float, seed: int, method: QuasiNewton) -> Pair:
+def paired(points: OptimalPoints, weight: float, seed: int, method: QuasiNewton) -> WeightedOptimum:
     r = len(points.q) - 1
     w = sequences.chained(
         sequences.energies(sequences.robot_model(), sequences.balanced(points, weight, seed, method)), r
     )
-    return Pair(r, weight, seed, float(np.linalg.cond(w[0])), float(sequences.equilibria(w)[0]))
+    return WeightedOptimum(r, weight, seed, float(np.linalg.cond(w[0])), float(sequences.equilibria(w)[0]))
 
 
 def _printed(r: int) -> tuple[float, float]:
@@ -152,11 +160,11 @@ def _printed(r: int) -> tuple[float, float]:
     return printed.cond.value, printed.equilibrium.value
 
 
-def _judged(r: int, points: OptimalPoints, pairs: Sequence[Pair]) -> Sequence[Finding]:
+def _judged(r: int, points: OptimalPoints, pairs: Sequence[WeightedOptimum]) -> Sequence[Finding]:
     cond, equilibrium = _printed(r)
     mine = [pair for pair in pairs if pair.r == r]
 
-    def ratio(pair: Pair) -> float:
+    def ratio(pair: WeightedOptimum) -> float:
         return max(pair.cond / cond, pair.equilibrium / equilibrium)
 
     best = min(mine, key=ratio)
@@ -178,7 +186,7 @@ def _judged(r: int, points: OptimalPoints, pairs: Sequence[Pair]) -> Sequence[Fi
     )
 
 
-def _figure(r: int, pairs: Sequence[Pair]) -> Plot:
+def _figure(r: int, pairs: Sequence[WeightedOptimum]) -> Plot:
     mine = sorted((pair for pair in pairs if pair.r == r), key=lambda pair: pair.cond)
     cond, equilibrium = _printed(r)
     x = np.array([*(pair.cond for pair in mine), cond])

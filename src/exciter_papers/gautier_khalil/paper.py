@@ -13,7 +13,7 @@ from exciter_papers.gautier_khalil import (
 )
 from exciter_papers.paper import Paper, Study
 
-PAPER = Paper(
+GAUTIER_KHALIL_1992 = Paper(
     "gautier-khalil-1992",
     "M. Gautier, W. Khalil: Exciting Trajectories for the Identification of Base Inertial Parameters of Robots. The "
     "International Journal of Robotics Research 11(4), August 1992, 362–375.",

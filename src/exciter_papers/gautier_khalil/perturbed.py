@@ -16,7 +16,7 @@ from exciter_papers.paper import DataTable, Finding, Part, claim, shown, typical
 
 
 @dataclass(frozen=True)
-class Reading:
+class NoiseReading:
     """What noise on W may mean. q, qd: standard deviations, as parts of those of the text; one_end: only the end of
     every interval has noise, so that rows share none."""
 
@@ -26,7 +26,7 @@ class Reading:
     one_end: bool = False
 
 
-TEXT = Reading("as in the text")
+TEXT = NoiseReading("as in the text")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class LeftDraws:
     dx_both: Array
 
 
-def draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: Reading = TEXT) -> Draws:
+def draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: NoiseReading = TEXT) -> Draws:
     """Normal noise of standard deviation k/4 of max|Y| on Y; of k/4 of |q_F − q_I| and of q̇_M on q and q̇, once per
     point, on W."""
     rng = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: R
     return Draws(cond=cond, **{key: np.stack([one[key] for one in parts], axis=1) for key in parts[0]})
 
 
-def left_draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: Reading) -> LeftDraws:
+def left_draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: NoiseReading) -> LeftDraws:
     """What depends on how noise on W is meant, with other noise than ``draws`` has at the same seed."""
     rng = np.random.default_rng([seed, 1])
     x, w = true_parameters(), sequences.w
@@ -119,7 +119,7 @@ def right_noise(y: Array, k: float, rng: np.random.Generator) -> tuple[Array, Ar
     return sigma, sigma[:, None] * rng.standard_normal(y.shape)
 
 
-def left_noise(sequences: Sequences, k: float, rng: np.random.Generator, reading: Reading) -> Array:
+def left_noise(sequences: Sequences, k: float, rng: np.random.Generator, reading: NoiseReading) -> Array:
     """W + δW (M, r, 15)."""
     robot, share = robot_model().robot, k / float(data()["noise"]["part"])
     lower, upper = robot.position_range()
@@ -161,9 +161,9 @@ def _norm(matrices: Array) -> Array:
 # -- what the optimum gains --------------------------------------------------------------------------------------------
 
 Made = dict[tuple[int, str], tuple[Array, Draws]]
-SEED = 0  # of the pairs
-CALM = 0.1  # relative change of cond(W) that counts as none
-TABLES = {30: ("3", "4"), 15: ("8", "9")}
+PERTURBATION_SEED = 0  # of the pairs
+UNCHANGED_CONDITION_RATIO = 0.1  # relative change of cond(W) that counts as none
+TABLES_BY_EQUATIONS = {30: ("3", "4"), 15: ("8", "9")}
 
 
 def improvement_part(made: Made, samples: Mapping[tuple[int, str], str]) -> Part:
@@ -172,8 +172,9 @@ def improvement_part(made: Made, samples: Mapping[tuple[int, str], str]) -> Part
         "Section 6.3",
         "What the optimum gains over random sequences, and how sharp the bounds are",
         "The draws of Tables 3–5 and 8–10. Improvement: ‖δX‖ of a random sequence over that of an optimum one, both "
-        f"drawn at random (seed {SEED}), geometric mean over the three k. cond(W) counts as not sensitive where its "
-        f"median change is {100 * CALM:g} % at most.",
+        f"drawn at random (seed {PERTURBATION_SEED}), geometric mean over the three k. cond(W) counts as not "
+        "sensitive where its "
+        f"median change is {100 * UNCHANGED_CONDITION_RATIO:g} % at most.",
         findings,
         differences="Noise on Y is scaled with max|Y|, and an optimum sequence has small energy differences, so it "
         "also gets less noise. With the same noise in joules on both, the gain is several times smaller than the "
@@ -183,7 +184,7 @@ def improvement_part(made: Made, samples: Mapping[tuple[int, str], str]) -> Part
 
 def _improvements(made: Made, samples: Mapping[tuple[int, str], str]) -> list[Finding]:
     found = []
-    for r, numbers in TABLES.items():
+    for r, numbers in TABLES_BY_EQUATIONS.items():
         for number, attribute, where in zip(numbers, ("dx_y", "dx_w"), ("Y", "W"), strict=True):
             sizes = [NoiseTable.of(number, kind).corrected["dx"] for kind in ("random", "optimum")]
             published = float(np.exp(np.log(sizes[0] / sizes[1]).mean()))
@@ -205,7 +206,7 @@ def _improvements(made: Made, samples: Mapping[tuple[int, str], str]) -> list[Fi
 
 def _pairs(random: Array, optimum: Array) -> Array:
     """Geometric means over k of random / optimum, of draws that are paired at random."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(PERTURBATION_SEED)
     first, second = np.log(random).mean(axis=1), np.log(optimum).mean(axis=1)
     many = max(len(first), len(second))
     return np.asarray(np.exp(rng.choice(first, many) - rng.choice(second, many)))
@@ -249,9 +250,9 @@ def _sensitivity(made: Made) -> list[Finding]:
         found.append(
             claim(
                 f"cond(W) is not sensitive to noise on W, k = {levels[at]:g}",
-                largest <= CALM,
+                largest <= UNCHANGED_CONDITION_RATIO,
                 f"median change of cond(W): {words}"
-                + ("; the larger the noise, the less it holds" if largest > CALM else ""),
+                + ("; the larger the noise, the less it holds" if largest > UNCHANGED_CONDITION_RATIO else ""),
             )
         )
     return found
@@ -261,13 +262,13 @@ def _sensitivity(made: Made) -> list[Finding]:
 
 READINGS = (
     TEXT,
-    Reading("half of it on positions, k/4 of q_F", q=0.5),
-    Reading("less by √3, as uniform noise within ±k/4 has", q=3.0**-0.5, qd=3.0**-0.5),
-    Reading("as in the text, at one end of every interval", one_end=True),
+    NoiseReading("half of it on positions, k/4 of q_F", q=0.5),
+    NoiseReading("less by √3, as uniform noise within ±k/4 has", q=3.0**-0.5, qd=3.0**-0.5),
+    NoiseReading("as in the text, at one end of every interval", one_end=True),
 )
 LEFT = {30: ("4", "5"), 15: ("9", "10")}  # tables with noise on W, and on Y and W, by r
 RIGHT = {30: "3", 15: "8"}  # tables with noise on Y
-PERCENT = (1.0, 99.0)  # between which a printed figure counts as typical
+TYPICAL_PERCENTILES = (1.0, 99.0)  # between which a printed figure counts as typical
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ class Row:
     @property
     def untypical(self) -> list[str]:
         """Which of the four are none of ours."""
-        low, high = PERCENT
+        low, high = TYPICAL_PERCENTILES
         names = [f"{what}, {self.points}, Table {number}" for what in ("‖δW‖", "‖δX‖") for number in LEFT[self.r]]
         return [name for name, percent in zip(names, self.percents, strict=True) if not low <= percent <= high]
 
@@ -347,7 +348,7 @@ def readings_part(
         + "; ".join(f"r = {r}, {points}: {len(one.q)} draws" for (r, _, points), one in made.items())
         + f" (sequences as in Tables 3–10, noise with seed {seed}, 1). Medians of ours (geometric mean over the three "
         "k), and how many per cent of ours are below what was printed, misprints corrected: "
-        f"{PERCENT[0]:g} to {PERCENT[1]:g} % is typical.",
+        f"{TYPICAL_PERCENTILES[0]:g} to {TYPICAL_PERCENTILES[1]:g} % is typical.",
         (*_fitting(rows, made_as_printed), *together),
         DataTable(
             "noise-on-w",

@@ -114,7 +114,7 @@ class ParameterTable:
         corrected = printed.copy()
         for wrong in data()["misprints"]["parameters"]:
             if wrong["table"] == number:
-                column = COLUMNS.index(wrong["column"])
+                column = PRINTED_ESTIMATE_COLUMNS.index(wrong["column"])
                 corrected[names().index(wrong["name"]), column] = float(wrong["corrected"])
         half = np.array([[one.half for one in row] for row in numbers])
         return cls(number, table["sequence"], table["r"], float(table["k"]), table["norms"], printed, corrected, half)
@@ -139,7 +139,7 @@ class ParameterTable:
         return self.printed[:, 4]
 
 
-COLUMNS = ("X", "estimate", "error", "relative error", "σ")
+PRINTED_ESTIMATE_COLUMNS = ("X", "estimate", "error", "relative error", "σ")
 PARAMETER_TABLES = ("6", "7", "11", "12")
 
 
@@ -150,7 +150,7 @@ def names() -> Sequence[str]:
 
 
 POSTURES, SEED = 4000, 0
-ROUNDED = 1e-9  # of a number: what binary rounding adds to the rounding in print
+BINARY_ROUNDING = 1e-9  # of a number: what binary rounding adds to the rounding in print
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -245,15 +245,15 @@ def disagreements(table: ParameterTable, corrected: bool = False) -> list[str]:
     """Rows in which X is not that of most tables, or X − X̂ or (X − X̂)/X is not what X and X̂ give; by parameter and
     column."""
     x, estimate, error, relative, _ = (table.corrected if corrected else table.printed).T
-    half = table.half.T * (1 + ROUNDED)
+    half = table.half.T * (1 + BINARY_ROUNDING)
     most = np.median([ParameterTable.of(number).printed[:, 0] for number in PARAMETER_TABLES], axis=0)
     difference = x - estimate
     # the error was rounded after the subtraction, the ratio after the division: each from numbers with more digits
     share = np.abs(half[2] / x) + np.abs(error / x**2) * half[0] + half[3]
     wrong = {
-        COLUMNS[0]: np.abs(x - most) > half[0],
-        COLUMNS[2]: np.abs(difference - error) > half[0] + half[1] + half[2],
-        COLUMNS[3]: np.abs(error / x - relative) > share,
+        PRINTED_ESTIMATE_COLUMNS[0]: np.abs(x - most) > half[0],
+        PRINTED_ESTIMATE_COLUMNS[2]: np.abs(difference - error) > half[0] + half[1] + half[2],
+        PRINTED_ESTIMATE_COLUMNS[3]: np.abs(error / x - relative) > share,
     }
     return [f"{name} ({key})" for key, flags in wrong.items() for name, bad in zip(names(), flags, strict=True) if bad]
 

@@ -18,13 +18,13 @@ from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Verdict, claim, same, shown, typical
 
-RANDOM: dict[int, list[float]] = sequences.PUBLISHED["table_2"]["random"]
-TEN: int = sequences.PUBLISHED["table_2"]["sequences"]
-HUNDRED = 100
-ROUNDS = 20  # in which the sequences are regrouped
-COLUMNS: dict[str, Callable[..., Any]] = {"minimum": np.min, "mean": np.mean, "maximum": np.max}
+PUBLISHED_RANDOM: dict[int, list[float]] = sequences.ENERGY_PAPER_FIGURES["table_2"]["random"]
+PUBLISHED_SEQUENCES: int = sequences.ENERGY_PAPER_FIGURES["table_2"]["sequences"]
+SEQUENCES_PER_ROUND = 100
+REGROUPING_ROUNDS = 20  # in which the sequences are regrouped
+TABLE_2_COLUMNS: dict[str, Callable[..., Any]] = {"minimum": np.min, "mean": np.mean, "maximum": np.max}
 STARTING = "sequences with normally distributed x"
-FLAT = 50  # r from which the paper sees no more change
+FLAT_FROM_EQUATIONS = 50  # r from which the paper sees no more change
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +44,16 @@ class Pool:
         return cls(r, np.linalg.cond(w), sequences.equilibria(w))
 
     def of_groups(self, size: int) -> Array:
-        return sequences.groups(self.cond, size, ROUNDS, seed=self.r)
+        return sequences.groups(self.cond, size, REGROUPING_ROUNDS, seed=self.r)
 
-    def medians(self, size: int = HUNDRED) -> Array:
+    def medians(self, size: int = SEQUENCES_PER_ROUND) -> Array:
         """Medians of as many sequences, over and over."""
         found: Array = np.median(self.of_groups(size), axis=1)
         return found
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    pools = [Pool.drawn(r, effort) for r in RANDOM]
+    pools = [Pool.drawn(r, effort) for r in PUBLISHED_RANDOM]
     return (_table_2(pools), _identified(pools, effort))
 
 
@@ -71,11 +71,15 @@ def _table_2(pools: Sequence[Pool]) -> Part:
         f"{sequences.assumed_limits()}. The velocity was solved for at the largest r, so the agreement there is by "
         "construction. Points are uniformly distributed within the limits, which the paper does not say either; r + 1 "
         f"chained points give r rows. Independent sequences drawn here (seed r): {counts}. A printed minimum, mean or "
-        f"maximum is that of {TEN} sequences, itself a draw: it is judged by the distribution over groups of {TEN} of "
-        f"ours, regrouped {ROUNDS} times; two of a hundred such figures would fall outside by chance.",
+        f"maximum is that of {PUBLISHED_SEQUENCES} sequences, itself a draw: it is judged by the distribution over "
+        f"groups of {PUBLISHED_SEQUENCES} of "
+        f"ours, regrouped {REGROUPING_ROUNDS} times; two of a hundred such figures would fall outside by chance.",
         (
             same(
-                "number of base parameters b", sequences.PUBLISHED["base_parameters"], len(model.base.independent), 0.0
+                "number of base parameters b",
+                sequences.ENERGY_PAPER_FIGURES["base_parameters"],
+                len(model.base.independent),
+                0.0,
             ),
             *judged,
             shown("printed figures outside the 98 % range", float(len(outside)), "; ".join(outside)),
@@ -90,11 +94,11 @@ def _table_2(pools: Sequence[Pool]) -> Part:
 
 
 def _columns(pool: Pool) -> Sequence[Finding]:
-    ten = pool.of_groups(TEN)
-    pairs = zip(COLUMNS.items(), RANDOM[pool.r], strict=True)
+    ten = pool.of_groups(PUBLISHED_SEQUENCES)
+    pairs = zip(TABLE_2_COLUMNS.items(), PUBLISHED_RANDOM[pool.r], strict=True)
     return [
         typical(
-            f"cond(W), r = {pool.r}, {name} of {TEN} random sequences",
+            f"cond(W), r = {pool.r}, {name} of {PUBLISHED_SEQUENCES} random sequences",
             printed,
             of(ten, axis=1),
             f"{len(pool.cond)} independent sequences, regrouped",
@@ -105,10 +109,10 @@ def _columns(pool: Pool) -> Sequence[Finding]:
 
 def _claims(pools: Sequence[Pool]) -> Sequence[Finding]:
     medians = np.array([np.median(pool.cond) for pool in pools])
-    later = [pool for pool in pools if pool.r >= FLAT]
+    later = [pool for pool in pools if pool.r >= FLAT_FROM_EQUATIONS]
     first, last = later[0], later[-1]
     fall = 1.0 - np.median(last.cond) / np.median(first.cond)
-    printed = 1.0 - RANDOM[last.r][1] / RANDOM[first.r][1]
+    printed = 1.0 - PUBLISHED_RANDOM[last.r][1] / PUBLISHED_RANDOM[first.r][1]
     overlap = np.mean(first.medians() <= last.medians().max())
     return (
         claim(
@@ -117,10 +121,11 @@ def _claims(pools: Sequence[Pool]) -> Sequence[Finding]:
             "medians: " + ", ".join(f"{m:.4g}" for m in medians),
         ),
         claim(
-            f"cond(W) of random sequences does not vary any more for r ≥ {FLAT}",
+            f"cond(W) of random sequences does not vary any more for r ≥ {FLAT_FROM_EQUATIONS}",
             overlap > 0.01,
             f"the median falls by {100 * fall:.0f} % from r = {first.r} to {last.r}, the printed mean by "
-            f"{100 * printed:.0f} %; medians of {HUNDRED} sequences at r = {first.r} that are no larger than the "
+            f"{100 * printed:.0f} %; medians of {SEQUENCES_PER_ROUND} sequences at r = {first.r} that are no larger "
+            "than the "
             f"largest at r = {last.r}: {100 * overlap:.1f} %",
         ),
     )
@@ -129,15 +134,16 @@ def _claims(pools: Sequence[Pool]) -> Sequence[Finding]:
 def _judged_table(pools: Sequence[Pool]) -> DataTable:
     rows = []
     for pool in pools:
-        ten = pool.of_groups(TEN)
+        ten = pool.of_groups(PUBLISHED_SEQUENCES)
         row: list[float] = [pool.r]
-        for of, printed in zip(COLUMNS.values(), RANDOM[pool.r], strict=True):
+        for of, printed in zip(TABLE_2_COLUMNS.values(), PUBLISHED_RANDOM[pool.r], strict=True):
             row += [printed, *np.quantile(of(ten, axis=1), [0.01, 0.5, 0.99]).tolist()]
         rows.append(row)
-    headings = [f"{name}{part}" for name in COLUMNS for part in (", published", ", 1 %", ", median", ", 99 %")]
+    headings = [f"{name}{part}" for name in TABLE_2_COLUMNS for part in (", published", ", 1 %", ", median", ", 99 %")]
     return DataTable(
         "table-2-random",
-        f"cond(W) of groups of {TEN} random sequences: minimum, mean and maximum as published, and quantiles over "
+        f"cond(W) of groups of {PUBLISHED_SEQUENCES} random sequences: minimum, mean and maximum as published, and "
+        "quantiles over "
         "groups",
         ("r", *headings),
         rows,
@@ -147,18 +153,23 @@ def _judged_table(pools: Sequence[Pool]) -> DataTable:
 def _hundred_table(pools: Sequence[Pool]) -> DataTable:
     rows = []
     for pool in pools:
-        ten, hundred = pool.cond[:TEN], pool.cond[:HUNDRED]
+        ten, hundred = pool.cond[:PUBLISHED_SEQUENCES], pool.cond[:SEQUENCES_PER_ROUND]
         summary = [float(of(some)) for some in (ten, hundred) for of in (np.min, np.median, np.mean, np.max)]
         spread = np.quantile(pool.medians(), [0.01, 0.5, 0.99]).tolist()
         rows.append([pool.r, *summary, *spread])
     return DataTable(
         "table-2-hundred",
-        f"cond(W) of the first {TEN} and the first {HUNDRED} sequences, and how the median of {HUNDRED} spreads over "
+        f"cond(W) of the first {PUBLISHED_SEQUENCES} and the first {SEQUENCES_PER_ROUND} sequences, and how the "
+        f"median of {SEQUENCES_PER_ROUND} spreads over "
         "repetitions (the mean at r = 15 is decided by a few very large values; the median is not)",
         (
             "r",
-            *(f"{n}: {what}" for n in (TEN, HUNDRED) for what in ("minimum", "median", "mean", "maximum")),
-            *(f"median of {HUNDRED}: {q}" for q in ("1 %", "median", "99 %")),
+            *(
+                f"{n}: {what}"
+                for n in (PUBLISHED_SEQUENCES, SEQUENCES_PER_ROUND)
+                for what in ("minimum", "median", "mean", "maximum")
+            ),
+            *(f"median of {SEQUENCES_PER_ROUND}: {q}" for q in ("1 %", "median", "99 %")),
         ),
         rows,
     )
@@ -167,8 +178,8 @@ def _hundred_table(pools: Sequence[Pool]) -> DataTable:
 def _figure(pools: Sequence[Pool]) -> Plot:
     r = np.array([pool.r for pool in pools], dtype=float)
     low, median, high = np.array([np.quantile(pool.cond, [0.05, 0.5, 0.95]) for pool in pools]).T
-    printed = np.array([RANDOM[pool.r] for pool in pools]).T
-    best = sequences.PUBLISHED["table_2"]["optimum"]
+    printed = np.array([PUBLISHED_RANDOM[pool.r] for pool in pools]).T
+    best = sequences.ENERGY_PAPER_FIGURES["table_2"]["optimum"]
     optimum = np.array([best.get(pool.r, np.nan) for pool in pools], dtype=float)
     return Plot(
         "Condition number over the number of equations (Figure 2)",
@@ -180,8 +191,8 @@ def _figure(pools: Sequence[Pool]) -> Plot:
             Line("95 % of random sequences", high, width=0.8),
             Line("median", median),
             *(
-                Line(f"published {name} of {TEN}", line, points=True)
-                for name, line in zip(COLUMNS, printed, strict=True)
+                Line(f"published {name} of {PUBLISHED_SEQUENCES}", line, points=True)
+                for name, line in zip(TABLE_2_COLUMNS, printed, strict=True)
             ),
             Line("published optimum", optimum, points=True),
         ),
@@ -225,9 +236,9 @@ def _identified(pools: Sequence[Pool], effort: Effort) -> Part:
 
 # -- the joint limits --------------------------------------------------------------------------------------------------
 
-STARTS = (0, 4)  # of the optimum, quick and full
+OPTIMUM_STARTS = (0, 4)  # of the optimum, quick and full
 SLOWEST, FASTEST = 0.1, 3.0  # [rad/s], between which the velocity limit is sought
-DRAWS = {"uniform": sequences.uniform_points, "normal x": sequences.starting_points}
+WAYS_TO_DRAW = {"uniform": sequences.uniform_points, "normal x": sequences.starting_points}
 Side = float | tuple[float, float, float]
 RANGES: dict[str, tuple[Side, Side]] = {  # lower, upper [degrees]
     "±45°": (-45.0, 45.0),
@@ -239,7 +250,7 @@ RANGES: dict[str, tuple[Side, Side]] = {  # lower, upper [degrees]
     "±180°": (-180.0, 180.0),
     "±160°, ±120°, ±135°": ((-160.0, -120.0, -135.0), (160.0, 120.0, 135.0)),
 }
-QUICK = ("±45°", "±30°")
+QUICK_RANGES = ("±45°", "±30°")
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +281,7 @@ class Parts:
     def drawn(cls, limits: str, draw: str, r: int, count: int) -> Parts:
         lower, upper = (np.deg2rad(side) for side in RANGES[limits])
         model = sequences.limited(lower, upper, velocity=1.0)
-        points = DRAWS[draw](model, count * (r + 1), r)
+        points = WAYS_TO_DRAW[draw](model, count * (r + 1), r)
         at_rest = sequences.energies(model, Motion.at(points.q, np.zeros_like(points.qd)))
         return cls(sequences.chained(at_rest, r), sequences.chained(sequences.energies(model, points) - at_rest, r))
 
@@ -280,24 +291,24 @@ class Parts:
 
 
 def run_limits(effort: Effort) -> Part:
-    names = effort.pick(QUICK, tuple(RANGES))
-    fits = [fitted(name, draw, effort) for name in names for draw in DRAWS]
+    names = effort.pick(QUICK_RANGES, tuple(RANGES))
+    fits = [fitted(name, draw, effort) for name in names for draw in WAYS_TO_DRAW]
     return _limits_part(fits)
 
 
 def fitted(limits: str, draw: str, effort: Effort) -> Fit:
-    counts = {r: max(effort.pick(30, 300), effort.pick(6_000, 60_000) // (r + 1)) for r in RANDOM}
+    counts = {r: max(effort.pick(30, 300), effort.pick(6_000, 60_000) // (r + 1)) for r in PUBLISHED_RANDOM}
     parts = {r: Parts.drawn(limits, draw, r, count) for r, count in counts.items()}
-    last = max(RANDOM)
+    last = max(PUBLISHED_RANDOM)
     velocity = float(
-        brentq(lambda v: np.log(parts[last].cond(v).mean() / RANDOM[last][1]), SLOWEST, FASTEST, xtol=1e-4)
+        brentq(lambda v: np.log(parts[last].cond(v).mean() / PUBLISHED_RANDOM[last][1]), SLOWEST, FASTEST, xtol=1e-4)
     )
     ratios = []
-    for r, printed in RANDOM.items():
-        ten = sequences.groups(parts[r].cond(velocity), TEN, ROUNDS, seed=r)
+    for r, printed in PUBLISHED_RANDOM.items():
+        ten = sequences.groups(parts[r].cond(velocity), PUBLISHED_SEQUENCES, REGROUPING_ROUNDS, seed=r)
         ratios.append(np.median(ten.mean(axis=1)) / printed[1])
     best = np.nan
-    starts = effort.pick(*STARTS)
+    starts = effort.pick(*OPTIMUM_STARTS)
     if starts and draw == "uniform":  # the optimum does not depend on how random sequences are drawn
         lower, upper = (np.deg2rad(side) for side in RANGES[limits])
         search = PointSearch(equations=30, starts=starts, keep=starts // 4, explore=100)
@@ -310,17 +321,19 @@ def _limits_part(fits: Sequence[Fit]) -> Part:
     others = [fit for fit in fits[1:] if fit.misfit <= ours.misfit]
     ordered = sorted(others, key=lambda fit: fit.misfit)
     listed = "; ".join(f"{fit.limits}, {fit.draw}: {fit.misfit:.3f}" for fit in ordered) or "none"
-    r = np.array(list(RANDOM), dtype=float)
+    r = np.array(list(PUBLISHED_RANDOM), dtype=float)
     worst = int(np.argmax(np.abs(np.log(ours.ratios))))
     return Part(
         "Table 2, limits",
         "Joint limits that explain the random columns",
         "The paper prints neither position nor velocity limits, nor how random points are distributed. For each "
         "position range and distribution (uniform, or x of 4.2 normally distributed) one velocity limit, the same for "
-        f"all joints, is solved so that the mean of cond(W) at r = {max(RANDOM)} is the published mean. Two numbers "
+        f"all joints, is solved so that the mean of cond(W) at r = {max(PUBLISHED_RANDOM)} is the published mean. "
+        "Two numbers "
         "are thus fitted, and the agreement there is by construction. The misfit is the root mean square over r of the "
-        f"logarithm of our mean of {TEN} (median over groups) over the published mean. Seeds: r for sequences; a full "
-        f"run also seeks the optimum within each range, {STARTS[1]} starts with seed 0.",
+        f"logarithm of our mean of {PUBLISHED_SEQUENCES} (median over groups) over the published mean. Seeds: r for "
+        "sequences; a full "
+        f"run also seeks the optimum within each range, {OPTIMUM_STARTS[1]} starts with seed 0.",
         (
             shown("velocity limit fitted to ±45° and uniform points [°/s]", np.rad2deg(ours.velocity)),
             shown(
@@ -340,7 +353,7 @@ def _limits_part(fits: Sequence[Fit]) -> Part:
         DataTable(
             "limits",
             "Velocity limit solved for r = 500, and what it gives elsewhere: our mean over the published mean",
-            ("positions", "points", "velocity [°/s]", "misfit", "optimum r = 30", *map(str, RANDOM)),
+            ("positions", "points", "velocity [°/s]", "misfit", "optimum r = 30", *map(str, PUBLISHED_RANDOM)),
             [
                 [
                     fit.limits,
@@ -374,7 +387,7 @@ def _optima(fits: Sequence[Fit]) -> Sequence[Finding]:
     sought = [fit for fit in fits if np.isfinite(fit.best)]
     if not sought:
         return ()
-    printed = sequences.PUBLISHED["table_2"]["optimum"][30]
+    printed = sequences.ENERGY_PAPER_FIGURES["table_2"]["optimum"][30]
     near = min(sought, key=lambda fit: abs(np.log(fit.best / printed)))
     return (
         shown(

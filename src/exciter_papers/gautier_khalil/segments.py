@@ -13,38 +13,39 @@ from exciter.typing import Array
 from exciter_papers.gautier_khalil.sequences import assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 
-SEED = 5
-TIMES = np.geomspace(0.05, 100.0, 200)  # u_f [s] at which extrema are compared
-FINE = 1e-9  # relative: less is rounding
-DENSE = 2001  # instants of a segment that extrema are compared with
-SLOW = 1.0  # [rad/s²] acceleration limit of the recipe of 5.2
-STEPS = (1.0, 2.0, 20.0)  # u_f [s] of the counterexample
+SEGMENT_SEED = 5
+TRIED_SEGMENT_TIMES = np.geomspace(0.05, 100.0, 200)  # u_f [s] at which extrema are compared
+SEGMENT_ROUNDING = 1e-9  # relative: less is rounding
+INSTANTS_PER_SEGMENT = 2001  # instants of a segment that extrema are compared with
+RECIPE_ACCELERATION = 1.0  # [rad/s²] acceleration limit of the recipe of 5.2
+COUNTEREXAMPLE_TIMES = (1.0, 2.0, 20.0)  # u_f [s] of the counterexample
 
 
 def segments_part(effort: Effort) -> Part:
     random = random_segments(effort.pick(300, 4000))
     highest = peaks(random)
-    rises = np.asarray(((highest[..., 1:] - highest[..., :-1]) > FINE * highest[..., 1:]).any(axis=-1))
+    rises = np.asarray(((highest[..., 1:] - highest[..., :-1]) > SEGMENT_ROUNDING * highest[..., 1:]).any(axis=-1))
     counter = Segments.between([[0.0], [1.0]], [[1.0], [1.0]])
 
     def largest(times: Iterable[float]) -> list[float]:
         """|q̈| [rad/s²] of the counterexample."""
         return [float(counter.peaks(np.array([1.0 / u]))[1, 0, 0]) for u in times]
 
-    turns, times = largest(STEPS), np.geomspace(0.8, 20.0, 400)
+    turns, times = largest(COUNTEREXAMPLE_TIMES), np.geomspace(0.8, 20.0, 400)
     findings = [*_formulas(random), *_claims(random, rises, turns), _recipe(effort)]
     return Part(
         "Section 5",
         "Quintic segments: coefficients, extrema, shortest times",
         f"{assumed_limits()}. {len(random.travel)} random segments of one joint, ends uniform within these limits "
-        f"(seed {SEED}); extrema exactly, from the roots of the next derivative, at {len(TIMES)} times u_f from "
-        f"{TIMES[0]:g} to {TIMES[-1]:g} s.",
+        f"(seed {SEGMENT_SEED}); extrema exactly, from the roots of the next derivative, at "
+        f"{len(TRIED_SEGMENT_TIMES)} times u_f from "
+        f"{TRIED_SEGMENT_TIMES[0]:g} to {TRIED_SEGMENT_TIMES[-1]:g} s.",
         findings,
         DataTable(
             "counterexample",
             "Largest |q̈| of the segment q = 0 → 1 rad, q̇ = 1 rad/s at both ends",
             ("u_f [s]", "largest |q̈| [rad/s²]"),
-            list(zip(STEPS, turns, strict=True)),
+            list(zip(COUNTEREXAMPLE_TIMES, turns, strict=True)),
         ),
         Plot(
             "Largest acceleration of the segment 0 → 1 rad with 1 rad/s at both ends",
@@ -61,7 +62,7 @@ def segments_part(effort: Effort) -> Part:
 
 def random_segments(count: int) -> Segments:
     """(count, 1): one joint."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEGMENT_SEED)
     robot = robot_model().robot
     high, speed = robot.limit("upper")[0], robot.limit("velocity")[0]
     q, qd = rng.uniform(-high, high, (2, count, 1)), rng.uniform(-speed, speed, (2, count, 1))
@@ -69,8 +70,8 @@ def random_segments(count: int) -> Segments:
 
 
 def peaks(segments: Segments) -> Array:
-    """(2, R, T): largest |q̇| and |q̈| over ``TIMES``."""
-    found = [segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0] for u in TIMES]
+    """(2, R, T): largest |q̇| and |q̈| over ``TRIED_SEGMENT_TIMES``."""
+    found = [segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0] for u in TRIED_SEGMENT_TIMES]
     return np.stack(found, axis=-1)
 
 
@@ -116,7 +117,7 @@ def _formulas(segments: Segments) -> list[Finding]:
         ]
     )
     gap = max(float(np.abs(_values(a, ends, order) - goal).max()) for order, goal in enumerate(wanted))
-    inside = np.linspace(0.0, u, DENSE)[:, None]
+    inside = np.linspace(0.0, u, INSTANTS_PER_SEGMENT)[:, None]
     dense = [np.abs(_values(a, inside, order)).max(axis=0) for order in (1, 2)]
     exact = segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0]
     velocity, printed_velocity, acceleration, printed = _by_roots(a, u)
@@ -149,7 +150,7 @@ def _formulas(segments: Segments) -> list[Finding]:
             f"at those instants q̈ is zero by definition (here up to {printed.max():.1g} rad/s²): the jerk is meant",
         ),
         shown(
-            f"largest |q̇|, |q̈| by roots, less those of {DENSE} samples [rad/s, rad/s²]",
+            f"largest |q̇|, |q̈| by roots, less those of {INSTANTS_PER_SEGMENT} samples [rad/s, rad/s²]",
             f"{(exact[0] - dense[0]).max():.1g}, {(exact[1] - dense[1]).max():.1g}",
             "sampling never exceeds the exact values and comes near them",
         ),
@@ -184,7 +185,9 @@ def _by_roots(a: Array, u: float) -> tuple[Array, Array, Array, Array]:
 def _claims(segments: Segments, rises: NDArray[np.bool_], turns: list[float]) -> list[Finding]:
     velocity, acceleration = (float(flags.mean()) for flags in rises)
     falls = _falling_positions(segments)
-    steps = ", ".join(f"{value:.4g} rad/s² at u_f = {u:g} s" for value, u in zip(turns, STEPS, strict=True))
+    steps = ", ".join(
+        f"{value:.4g} rad/s² at u_f = {u:g} s" for value, u in zip(turns, COUNTEREXAMPLE_TIMES, strict=True)
+    )
     return [
         claim(
             "largest |q̇| never grows with u_f",
@@ -211,8 +214,8 @@ def _claims(segments: Segments, rises: NDArray[np.bool_], turns: list[float]) ->
 def _falling_positions(segments: Segments) -> float:
     """Share of segments whose highest or −lowest position falls somewhere; sampled at the same relative instants, at
     which each position is linear in u_f, so that the largest of them is convex too."""
-    values = np.stack([_positions(segments, u) for u in TIMES[::8]], axis=-1)
-    falls = (values[..., 1:] < values[..., :-1] - FINE * (1.0 + np.abs(values[..., 1:]))).any(axis=(0, 2))
+    values = np.stack([_positions(segments, u) for u in TRIED_SEGMENT_TIMES[::8]], axis=-1)
+    falls = (values[..., 1:] < values[..., :-1] - SEGMENT_ROUNDING * (1.0 + np.abs(values[..., 1:]))).any(axis=(0, 2))
     return float(falls.mean())
 
 
@@ -222,8 +225,8 @@ def _falling_positions(segments: Segments) -> float:
 def _recipe(effort: Effort) -> Finding:
     """u_fa = max over joints of each joint's own shortest time: do the other joints still obey?"""
     robot, count = robot_model().robot, effort.pick(400, 2000)
-    rng = np.random.default_rng(SEED + 1)
-    high, speed, most = robot.limit("upper"), robot.limit("velocity"), np.full(robot.n, SLOW)
+    rng = np.random.default_rng(SEGMENT_SEED + 1)
+    high, speed, most = robot.limit("upper"), robot.limit("velocity"), np.full(robot.n, RECIPE_ACCELERATION)
     q, qd = rng.uniform(-high, high, (2, count, 3)), rng.uniform(-speed, speed, (2, count, 3))
     all_joints = Segments(q[0], qd[0], q[1], qd[1])
     alone = np.stack(
@@ -237,6 +240,7 @@ def _recipe(effort: Effort) -> Finding:
     return claim(
         "with u_f the longest of the joints' own shortest times, no joint exceeds its acceleration",
         broken == 0.0,
-        f"one does in {100 * broken:.1f} % of {count} random segments of three joints at {SLOW:g} rad/s² (no limit "
+        f"one does in {100 * broken:.1f} % of {count} random segments of three joints at {RECIPE_ACCELERATION:g} "
+        "rad/s² (no limit "
         "is printed), since |q̈| is not monotone; here the time is searched for all joints together",
     )

@@ -21,8 +21,8 @@ from exciter.typing import Array
 from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter_papers.paper import published
 
-PUBLISHED = published("gautier_khalil")
-BLOCK = 50_000  # points whose energies are computed at once
+ENERGY_PAPER_FIGURES = published("gautier_khalil")
+POINTS_AT_ONCE = 50_000  # points whose energies are computed at once
 
 
 def assumed_limits() -> str:
@@ -59,7 +59,7 @@ def starting_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion
 
 def energies(model: ex.DynamicModel, points: ex.Motion) -> Array:
     """h (N, b) of the base parameters at every point."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, len(points), BLOCK)]
+    blocks = [slice(k, k + POINTS_AT_ONCE) for k in range(0, len(points), POINTS_AT_ONCE)]
     chosen = model.base.independent
     return np.vstack([model.energy(ex.Motion.at(points.q[at], points.qd[at]))[:, chosen] for at in blocks])
 
@@ -110,8 +110,15 @@ class SoftEquilibrium:
         return CriterionEvaluation(float(value), further=(lambda: observed.rows_pullback(seed),))
 
 
-POWERS = ((1.0, 4.0), (4.0, 8.0), (16.0, 16.0), (64.0, 32.0))  # of the stand-ins for S and for cond(W), by stage
-NUDGE = 0.03  # standard deviation of x about the optimum; points on a limit have no slope, and elements of W vanish
+STAND_IN_POWERS = (
+    (1.0, 4.0),
+    (4.0, 8.0),
+    (16.0, 16.0),
+    (64.0, 32.0),
+)  # of the stand-ins for S and for cond(W), by stage
+OPTIMUM_NUDGE_STD = (
+    0.03  # standard deviation of x about the optimum; points on a limit have no slope, and elements of W vanish
+)
 
 
 def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewton) -> ex.Motion:
@@ -119,8 +126,8 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     are those of one stage."""
     model = robot_model()
     variables = PointVariables.of(model.robot, len(points.q))
-    x = inverse(variables, points) + NUDGE * np.random.default_rng(seed).standard_normal(variables.size)
-    for element, singular in POWERS:
+    x = inverse(variables, points) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(variables.size)
+    for element, singular in STAND_IN_POWERS:
         both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, SoftEquilibrium(element))))
         objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())
 
@@ -142,10 +149,10 @@ def inverse(variables: PointVariables, points: OptimalPoints) -> Array:
 
 # -- many sequences of one kind ----------------------------------------------------------------------------------------
 
-STARTS = 3  #: of the search for one optimum; after ``EXPLORE`` iterations the best of them is chosen
+SEARCH_STARTS = 3  #: of the search for one optimum; after ``EXPLORE`` iterations the best of them is chosen
 EXPLORE, ITERATIONS = 60, 100  #: at first, and then in every stage
-WEIGHT = 0.3  #: w of log cond + w log S
-DRAWN = {"normal x": starting_points, "uniform": uniform_points}
+EQUILIBRIUM_WEIGHT = 0.3  #: w of log cond + w log S
+WAYS_TO_DRAW_STARTS = {"normal x": starting_points, "uniform": uniform_points}
 
 
 @cache
@@ -192,7 +199,9 @@ class Sequences:
 
 def short_search(r: int, seed: int) -> PointSearch:
     """For one optimum of many, or one that is not the last."""
-    return PointSearch(equations=r, starts=STARTS, keep=1, explore=EXPLORE, method=QuasiNewton(ITERATIONS), seed=seed)
+    return PointSearch(
+        equations=r, starts=SEARCH_STARTS, keep=1, explore=EXPLORE, method=QuasiNewton(ITERATIONS), seed=seed
+    )
 
 
 def best_sequence(r: int) -> Sequences:
@@ -204,7 +213,7 @@ def optimum_sequences(r: int, count: int) -> tuple[Sequences, Sequences]:
     """Least cond(W) (seeds 0, 1, …), and the points of small cond(W) and S that are found from there."""
     alone = [optimise_points(robot_model(), short_search(r, seed)) for seed in range(count)]
     method = QuasiNewton(ITERATIONS)
-    both = [balanced(points, WEIGHT, seed, method) for seed, points in enumerate(alone)]
+    both = [balanced(points, EQUILIBRIUM_WEIGHT, seed, method) for seed, points in enumerate(alone)]
     return Sequences.joined([Sequences.of(one, r) for one in alone]), Sequences.joined(
         [Sequences.of(one, r) for one in both]
     )
@@ -212,4 +221,4 @@ def optimum_sequences(r: int, count: int) -> tuple[Sequences, Sequences]:
 
 def random_sequences(r: int, count: int, seed: int, draw: str = "normal x") -> Sequences:
     """x of 4.2 normally distributed, as the optimisation begins (4.3, 6.2), or points uniformly distributed."""
-    return Sequences.of(DRAWN[draw](robot_model(), count * (r + 1), seed), r)
+    return Sequences.of(WAYS_TO_DRAW_STARTS[draw](robot_model(), count * (r + 1), seed), r)

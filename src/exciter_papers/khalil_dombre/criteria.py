@@ -23,13 +23,13 @@ from exciter_papers.khalil_dombre.set_up import counted
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 from exciter_papers.swevers_asme.optimum import Continued
 
-SAMPLES = 1000  # of one period, in all figures but S
-POINTS = 40  # instants for [12.13]
+SAMPLES_PER_PERIOD = 1000  # of one period, in all figures but S
+INSTANTS_OF_S = 40  # instants for [12.13]
 K1 = 1e-3  # of [12.13]; the chapter says that it is positive
-MORE = 10.0  # k₂ of [12.14], over the largest singular value along a random motion
+SINGULAR_VALUE_WEIGHT_RATIO = 10.0  # k₂ of [12.14], over the largest singular value along a random motion
 RANDOM_SEEDS = range(12)
-SEED = 0  # of all designs
-RANDOM = "random motion"
+CRITERIA_SEED = 0  # of all designs
+RANDOM_MOTION = "random motion"
 PLAIN, EQUILIBRIUM, SMALLEST, SCALED, D_OPTIMAL = "[12.12]", "[12.13]", "[12.14]", "[12.15]", "log det (Exciter)"
 
 
@@ -54,10 +54,10 @@ class Judged:
     certified: bool
 
 
-HEADINGS = (
+CRITERIA_HEADINGS = (
     "cond(W) [12.12]",
-    f"S at {POINTS} instants",
-    f"cond + k₁ S at {POINTS} instants [12.13]",
+    f"S at {INSTANTS_OF_S} instants",
+    f"cond + k₁ S at {INSTANTS_OF_S} instants [12.13]",
     "largest singular value",
     "smallest singular value",
     "cond + k₂/σ_min [12.14]",
@@ -73,21 +73,21 @@ HEADINGS = (
 
 def run(effort: Effort) -> Part:
     drawn = [random_trajectory(set_up.family(), set_up.model().robot, seed) for seed in RANDOM_SEEDS]
-    k2 = MORE * float(np.median([_singular(delta)[0] for delta in drawn]))
+    k2 = SINGULAR_VALUE_WEIGHT_RATIO * float(np.median([_singular(delta)[0] for delta in drawn]))
     starts, of_points = effort.pick(3, 12), effort.pick(1, 8)
     best, tried = optimised(k2, starts, of_points)
-    found = {RANDOM: drawn[0]} | best
+    found = {RANDOM_MOTION: drawn[0]} | best
     judged = {name: judge(delta, k2) for name, delta in found.items()}
     others = [relative_std(delta) for delta in drawn]
     rows = [[name, *(getattr(one, field.name) for field in fields(Judged))] for name, one in judged.items()]
     return Part(
         "[12.12]–[12.15]",
         "Criteria of excitation",
-        f"{_words(k2)} Starts: {starts}, seed {SEED}; for [12.13] {counted(of_points, 'random one')}, and the "
+        f"{_words(k2)} Starts: {starts}, seed {CRITERIA_SEED}; for [12.13] {counted(of_points, 'random one')}, and the "
         "motions of the other criteria.",
         (*_zeros(found[PLAIN]), *_values(judged, tried), *_claims(judged, others)),
         (
-            DataTable("criteria", "Rows: optimised by; columns: judged by", ("optimised by", *HEADINGS), rows),
+            DataTable("criteria", "Rows: optimised by; columns: judged by", ("optimised by", *CRITERIA_HEADINGS), rows),
             _samples(found),
         ),
         _plot(found),
@@ -101,12 +101,15 @@ def _words(k2: float) -> str:
     robot = set_up.model().robot
     span, speed = (np.rad2deg(limit[0]) for limit in (robot.position_range()[1], robot.limit("velocity")))
     return (
-        f"{set_up.ROBOT} The chapter has no limits; these are ours for this robot: ±{span:.0f}°, {speed:.0f}°/s, "
-        f"{robot.limit('acceleration')[0]:g} rad/s², certified for all time. Motion: {set_up.HARMONICS}, {SAMPLES} "
-        f"samples of one period, rows of the dynamic model with equal noise. k₁ = {K1:g}; k₂ = {k2:.0f}, {MORE:g} "
+        f"{set_up.ROBOT_STATEMENT} The chapter has no limits; these are ours for this robot: ±{span:.0f}°, "
+        f"{speed:.0f}°/s, "
+        f"{robot.limit('acceleration')[0]:g} rad/s², certified for all time. Motion: {set_up.HARMONICS}, "
+        f"{SAMPLES_PER_PERIOD} "
+        f"samples of one period, rows of the dynamic model with equal noise. k₁ = {K1:g}; k₂ = {k2:.0f}, "
+        f"{SINGULAR_VALUE_WEIGHT_RATIO:g} "
         f"times the largest singular value along random motions (median of {len(RANDOM_SEEDS)}, seeds "
         f"{RANDOM_SEEDS[0]} … {RANDOM_SEEDS[-1]}), so that σ_min leads; Z: the true |χ|. [12.13] is optimised at "
-        f"{POINTS} instants. Random motion: seed {RANDOM_SEEDS[0]}, as large as the limits allow."
+        f"{INSTANTS_OF_S} instants. Random motion: seed {RANDOM_SEEDS[0]}, as large as the limits allow."
     )
 
 
@@ -114,24 +117,26 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
     """Coefficients (n, c) of the best motion by each criterion, and where all starts of [12.13] ended: random ones, and
     the motions of the other criteria; two elements of W decide, and a search seldom gets far from where it begins."""
     criteria: dict[str, tuple[AnyCriterion, int, int]] = {
-        PLAIN: (ConditionNumber(), SAMPLES, starts),
-        EQUILIBRIUM: (ConditionAndEquilibrium(K1), POINTS, starts_of_points),
-        SMALLEST: (ConditionAndSmallest(k2), SAMPLES, starts),
-        SCALED: (ScaledCondition(_expected()), SAMPLES, starts),
-        D_OPTIMAL: (DOptimality(), SAMPLES, starts),
+        PLAIN: (ConditionNumber(), SAMPLES_PER_PERIOD, starts),
+        EQUILIBRIUM: (ConditionAndEquilibrium(K1), INSTANTS_OF_S, starts_of_points),
+        SMALLEST: (ConditionAndSmallest(k2), SAMPLES_PER_PERIOD, starts),
+        SCALED: (ScaledCondition(_expected()), SAMPLES_PER_PERIOD, starts),
+        D_OPTIMAL: (DOptimality(), SAMPLES_PER_PERIOD, starts),
     }
     found = {
-        name: design(set_up.model(), set_up.family(), criterion=criterion, samples=samples, starts=count, seed=SEED)
+        name: design(
+            set_up.model(), set_up.family(), criterion=criterion, samples=samples, starts=count, seed=CRITERIA_SEED
+        )
         for name, (criterion, samples, count) in criteria.items()
     }
     best = {name: one.delta for name, one in found.items()}
     model, both = set_up.model(), ConditionAndEquilibrium(K1)
     objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), TorqueRows(), None)
-    search = Continued(set_up.family(), objective, (), POINTS, SEED, share=1.0)
+    search = Continued(set_up.family(), objective, (), INSTANTS_OF_S, CRITERIA_SEED, share=1.0)
     others = [search.improved(best[name], anew=False) for name in (PLAIN, SMALLEST, SCALED, D_OPTIMAL)]
     random = [one.delta for one in found[EQUILIBRIUM].attempts]
     ends = [delta for delta in (*random, *others) if delta is not None]
-    values = [evaluation(both, observed(delta, POINTS)).value for delta in ends]
+    values = [evaluation(both, observed(delta, INSTANTS_OF_S)).value for delta in ends]
     best[EQUILIBRIUM] = ends[int(np.argmin(values))]
     return best, values
 
@@ -147,13 +152,13 @@ def observed(delta: Array, samples: int) -> Observed:
 
 
 def _singular(delta: Array) -> tuple[float, float]:
-    values = np.linalg.svd(observed(delta, SAMPLES).w, compute_uv=False)
+    values = np.linalg.svd(observed(delta, SAMPLES_PER_PERIOD).w, compute_uv=False)
     return float(values[0]), float(values[-1])
 
 
 def relative_std(delta: Array) -> Array:
     """(p,) σ/|χ| for noise of 1 N·m."""
-    found = evaluate(set_up.model(), observed(delta, SAMPLES).motion, 1.0).predicted_std
+    found = evaluate(set_up.model(), observed(delta, SAMPLES_PER_PERIOD).motion, 1.0).predicted_std
     return np.asarray(found / np.abs(set_up.true_values()))
 
 
@@ -163,7 +168,7 @@ def _extremes(values: Array) -> float:
 
 
 def judge(delta: Array, k2: float) -> Judged:
-    dense, few = observed(delta, SAMPLES), observed(delta, POINTS)
+    dense, few = observed(delta, SAMPLES_PER_PERIOD), observed(delta, INSTANTS_OF_S)
     figures, relative = evaluate(dense.model, dense.motion, 1.0), relative_std(delta)
     std, order = figures.predicted_std, np.argsort(np.abs(set_up.true_values()))
     third = len(order) // 3
@@ -187,7 +192,7 @@ def judge(delta: Array, k2: float) -> Judged:
 
 def _zeros(delta: Array) -> tuple[Finding, ...]:
     """[12.13] as printed."""
-    one = observed(delta, POINTS)
+    one = observed(delta, INSTANTS_OF_S)
     pattern = structure(one.model, one.columns, one.formulation)
     always = int((~pattern).sum())
     return (
@@ -206,7 +211,7 @@ def _values(judged: Mapping[str, Judged], tried: Sequence[float]) -> tuple[Findi
     """What the search reached."""
     smooth = (
         (PLAIN, "condition", "cond(W)"),
-        (EQUILIBRIUM, "combined", f"cond + k₁ S at {POINTS} instants"),
+        (EQUILIBRIUM, "combined", f"cond + k₁ S at {INSTANTS_OF_S} instants"),
         (SMALLEST, "with_smallest", "cond + k₂/σ_min"),
         (SCALED, "scaled", "cond(W diag Z)"),
     )
@@ -231,7 +236,8 @@ def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Find
         claim(
             SAID["alike"],
             equal.equilibrium < plain.equilibrium,
-            f"{plain.equilibrium:.2g} by [12.12], {equal.equilibrium:.2g} by [12.13] at {POINTS} instants, structural "
+            f"{plain.equilibrium:.2g} by [12.12], {equal.equilibrium:.2g} by [12.13] at {INSTANTS_OF_S} instants, "
+            "structural "
             f"zeros left out: {np.log10(equal.equilibrium):.1f} orders of magnitude remain, where the chapter asks "
             f"for none. cond(W) goes from {plain.condition:.3g} to {equal.condition:.3g}",
         ),
@@ -263,7 +269,7 @@ def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Find
 
 
 def _samples(found: Mapping[str, Array]) -> DataTable:
-    counts = (POINTS, 100, SAMPLES, 10_000)
+    counts = (INSTANTS_OF_S, 100, SAMPLES_PER_PERIOD, 10_000)
     rows = [
         [name, *(evaluation(Equilibrium(), observed(delta, count)).value for count in counts)]
         for name, delta in found.items()

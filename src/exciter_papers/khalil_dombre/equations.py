@@ -15,22 +15,22 @@ from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
-from exciter_papers.khalil_dombre.four_models import GIVEN, SAID
+from exciter_papers.khalil_dombre.four_models import CHAPTER_FIGURES, SAID
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
-RULE: int = GIVEN["equations_per_parameter"]
-COUNTS = (5, 10, 20, 50, 100, 200, RULE, 1000, 2000)  # equations per parameter
-PERCENT: float = GIVEN["noise"]["usual"]["torque"]
-CUTOFF: float = GIVEN["decimate"]["cutoff"]
-FEWER = 100  # equations per parameter, named beside the rule
-KEPT = (1, 2, 5, 10)  # of filtered equations one of so many
+RULE: int = CHAPTER_FIGURES["equations_per_parameter"]
+EQUATIONS_PER_PARAMETER = (5, 10, 20, 50, 100, 200, RULE, 1000, 2000)  # equations per parameter
+USUAL_TORQUE_NOISE_PERCENT: float = CHAPTER_FIGURES["noise"]["usual"]["torque"]
+CUTOFF: float = CHAPTER_FIGURES["decimate"]["cutoff"]
+FEWER_EQUATIONS_PER_PARAMETER = 100  # equations per parameter, named beside the rule
+KEPT_ONE_OF = (1, 2, 5, 10)  # of filtered equations one of so many
 SEED, FILTERED_SEED = 13, 14
-LEAST_COVERED = 0.9  # share of 95 % intervals with the fewest equations
-CHANCE = 0.001  # of a false alarm, in each test
+LEAST_COVERED_SHARE = 0.9  # share of 95 % intervals with the fewest equations
+EQUATIONS_FALSE_ALARM_CHANCE = 0.001  # of a false alarm, in each test
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class ErrorsByCount:
     """errors (R, M): relative, of R repetitions with M numbers of equations; predicted (M,): root mean square of
     them by covariance; covered (M,): share of 95 % intervals that hold."""
 
@@ -57,10 +57,13 @@ def run(effort: Effort) -> Part:
     return Part(
         "12.7",
         f"{RULE} equations per parameter",
-        f"{set_up.AS_BEFORE} Exact motion, white noise of {PERCENT:g} % on torques, {repetitions} repetitions "
+        f"{set_up.AS_BEFORE} Exact motion, white noise of {USUAL_TORQUE_NOISE_PERCENT:g} % on torques, {repetitions} "
+        "repetitions "
         f"(seeds ({SEED}, number, 0) …); dynamic model, ordinary least squares. The motion stays, its samples are "
-        f"more or less dense: {COUNTS[0]} … {COUNTS[-1]} equations per parameter. Beside it: all samples at "
-        f"{set_up.RATE:g} Hz through the filter of {CUTOFF:g} Hz, of which one of {KEPT[0]} … {KEPT[-1]} is kept "
+        f"more or less dense: {EQUATIONS_PER_PARAMETER[0]} … {EQUATIONS_PER_PARAMETER[-1]} equations per parameter. "
+        "Beside it: all samples at "
+        f"{set_up.SAMPLE_RATE:g} Hz through the filter of {CUTOFF:g} Hz, of which one of {KEPT_ONE_OF[0]} … "
+        f"{KEPT_ONE_OF[-1]} is kept "
         f"(seeds ({FILTERED_SEED}, 0) …).",
         _findings(found, filtered),
         (_table(found), _thinned_table(filtered)),
@@ -71,15 +74,15 @@ def run(effort: Effort) -> Part:
     )
 
 
-def counted(repetitions: int) -> Counted:
+def counted(repetitions: int) -> ErrorsByCount:
     model, true = set_up.model(), set_up.true_values()
     p, columns = len(true), list[list[float]]()
     predicted, covered = [], []
-    for m in COUNTS:
-        rate = m * p / model.n / GIVEN["set_up"]["duration"]
+    for m in EQUATIONS_PER_PARAMETER:
+        rate = m * p / model.n / CHAPTER_FIGURES["set_up"]["duration"]
         errors, inside, spread = list[float](), list[float](), list[float]()
         for repetition in range(repetitions):
-            part = set_up.noisy_torque((SEED, m, repetition), PERCENT, rate)
+            part = set_up.noisy_torque((SEED, m, repetition), USUAL_TORQUE_NOISE_PERCENT, rate)
             found = ex.OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), ex.InverseDynamic(), folds=1))
             errors.append(set_up.relative_error(found.values))
             low, high = found.interval()
@@ -88,25 +91,25 @@ def counted(repetitions: int) -> Counted:
         columns.append(errors)
         covered.append(float(np.mean(inside)))
         predicted.append(float(np.sqrt(np.mean(spread)) / np.linalg.norm(true)))
-    return Counted(COUNTS, np.array(columns).T, np.array(predicted), np.array(covered))
+    return ErrorsByCount(EQUATIONS_PER_PARAMETER, np.array(columns).T, np.array(predicted), np.array(covered))
 
 
-def thinned(repetitions: int) -> Counted:
+def thinned(repetitions: int) -> ErrorsByCount:
     """Filtered equations, all or one of some kept; the same noise for all."""
     model, p = set_up.model(), len(set_up.true_values())
     formulation = ex.InverseDynamic(ParallelFilter(Chebyshev(CUTOFF), factor=1))
     errors = []
     for repetition in range(repetitions):
-        part = set_up.noisy_torque((FILTERED_SEED, repetition), PERCENT)
+        part = set_up.noisy_torque((FILTERED_SEED, repetition), USUAL_TORQUE_NOISE_PERCENT)
         rows = Rows.join(list(formulation.rows(model, [part], model.base.independent)))
-        kept = [(rows.w[::k].reshape(-1, p), rows.y[::k].ravel()) for k in KEPT]
+        kept = [(rows.w[::k].reshape(-1, p), rows.y[::k].ravel()) for k in KEPT_ONE_OF]
         errors.append([set_up.relative_error(np.linalg.lstsq(w, y)[0]) for w, y in kept])
     counts = tuple(round(len(y) / p) for _, y in kept)
-    nothing = np.full(len(KEPT), np.nan)
-    return Counted(counts, np.array(errors), nothing, nothing)
+    nothing = np.full(len(KEPT_ONE_OF), np.nan)
+    return ErrorsByCount(counts, np.array(errors), nothing, nothing)
 
 
-def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
+def _findings(found: ErrorsByCount, filtered: ErrorsByCount) -> tuple[Finding, ...]:
     every, below, above = found.slopes(), found.slopes(most=RULE), found.slopes(least=RULE)
     (different, p_break), p_half = _differ(below, above), stats.ttest_1samp(every, -0.5).pvalue
     at = dict(zip(found.counts, found.typical, strict=True))
@@ -117,13 +120,16 @@ def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
             too_few(different, found.covered[0]),
             f"slope of log error over log number {below.mean():.3f} up to {RULE}, {above.mean():.3f} beyond "
             f"(p = {p_break:.2g} of no difference); with {found.counts[0]} equations per parameter "
-            f"{100 * found.covered[0]:.0f} % of the 95 % intervals hold; with {FEWER} the error is "
-            f"{at[FEWER] / at[RULE]:.2f} times that with {RULE} (1/√m: {np.sqrt(RULE / FEWER):.2f})",
+            f"{100 * found.covered[0]:.0f} % of the 95 % intervals hold; with {FEWER_EQUATIONS_PER_PARAMETER} the "
+            "error is "
+            f"{at[FEWER_EQUATIONS_PER_PARAMETER] / at[RULE]:.2f} times that with {RULE} (1/√m: "
+            f"{np.sqrt(RULE / FEWER_EQUATIONS_PER_PARAMETER):.2f})",
         ),
         shown(
             "slope of log error over log number of equations",
             every.mean(),
-            f"± {stats.sem(every):.3f}; p = {p_half:.2g} of −½, {'as' if p_half >= CHANCE else 'not as'} variance "
+            f"± {stats.sem(every):.3f}; p = {p_half:.2g} of −½, "
+            f"{'as' if p_half >= EQUATIONS_FALSE_ALARM_CHANCE else 'not as'} variance "
             "alone makes it",
         ),
         *(shown(f"relative error with {m} equations per parameter", at[m]) for m in found.counts),
@@ -138,28 +144,32 @@ def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
 
 def too_few(different: bool, covered: float) -> bool:
     """Whether anything but variance speaks against few equations: another slope, or intervals that do not hold."""
-    return different or bool(covered < LEAST_COVERED)
+    return different or bool(covered < LEAST_COVERED_SHARE)
 
 
 def _differ(first: Array, second: Array) -> tuple[bool, float]:
     p = float(stats.ttest_rel(first, second).pvalue)
-    return p < CHANCE, p
+    return p < EQUATIONS_FALSE_ALARM_CHANCE, p
 
 
-def _table(found: Counted) -> DataTable:
+def _table(found: ErrorsByCount) -> DataTable:
     low, high = np.quantile(found.errors, [0.1, 0.9], axis=0)
     columns = {"equations per parameter": found.counts, "relative error, rms": found.typical, "10 %": low, "90 %": high}
     columns |= {"predicted": found.predicted, "95 % intervals that hold": found.covered}
     return DataTable.by_columns("equations", "Relative error by number of independent equations", columns)
 
 
-def _thinned_table(filtered: Counted) -> DataTable:
-    columns = {"one kept of": KEPT, "equations per parameter": filtered.counts, "relative error, rms": filtered.typical}
+def _thinned_table(filtered: ErrorsByCount) -> DataTable:
+    columns = {
+        "one kept of": KEPT_ONE_OF,
+        "equations per parameter": filtered.counts,
+        "relative error, rms": filtered.typical,
+    }
     caption = f"Equations filtered by {CUTOFF:g} Hz, more or fewer kept"
     return DataTable.by_columns("filtered-equations", caption, columns)
 
 
-def _plot(found: Counted, filtered: Counted) -> Plot:
+def _plot(found: ErrorsByCount, filtered: ErrorsByCount) -> Plot:
     counts = np.array(sorted({*found.counts, *filtered.counts}), dtype=float)
     line = found.typical[0] * np.sqrt(found.counts[0] / counts)
     return Plot(
@@ -176,6 +186,6 @@ def _plot(found: Counted, filtered: Counted) -> Plot:
     )
 
 
-def _at(found: Counted, counts: Array) -> Array:
+def _at(found: ErrorsByCount, counts: Array) -> Array:
     known = dict(zip(found.counts, found.typical, strict=True))
     return np.array([known.get(int(m), np.nan) for m in counts])

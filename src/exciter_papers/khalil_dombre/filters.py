@@ -14,15 +14,17 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
-from exciter_papers.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate
+from exciter_papers.khalil_dombre.four_models import CHAPTER_FIGURES, DECIMATE, SAID, estimate
 from exciter_papers.paper import DataTable, Effort, Part, claim, same, shown
 
-DECIMATED = GIVEN["decimate"]
-SECOND = GIVEN["second_order"]
-MIDDLE: float = GIVEN["noise"]["cutoffs"][1]  # [Hz], for positions
-SETTLED = round(2.0 * set_up.RATE)  # samples after which a causal filter of 10 rad/s has forgotten its start
-RIPPLE = 0.05  # dB of one pass of decimate
-ORDERS = range(5, 12)
+DECIMATE_FIGURES = CHAPTER_FIGURES["decimate"]
+SECOND = CHAPTER_FIGURES["second_order"]
+MIDDLE: float = CHAPTER_FIGURES["noise"]["cutoffs"][1]  # [Hz], for positions
+SETTLING_SAMPLES = round(
+    2.0 * set_up.SAMPLE_RATE
+)  # samples after which a causal filter of 10 rad/s has forgotten its start
+DECIMATE_RIPPLE_DB = 0.05  # dB of one pass of decimate
+TRIED_FILTER_ORDERS = range(5, 12)
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -34,10 +36,10 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def decimate() -> Part:
     """Whether the chapter's numbers are those of the "decimate" it names."""
-    factor = DECIMATED["factor"]
+    factor = DECIMATE_FIGURES["factor"]
     frequency, gain = response_of_decimate(factor)
     edge = _edge(frequency, gain)
-    rate = DECIMATED["cutoff"] / edge
+    rate = DECIMATE_FIGURES["cutoff"] / edge
     chosen, _ = DECIMATE.at(rate)
     order = _order(frequency, gain, edge)
     ours = np.abs(signal.freqz_sos(chosen.sections(rate), worN=frequency, fs=1.0)[1]) ** 2
@@ -46,17 +48,22 @@ def decimate() -> Part:
         "The filter of 'decimate'",
         f"SciPy's decimate(x, {factor}, zero_phase=True), the counterpart of MATLAB's, as a black box: its response to "
         f"{factor} shifted impulses, Fourier transformed. Cut-off: where the gain of both passes leaves the ripple of "
-        f"{2 * RIPPLE:g} dB for good. Order: that of the Chebyshev filter with this ripple and cut-off that fits best. "
+        f"{2 * DECIMATE_RIPPLE_DB:g} dB for good. Order: that of the Chebyshev filter with this ripple and cut-off "
+        "that fits best. "
         "The chapter does not print the sampling rate.",
         (
             same(
-                "order of the filter", DECIMATED["order"], order, 0.0, f"best fit of orders {ORDERS[0]} … {ORDERS[-1]}"
+                "order of the filter",
+                DECIMATE_FIGURES["order"],
+                order,
+                0.0,
+                f"best fit of orders {TRIED_FILTER_ORDERS[0]} … {TRIED_FILTER_ORDERS[-1]}",
             ),
             shown("cut-off over the sampling rate", edge, f"{2 * edge * factor:.3g} of half the new rate"),
             shown(
                 "sampling rate that the text implies [Hz]",
                 rate,
-                f"that of its cut-off, {DECIMATED['cutoff']:g} Hz, with its factor, {factor}; it is not printed",
+                f"that of its cut-off, {DECIMATE_FIGURES['cutoff']:g} Hz, with its factor, {factor}; it is not printed",
             ),
             shown("largest difference between its gain and Exciter's", np.abs(ours - gain).max()),
         ),
@@ -78,7 +85,7 @@ def response_of_decimate(factor: int, samples: int = 20_000) -> tuple[Array, Arr
 
 def _edge(frequency: Array, gain: Array) -> float:
     """Last frequency at which the gain is not below the ripple, between samples of it."""
-    level = 10.0 ** (-2.0 * RIPPLE / 20.0)
+    level = 10.0 ** (-2.0 * DECIMATE_RIPPLE_DB / 20.0)
     last = int(np.flatnonzero(gain >= level * (1.0 - 1e-9))[-1])
     part = slice(last, last + 2)
     return float(np.interp(-level, -gain[part], frequency[part]))
@@ -86,22 +93,27 @@ def _edge(frequency: Array, gain: Array) -> float:
 
 def _order(frequency: Array, gain: Array, edge: float) -> int:
     def misfit(order: int) -> float:
-        sections = Chebyshev(edge, order, RIPPLE).sections(1.0)
+        sections = Chebyshev(edge, order, DECIMATE_RIPPLE_DB).sections(1.0)
         return float(np.abs(np.abs(signal.freqz_sos(sections, worN=frequency, fs=1.0)[1]) ** 2 - gain).max())
 
-    return min(ORDERS, key=misfit)
+    return min(TRIED_FILTER_ORDERS, key=misfit)
 
 
 def _gains() -> Plot:
     frequency = np.geomspace(0.1, 200.0, 400)
     passes = {
-        f"decimate, {DECIMATED['cutoff']:g} Hz": DECIMATE.at(set_up.RATE)[0],
-        f"Butterworth of order {GIVEN['noise']['order']}, {MIDDLE:g} Hz": Butterworth(MIDDLE, GIVEN["noise"]["order"]),
+        f"decimate, {DECIMATE_FIGURES['cutoff']:g} Hz": DECIMATE.at(set_up.SAMPLE_RATE)[0],
+        f"Butterworth of order {CHAPTER_FIGURES['noise']['order']}, {MIDDLE:g} Hz": Butterworth(
+            MIDDLE, CHAPTER_FIGURES["noise"]["order"]
+        ),
         **{f"F(s), a = {a:g} rad/s": SecondOrder.of(a) for a in SECOND["compared"]},
     }
     lines = []
     for name, low_pass in passes.items():
-        gain = np.abs(signal.freqz_sos(low_pass.sections(set_up.RATE), worN=frequency, fs=set_up.RATE)[1]) ** 2
+        gain = (
+            np.abs(signal.freqz_sos(low_pass.sections(set_up.SAMPLE_RATE), worN=frequency, fs=set_up.SAMPLE_RATE)[1])
+            ** 2
+        )
         lines.append(Line(name, np.maximum(gain, 1e-6)))
     return Plot("Gain of both passes", np.log10(frequency), "log₁₀ of the frequency [Hz]", "gain", lines, log=True)
 
@@ -134,7 +146,8 @@ def second_order() -> Part:
         "[12.28]–[12.30]",
         "F(s) = a²/(s + a)² on both sides, and on one",
         f"{set_up.AS_BEFORE} Exact data, ordinary least squares. Causal F(s) and s F(s) by Tustin's rule, the first "
-        f"{SETTLED / set_up.RATE:g} s left out; Exciter's second-order filter has the same gain and no phase.",
+        f"{SETTLING_SAMPLES / set_up.SAMPLE_RATE:g} s left out; Exciter's second-order filter has the same gain and "
+        "no phase.",
         (
             claim(
                 SAID["parallel"],
@@ -156,8 +169,8 @@ def second_order() -> Part:
 def causal(a: float) -> tuple[Array, Array, Array]:
     """χ̂ of exact data with the causal filter on both sides of [12.18], in [12.28], and on Y alone."""
     model, motion, torque = set_up.model(), set_up.motion(), set_up.torque()
-    columns, late = model.base.independent, slice(SETTLED, None)
-    plain, derived = (signal.bilinear(top, [1.0, 2 * a, a * a], set_up.RATE) for top in ([a * a], [a * a, 0.0]))
+    columns, late = model.base.independent, slice(SETTLING_SAMPLES, None)
+    plain, derived = (signal.bilinear(top, [1.0, 2 * a, a * a], set_up.SAMPLE_RATE) for top in ([a * a], [a * a, 0.0]))
     phi = model.regressor(motion)[:, :, columns]
     b1, b2 = (rows[:, :, columns] for rows in model.momentum_rows(motion))
     y = signal.lfilter(*plain, torque, axis=0)[late]
@@ -168,8 +181,8 @@ def causal(a: float) -> tuple[Array, Array, Array]:
 
 def zero_phase_only_y(a: float) -> Array:
     """χ̂ with F on Y alone, forwards and backwards."""
-    model, late = set_up.model(), slice(SETTLED, -SETTLED)
-    y = SecondOrder.of(a).zero_phase(set_up.torque(), set_up.RATE)
+    model, late = set_up.model(), slice(SETTLING_SAMPLES, -SETTLING_SAMPLES)
+    y = SecondOrder.of(a).zero_phase(set_up.torque(), set_up.SAMPLE_RATE)
     return _solve(model.regressor(set_up.motion())[late][:, :, model.base.independent], y[late])
 
 
@@ -182,14 +195,14 @@ def _solve(w: Array, y: Array) -> Array:
 
 def positions() -> Part:
     """[12.16]: filters in one direction and one-sided differences are late."""
-    cutoff, order = MIDDLE, GIVEN["noise"]["order"]
+    cutoff, order = MIDDLE, CHAPTER_FIGURES["noise"]["order"]
     low_pass = Butterworth(cutoff, order)
     q = set_up.motion().q
-    forward = np.asarray(signal.sosfilt(low_pass.sections(set_up.RATE), q, axis=0))
+    forward = np.asarray(signal.sosfilt(low_pass.sections(set_up.SAMPLE_RATE), q, axis=0))
     kinds = {
         "exact positions, central differences": _differences(q),
         "exact positions, backward differences": _backward(q),
-        "filtered both ways, central differences": _differences(low_pass.zero_phase(q, set_up.RATE)),
+        "filtered both ways, central differences": _differences(low_pass.zero_phase(q, set_up.SAMPLE_RATE)),
         "filtered forwards only, central differences": _differences(forward),
     }
     errors = {name: set_up.relative_error(_of_motion(motion)) for name, motion in kinds.items()}
@@ -198,7 +211,8 @@ def positions() -> Part:
         "12.3.5, [12.16]",
         "Velocities and accelerations without a phase shift",
         f"{set_up.AS_BEFORE} Exact positions; Butterworth filter of order {order}, {cutoff:g} Hz; differences; dynamic "
-        f"model, ordinary least squares on the samples between {SETTLED / set_up.RATE:g} s from both ends.",
+        f"model, ordinary least squares on the samples between {SETTLING_SAMPLES / set_up.SAMPLE_RATE:g} s from both "
+        "ends.",
         (
             claim(
                 SAID["central"],
@@ -220,19 +234,19 @@ def positions() -> Part:
 
 
 def _differences(q: Array) -> ex.Motion:
-    qd, qdd = first_difference(q, set_up.RATE), second_difference(q, set_up.RATE)
+    qd, qdd = first_difference(q, set_up.SAMPLE_RATE), second_difference(q, set_up.SAMPLE_RATE)
     return ex.Motion(set_up.motion().time[1:-1], q[1:-1], qd, qdd)
 
 
 def _backward(q: Array) -> ex.Motion:
-    qd = np.diff(q, axis=0) * set_up.RATE
-    return ex.Motion(set_up.motion().time[2:], q[2:], qd[1:], np.diff(qd, axis=0) * set_up.RATE)
+    qd = np.diff(q, axis=0) * set_up.SAMPLE_RATE
+    return ex.Motion(set_up.motion().time[2:], q[2:], qd[1:], np.diff(qd, axis=0) * set_up.SAMPLE_RATE)
 
 
 def _of_motion(motion: ex.Motion) -> Array:
     """χ̂ of exact torques beside a motion that is not."""
-    first = round(motion.time[0] * set_up.RATE)
+    first = round(motion.time[0] * set_up.SAMPLE_RATE)
     torque = set_up.torque()[first : first + len(motion)]
-    inner = slice(SETTLED, -SETTLED)
+    inner = slice(SETTLING_SAMPLES, -SETTLING_SAMPLES)
     model = set_up.model()
     return _solve(model.regressor(motion[inner])[:, :, model.base.independent], torque[inner])

@@ -25,13 +25,13 @@ from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.paper import DataTable, Effort, Part, claim, published, shown
 
-GIVEN = published("khalil_dombre")
-SAID: dict[str, str] = GIVEN["statements"]
-DECIMATE = ParallelFilter(factor=GIVEN["decimate"]["factor"])
-INTERVAL: float = GIVEN["noise"]["interval"]  #: [s] of an energy equation
+CHAPTER_FIGURES = published("khalil_dombre")
+SAID: dict[str, str] = CHAPTER_FIGURES["statements"]
+DECIMATE = ParallelFilter(factor=CHAPTER_FIGURES["decimate"]["factor"])
+INTERVAL: float = CHAPTER_FIGURES["noise"]["interval"]  #: [s] of an energy equation
 
-LENGTHS: list[float] = GIVEN["noise"]["intervals"]  #: [s] of energy equations that overlap
-WORSE = 1.1  # times the power model's error, from which on the energy model's counts as larger
+LENGTHS: list[float] = CHAPTER_FIGURES["noise"]["intervals"]  #: [s] of energy equations that overlap
+ENERGY_WORSE_RATIO = 1.1  # times the power model's error, from which on the energy model's counts as larger
 SINCE = "all from the start"
 
 #: Rows as printed: [12.20], [12.30], [12.52], [12.49]; all but the last through the filter of ``decimate``
@@ -118,16 +118,16 @@ def printed_estimates() -> dict[str, Array]:
     model, motion, torque = set_up.model(), set_up.motion(), set_up.torque()
     columns, inner = model.base.independent, slice(1, -1)
     b1, b2 = (rows[:, :, columns] for rows in model.momentum_rows(motion))
-    filtered = first_difference(b1, set_up.RATE) + b2[inner]
+    filtered = first_difference(b1, set_up.SAMPLE_RATE) + b2[inner]
     h = np.nan_to_num(model.energy(motion)[:, columns])
     lossy = [k for k, name in enumerate(model.base.names) if name.startswith("F")]
     taken = np.zeros_like(h)
     taken[:, lossy] = np.einsum("tj,tjk->tk", motion.qd, b2[:, :, lossy])
-    power = first_difference(h, set_up.RATE) + taken[inner]
+    power = first_difference(h, set_up.SAMPLE_RATE) + taken[inner]
     worked = (motion.qd * torque).sum(axis=1)
-    step = round(INTERVAL * set_up.RATE)
+    step = round(INTERVAL * set_up.SAMPLE_RATE)
     energy = EnergyRows(step).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).dense()
-    work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.RATE)[::step]
+    work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.SAMPLE_RATE)[::step]
     return {
         "filtered dynamic": _decimated(motion.time[inner], filtered, torque[inner]),
         "power": _decimated(motion.time[inner], power[:, None], worked[inner, None]),
@@ -140,7 +140,7 @@ def _decimated(time: Array, w: Array, y: Array) -> Array:
     names = tuple(f"row {j}" for j in range(w.shape[1]))
     sides = np.concatenate([w, y[:, :, None]], axis=2)
     sides.flags.writeable = False
-    rows = DECIMATE.apply(Rows(time, sides, set_up.RATE, names, set_up.model().base.names))
+    rows = DECIMATE.apply(Rows(time, sides, set_up.SAMPLE_RATE, names, set_up.model().base.names))
     return np.asarray(np.linalg.lstsq(rows.w.reshape(-1, w.shape[2]), rows.y.ravel())[0])
 
 
@@ -169,7 +169,7 @@ def random_conditions(count: int) -> Mapping[str, Array]:
     rows: dict[str, DesignRows] = {"dynamic": TorqueRows(), "energy": EnergyRows(round(100.0 * INTERVAL))}
     found: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(count):
-        delta = GIVEN["set_up"]["size"] * rng.standard_normal((model.n, family.coefficients))
+        delta = CHAPTER_FIGURES["set_up"]["size"] * rng.standard_normal((model.n, family.coefficients))
         motion = motion_of(family, delta, time)
         for name, kind in rows.items():
             found[name].append(evaluate(model, motion, 1.0, formulation=kind).condition_number)
@@ -181,7 +181,7 @@ def random_conditions(count: int) -> Mapping[str, Array]:
 
 def with_offset() -> Part:
     """12.6.2: a constant torque that is not in the model."""
-    offset = np.array(GIVEN["noise"]["offset"])
+    offset = np.array(CHAPTER_FIGURES["noise"]["offset"])
     part = replace(set_up.exact(), torque=set_up.torque() + offset)
     errors = {name: set_up.relative_error(estimate(part, kind).values) for name, kind in FOUR.items()}
     lengths = {length: set_up.relative_error(over_intervals(part, length)) for length in LENGTHS}
@@ -200,21 +200,26 @@ def with_offset() -> Part:
         f"{set_up.AS_BEFORE} Exact data, but for {size}, which the model does not have; ordinary least squares. The "
         f"chapter leaves the length of the energy equations' intervals open: {LENGTHS[0]:g} … {LENGTHS[-1]:g} s here, "
         f"one beginning every {INTERVAL:g} s, and all of them from the start of the motion. Errors count as larger "
-        f"from {WORSE:g} times on.",
+        f"from {ENERGY_WORSE_RATIO:g} times on.",
         (
             claim(
                 SAID["offset"],
                 begins is not None,
                 f"relative error {errors['power']:.3g} (power), {lengths[LENGTHS[0]]:.3g} (energy, intervals of "
                 f"{LENGTHS[0]:g} s), {lengths[most]:.3g} at most ({most:g} s)"
-                + (f"; {WORSE:g} times that of the power model or more from {begins:g} s on" if begins else ""),
+                + (
+                    f"; {ENERGY_WORSE_RATIO:g} times that of the power model or more from {begins:g} s on"
+                    if begins
+                    else ""
+                ),
             ),
             *(shown(f"relative error by {size}, {name} model", errors[name]) for name in FOUR),
             shown(
                 "largest error of the energy model over its smallest, lengths of intervals that were tried",
                 lengths[most] / lengths[least],
                 f"it grows with short intervals, not on and on: {lengths[LENGTHS[-1]]:.3g} with {LENGTHS[-1]:g} s, "
-                f"{since:.3g} when all intervals begin with the motion, up to {GIVEN['set_up']['duration']:g} s long. "
+                f"{since:.3g} when all intervals begin with the motion, up to "
+                f"{CHAPTER_FIGURES['set_up']['duration']:g} s long. "
                 "A constant torque is a potential: its work is offset times travel, which the joint's range bounds",
             ),
             *(shown(f"the same, offsets being parameters, {name} model", known[name]) for name in FOUR),
@@ -245,10 +250,10 @@ def with_offset() -> Part:
 
 
 def larger_from(lengths: Mapping[float, float], other: float) -> float | None:
-    """Shortest interval from which on, for all that are longer, the error is ``WORSE`` times the other one."""
+    """Shortest interval from which on the error is ``ENERGY_WORSE_RATIO`` times the other one."""
     found = None
     for length in sorted(lengths, reverse=True):
-        if lengths[length] < WORSE * other:
+        if lengths[length] < ENERGY_WORSE_RATIO * other:
             break
         found = length
     return found

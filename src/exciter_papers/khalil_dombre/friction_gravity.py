@@ -28,11 +28,11 @@ from exciter_papers.baselines.poses_and_moves import (
 )
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.set_up import (
-    DATA,
-    RARE,
+    PROCEDURE_FIGURES,
+    RARE_STANDARD_ERRORS,
     Found,
     Log,
-    Repeated,
+    RepeatedLogs,
     Step,
     as_printed,
     counted,
@@ -49,9 +49,9 @@ from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
 # -- friction first ----------------------------------------------------------------------------------------------------
 
-SETTINGS = DATA["friction"]
-RATE = float(SETTINGS["rate"])
-Cases = Mapping[tuple[str, float], Repeated]  #: by motion of the second step, and factor of friction there
+FRICTION_SETTINGS = PROCEDURE_FIGURES["friction"]
+FRICTION_SAMPLE_RATE = float(FRICTION_SETTINGS["rate"])
+Cases = Mapping[tuple[str, float], RepeatedLogs]  #: by motion of the second step, and factor of friction there
 PRINTED, CARRIED = "as printed", "weighted"
 SAME_LOGS, ONE_MOTION = "all at once, the same logs", "all at once, one motion"
 
@@ -59,13 +59,15 @@ SAME_LOGS, ONE_MOTION = "all at once, the same logs", "all at once, one motion"
 @cache
 def excitation() -> Design:
     """The D-optimal motion that everything else is compared with."""
-    sigma = set_up.torque_noise(DATA["noise"])
-    return design(set_up.model(), set_up.family(), noise=sigma, starts=SETTINGS["starts"], samples=500)
+    sigma = set_up.torque_noise(PROCEDURE_FIGURES["noise"])
+    return design(set_up.model(), set_up.family(), noise=sigma, starts=FRICTION_SETTINGS["starts"], samples=500)
 
 
 def exciting(seconds: float) -> ex.Motion:
     """Periods of the D-optimal motion, already entered."""
-    return motion_of(set_up.family(), excitation().delta, np.arange(round(seconds * RATE)) / RATE)
+    return motion_of(
+        set_up.family(), excitation().delta, np.arange(round(seconds * FRICTION_SAMPLE_RATE)) / FRICTION_SAMPLE_RATE
+    )
 
 
 def logs(motions: Mapping[str, ex.Motion], warm: float = 1.0) -> tuple[Log, ...]:
@@ -77,7 +79,7 @@ def logs(motions: Mapping[str, ex.Motion], warm: float = 1.0) -> tuple[Log, ...]
 
 
 def drawn(exact: Sequence[Log], seed: int) -> Problem:
-    return noisy(set_up.model(), set_up.torque_noise(DATA["noise"]), RATE, exact, seed)
+    return noisy(set_up.model(), set_up.torque_noise(PROCEDURE_FIGURES["noise"]), FRICTION_SAMPLE_RATE, exact, seed)
 
 
 def is_friction(names: Sequence[str]) -> NDArray[np.bool_]:
@@ -88,23 +90,27 @@ def is_friction(names: Sequence[str]) -> NDArray[np.bool_]:
 def part_of(piece: Processed, chosen: NDArray[np.bool_], name: str) -> Run:
     """Some samples of a log (N,)."""
     time, q, qd, qdd = (getattr(piece.motion, signal)[chosen] for signal in ("time", "q", "qd", "qdd"))
-    return Run.at(ex.Motion(time, q, qd, qdd), piece.torque[chosen], RATE, name)
+    return Run.at(ex.Motion(time, q, qd, qdd), piece.torque[chosen], FRICTION_SAMPLE_RATE, name)
 
 
 def words(times: int) -> str:
     return (
-        f"{set_up.ROBOT} Torque noise {DATA['noise']:g} % of the largest torques along the common motion, at {RATE:g} "
+        f"{set_up.ROBOT_STATEMENT} Torque noise {PROCEDURE_FIGURES['noise']:g} % of the largest torques along the "
+        f"common motion, at {FRICTION_SAMPLE_RATE:g} "
         f"Hz; {times} logs (seeds 0 … {times - 1}). The motion for everything else is D-optimal, {set_up.HARMONICS} "
-        f"({counted(SETTINGS['starts'], 'start')}, seed 0), within the joint limits of the robot. As printed: what the "
+        f"({counted(FRICTION_SETTINGS['starts'], 'start')}, seed 0), within the joint limits of the robot. As "
+        "printed: what the "
         "first step finds is taken as exact by the second; weighted: with the uncertainty that the first step leaves."
     )
 
 
 def separate_friction(effort: Effort) -> Part:
-    model, times = set_up.model(), effort.pick(*SETTINGS["repetitions"].values())
-    steady = constant_velocity(model.robot, ConstantVelocityMoves(tuple(SETTINGS["paces"]), SETTINGS["travel"]))
-    first, second = steady.curve.duration, float(SETTINGS["excitation"])
-    motions = {"friction": sampled(steady.curve, RATE), "excitation": exciting(second)}
+    model, times = set_up.model(), effort.pick(*FRICTION_SETTINGS["repetitions"].values())
+    steady = constant_velocity(
+        model.robot, ConstantVelocityMoves(tuple(FRICTION_SETTINGS["paces"]), FRICTION_SETTINGS["travel"])
+    )
+    first, second = steady.curve.duration, float(FRICTION_SETTINGS["excitation"])
+    motions = {"friction": sampled(steady.curve, FRICTION_SAMPLE_RATE), "excitation": exciting(second)}
     cold = logs(motions)
     cruising = _cruising(steady, motions["friction"])
 
@@ -119,19 +125,20 @@ def separate_friction(effort: Effort) -> Part:
         longer, name = logs({"excitation": exciting(seconds)}), f"{ONE_MOTION}, {seconds:.0f} s"
         found |= repeat(partial(drawn, longer), {name: weighted}, true, times)
     cases = {}
-    for what, path in {"optimised": motions["excitation"], "common": set_up.motion(RATE)}.items():
-        for factor in (1.0, float(SETTINGS["warm"])):
+    for what, path in {"optimised": motions["excitation"], "common": set_up.motion(FRICTION_SAMPLE_RATE)}.items():
+        for factor in (1.0, float(FRICTION_SETTINGS["warm"])):
             made = logs({"friction": motions["friction"], "excitation": path}, factor)
             cases[what, factor] = repeat(partial(drawn, made), {PRINTED: printed}, true, times)[PRINTED]
     inertial = ~is_friction(model.base.names)
-    alone, worse = (cases["common", factor].covered(inertial)[0] for factor in (1.0, float(SETTINGS["warm"])))
+    alone, worse = (cases["common", factor].covered(inertial)[0] for factor in (1.0, float(FRICTION_SETTINGS["warm"])))
     certified = certify(model.robot, steady.curve, ()).certified and excitation().certificate.certified
     seconds_of = (first + second,) * 3 + (second, first + second)
     return Part(
         "Section 12.3.3",
         "Friction from constant velocities first, against friction and inertias at once",
-        f"{words(times)} Friction: every joint in turn to and fro at {len(SETTINGS['paces'])} speeds over "
-        f"{100 * SETTINGS['travel']:g} % of its range, {first:.0f} s; then {second:g} s of the other motion. Whatever "
+        f"{words(times)} Friction: every joint in turn to and fro at {len(FRICTION_SETTINGS['paces'])} speeds over "
+        f"{100 * FRICTION_SETTINGS['travel']:g} % of its range, {first:.0f} s; then {second:g} s of the other "
+        "motion. Whatever "
         "else acts on an axis at constant velocity is estimated as well and then discarded.",
         _friction_findings(found, cases, (first, second), certified),
         (error_table("friction-errors", found, seconds_of), _coverage(cases)),
@@ -179,27 +186,28 @@ def _independent(r: Array, columns: NDArray[np.int64], first: NDArray[np.bool_])
 
 
 def _friction_findings(
-    found: Mapping[str, Repeated], cases: Cases, seconds: tuple[float, float], certified: bool
+    found: Mapping[str, RepeatedLogs], cases: Cases, seconds: tuple[float, float], certified: bool
 ) -> tuple[Finding, ...]:
-    dry, (first, second), warm = is_friction(set_up.model().base.names), seconds, float(SETTINGS["warm"])
+    dry, (first, second), warm = is_friction(set_up.model().base.names), seconds, float(FRICTION_SETTINGS["warm"])
     held = {case: one.covered(~dry) for case, one in cases.items()}
     (worse, spread), (alone, apart) = held["common", warm], held["common", 1.0]
     stepwise = min(np.median(found[name].relative) for name in (PRINTED, CARRIED))
     short, long = (one for name, one in found.items() if name.startswith(ONE_MOTION))
 
-    def over_long(one: Repeated, chosen: NDArray[np.bool_]) -> float:
+    def over_long(one: RepeatedLogs, chosen: NDArray[np.bool_]) -> float:
         return float(np.median((one.spread / long.spread)[chosen]))
 
     return (
         shown("both motions keep all limits (certified)", certified),
         claim(
             "separate identification of friction brings the risk that errors accumulate",
-            worse + RARE * spread < DATA["level"],
+            worse + RARE_STANDARD_ERRORS * spread < PROCEDURE_FIGURES["level"],
             f"friction taken as exact and in truth {percent(1 - warm)} smaller in the second log (warm), on the common "
             f"motion: 95 % intervals of the inertial parameters hold the truth in {percent(worse)} ± "
             f"{100 * spread:.1f} % "
             f"of cases; with the same friction in both logs, by noise alone, {percent(alone)} ± {100 * apart:.1f} %, "
-            f"{(DATA['level'] - alone) / apart:.0f} standard errors below {100 * DATA['level']:g} %",
+            f"{(PROCEDURE_FIGURES['level'] - alone) / apart:.0f} standard errors below "
+            f"{100 * PROCEDURE_FIGURES['level']:g} %",
         ),
         shown(
             "the same on the optimised motion, friction smaller in the second log [%]",
@@ -243,10 +251,10 @@ def _coverage(cases: Cases) -> DataTable:
     )
 
 
-def error_table(key: str, found: Mapping[str, Repeated], seconds: Sequence[float]) -> DataTable:
+def error_table(key: str, found: Mapping[str, RepeatedLogs], seconds: Sequence[float]) -> DataTable:
     dry = is_friction(set_up.model().base.names)
 
-    def rms(one: Repeated, chosen: NDArray[np.bool_]) -> float:
+    def rms(one: RepeatedLogs, chosen: NDArray[np.bool_]) -> float:
         return float(np.sqrt((one.spread[chosen] ** 2).mean()))
 
     return DataTable(
@@ -264,11 +272,13 @@ def error_table(key: str, found: Mapping[str, Repeated], seconds: Sequence[float
 
 
 def gravity_first(effort: Effort) -> Part:
-    model, times = set_up.model(), effort.pick(*SETTINGS["repetitions"].values())
-    poses = static_poses(model, PoseSearch(poses=SETTINGS["poses"]), noise=set_up.torque_noise(DATA["noise"]))
-    tour = poses.tour(model.robot, SETTINGS["dwell"])
-    second = float(SETTINGS["excitation"])
-    motions = {"poses": sampled(tour, RATE), "excitation": exciting(second)}
+    model, times = set_up.model(), effort.pick(*FRICTION_SETTINGS["repetitions"].values())
+    poses = static_poses(
+        model, PoseSearch(poses=FRICTION_SETTINGS["poses"]), noise=set_up.torque_noise(PROCEDURE_FIGURES["noise"])
+    )
+    tour = poses.tour(model.robot, FRICTION_SETTINGS["dwell"])
+    second = float(FRICTION_SETTINGS["excitation"])
+    motions = {"poses": sampled(tour, FRICTION_SAMPLE_RATE), "excitation": exciting(second)}
     still = (motions["poses"].qd == 0.0).all(axis=1)
     (_, path, torque), fast = logs(motions)
     free: tuple[Log, ...] = ("poses", path, torque), fast
@@ -294,7 +304,8 @@ def gravity_first(effort: Effort) -> Part:
         "Section 12.3.4.2, gravity first",
         "Gravity from poses at rest first, against everything at once",
         f"{words(times)} Poses: {len(poses.q)}, D-optimal for {', '.join(poses.parameters)} (seed 0), "
-        f"{SETTINGS['dwell']:g} s at rest in each, {tour.duration:.0f} s with the ways between; then {second:g} s of "
+        f"{FRICTION_SETTINGS['dwell']:g} s at rest in each, {tour.duration:.0f} s with the ways between; then "
+        f"{second:g} s of "
         "the other motion. At rest the torque is that of gravity; in a second round friction holds every joint with a "
         "torque of unknown size, drawn evenly within ±Fc for every pose (seeds (log, 1)), as sensors at the motor "
         "would see it.",
@@ -304,7 +315,7 @@ def gravity_first(effort: Effort) -> Part:
         "The chapter speaks of locking joints, not of poses; poses at rest are the extreme case of it. Intervals of "
         "the weighted steps hold more often than they say: every pose is one equation, so that the noise of the first "
         f"step is known with few degrees of freedom ({one.freedom:.1f}), and Student's quantile for these, "
-        f"{one.quantile(DATA['level']):.2f} σ, is used for all parameters.",
+        f"{one.quantile(PROCEDURE_FIGURES['level']):.2f} σ, is used for all parameters.",
     )
 
 
@@ -329,7 +340,11 @@ def _gravity_then_rest(problem: Problem, still: NDArray[np.bool_], poses: Static
 
 
 def _gravity_findings(
-    found: Mapping[str, Repeated], stuck: Mapping[str, Repeated], alone: Repeated, poses: StaticPoses, certified: bool
+    found: Mapping[str, RepeatedLogs],
+    stuck: Mapping[str, RepeatedLogs],
+    alone: RepeatedLogs,
+    poses: StaticPoses,
+    certified: bool,
 ) -> tuple[Finding, ...]:
     gravity = np.isin(set_up.model().base.names, poses.parameters)
     (share, error), (worse, spread) = (one[PRINTED].covered(~gravity) for one in (found, stuck))
@@ -342,7 +357,7 @@ def _gravity_findings(
         ),
         claim(
             "an accumulation of errors may occur where estimated parameters are assumed to be known",
-            worse + RARE * spread < DATA["level"],
+            worse + RARE_STANDARD_ERRORS * spread < PROCEDURE_FIGURES["level"],
             f"where friction holds the joints in the poses: {percent(worse)} ± {100 * spread:.1f} % of the other "
             f"parameters' 95 % intervals hold the truth; weighted, with every pose one equation, "
             f"{percent(stuck[CARRIED].covered()[0])} of all",

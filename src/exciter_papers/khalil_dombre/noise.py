@@ -18,15 +18,18 @@ from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
-from exciter_papers.khalil_dombre.four_models import DECIMATE, FOUR, GIVEN, INTERVAL, SAID
+from exciter_papers.khalil_dombre.four_models import CHAPTER_FIGURES, DECIMATE, FOUR, INTERVAL, SAID
 from exciter_papers.khalil_dombre.uncertainty import printed_std
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Value, claim, shown
 
-NOISE = GIVEN["noise"]
-USUAL, OTHER = NOISE["usual"], NOISE["other"]
-LOW, MIDDLE, HIGH = NOISE["cutoffs"]
+NOISE_FIGURES = CHAPTER_FIGURES["noise"]
+USUAL, OTHER = NOISE_FIGURES["usual"], NOISE_FIGURES["other"]
+LOW, MIDDLE, HIGH = NOISE_FIGURES["cutoffs"]
 EVENED: dict[str, Formulation] = {"power, rows evened": ex.Power(DECIMATE), "energy, rows evened": ex.Energy(INTERVAL)}
-ESTIMATORS: dict[str, Estimator] = {"ordinary": ex.OrdinaryLeastSquares(), "weighted": ex.WeightedLeastSquares()}
+COMPARED_ESTIMATORS: dict[str, Estimator] = {
+    "ordinary": ex.OrdinaryLeastSquares(),
+    "weighted": ex.WeightedLeastSquares(),
+}
 CHOSEN, SERIES = "cut-off chosen from the data", "Fourier series fitted"
 SEED, SIMULATED_SEED = 11, 15
 NEAR, FAR = 1.5, 10.0  # errors over that of the best cut-off, by which one counts as found, and another one as bad
@@ -69,10 +72,10 @@ Samples = Mapping[tuple[str, str, str], Sample]
 
 def routes(cutoffs: Sequence[float]) -> dict[str, Route]:
     """By name: positions through Butterworth filters, and two ways that choose by themselves."""
-    period, harmonics = GIVEN["set_up"]["period"], GIVEN["set_up"]["harmonics"]
-    filters: dict[str, Route] = {of(f): FilteredDifferences(f, NOISE["order"]) for f in cutoffs}
+    period, harmonics = CHAPTER_FIGURES["set_up"]["period"], CHAPTER_FIGURES["set_up"]["harmonics"]
+    filters: dict[str, Route] = {of(f): FilteredDifferences(f, NOISE_FIGURES["order"]) for f in cutoffs}
     return filters | {
-        CHOSEN: FilteredDifferences(order=NOISE["order"]),
+        CHOSEN: FilteredDifferences(order=NOISE_FIGURES["order"]),
         SERIES: FourierFit(harmonics, period, settled=0.0),
     }
 
@@ -93,7 +96,7 @@ def run(effort: Effort) -> Part:
     repetitions = effort.pick(2, 12)
     usual = monte_carlo(routes(cutoffs), USUAL["position"], USUAL["torque"], repetitions)
     chosen = simulated_choice(cutoffs, effort.pick(1, 5))
-    other_route = {of(OTHER["cutoff"]): FilteredDifferences(OTHER["cutoff"], NOISE["order"])}
+    other_route = {of(OTHER["cutoff"]): FilteredDifferences(OTHER["cutoff"], NOISE_FIGURES["order"])}
     other = monte_carlo(other_route, OTHER["position"], OTHER["torque"], effort.pick(1, repetitions))
     return _with_noise(usual, other, cutoffs, chosen, repetitions)
 
@@ -110,7 +113,7 @@ def monte_carlo(ways: Mapping[str, Route], position: float, percent: float, repe
             part = route.apply(log)
             for name, formulation in models_of(way).items():
                 problem = Problem(model, (Run((part,)),), formulation)
-                for word, estimator in ESTIMATORS.items():
+                for word, estimator in COMPARED_ESTIMATORS.items():
                     found = estimator.estimate(problem)
                     error = found.values - set_up.true_values()
                     torque = float(np.sqrt(np.mean((phi @ error) ** 2)) / signal)
@@ -125,7 +128,7 @@ def simulated_choice(cutoffs: Sequence[float], logs: int) -> float:
     """[Hz] The cut-off with the smallest error (dynamic model) in simulated logs, with parameters that are only
     believed and noise of other seeds than that of the logs it is used for."""
     model, chi = set_up.model(), set_up.chi()
-    believed = chi * (1.0 + NOISE["believed"] * np.random.default_rng(SIMULATED_SEED).standard_normal(len(chi)))
+    believed = chi * (1.0 + NOISE_FIGURES["believed"] * np.random.default_rng(SIMULATED_SEED).standard_normal(len(chi)))
     more = model.torque(set_up.motion(), believed) - set_up.torque()
     true = model.base.base_values(believed)
     errors = dict.fromkeys(cutoffs, 0.0)
@@ -133,7 +136,7 @@ def simulated_choice(cutoffs: Sequence[float], logs: int) -> float:
         log = set_up.recording((SIMULATED_SEED, k), USUAL["position"], USUAL["torque"])
         log = replace(log, torque=log.needed_torque() + more)
         for cutoff in cutoffs:
-            part = FilteredDifferences(cutoff, NOISE["order"]).apply(log)
+            part = FilteredDifferences(cutoff, NOISE_FIGURES["order"]).apply(log)
             found = ex.OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), FOUR["dynamic"]))
             errors[cutoff] += float(np.linalg.norm(found.values - true))
     return min(cutoffs, key=errors.__getitem__)
@@ -146,11 +149,12 @@ def _with_noise(usual: Samples, other: Samples, cutoffs: Sequence[float], chosen
         "Four models with noise",
         f"{set_up.AS_BEFORE} White noise on positions ({USUAL['position']:g} rad) and torques ({USUAL['torque']:g} % "
         f"of the largest of each joint), {repetitions} repetitions (seeds ({SEED}, 0) …), ours. Positions through a "
-        f"Butterworth filter of order {NOISE['order']} forwards and backwards, central differences [12.16]; equations "
+        f"Butterworth filter of order {NOISE_FIGURES['order']} forwards and backwards, central differences [12.16]; "
+        "equations "
         "as with exact data. Beside the chapter's: cut-off chosen from the data, and a Fourier series fitted to the "
         "positions, with the dynamic model; energy and power equations divided by the size of their errors (evened), "
         f"with {of(MIDDLE)}; weighted least squares. Cut-offs tried: {', '.join(f'{f:g}' for f in cutoffs)} Hz. One is "
-        f"chosen by simulation: parameters wrong by {100 * NOISE['believed']:g} % (σ), other noise (seeds "
+        f"chosen by simulation: parameters wrong by {100 * NOISE_FIGURES['believed']:g} % (σ), other noise (seeds "
         f"({SIMULATED_SEED}, 0) …), smallest error of the dynamic model. Figures are medians over the repetitions.",
         (
             *_figures(usual, noise),
@@ -255,12 +259,12 @@ def _over(at: Mapping[tuple[float, str], Sample], cutoff: float) -> float:
 
 def _table(key: str, caption: str, samples: Samples) -> DataTable:
     headings = ["positions", "model"]
-    for word in ESTIMATORS:
+    for word in COMPARED_ESTIMATORS:
         headings += [f"median relative error, {word} least squares", "10 %", "90 %", "torque error [%]"]
     rows = []
     for way, name in dict.fromkeys((way, name) for way, name, _ in samples):
         row: list[Value] = [way, name]
-        for word in ESTIMATORS:
+        for word in COMPARED_ESTIMATORS:
             one = samples[way, name, word]
             low, high = np.quantile(one.relative, [0.1, 0.9])
             row += [one.typical, float(low), float(high), 100.0 * float(np.median(one.torque))]

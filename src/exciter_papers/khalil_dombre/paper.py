@@ -16,7 +16,7 @@ from exciter_papers.khalil_dombre import (
 )
 from exciter_papers.paper import Paper, Study
 
-PAPER = Paper(
+KHALIL_DOMBRE_CH12 = Paper(
     "khalil-dombre-ch12",
     "W. Khalil, E. Dombre: Modeling, Identification and Control of Robots. Hermes Penton Science, 2002, chapter 12.",
     "Identification of the dynamic parameters of robots: models linear in them, exciting trajectories, filters, least "

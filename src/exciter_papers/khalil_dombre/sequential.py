@@ -20,8 +20,8 @@ from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
-SETTINGS = set_up.DATA["sequential"]
-EARLY = 2.0  # s, when the live estimate is looked at
+SEQUENTIAL_SETTINGS = set_up.PROCEDURE_FIGURES["sequential"]
+EARLY_LOOK_TIME = 2.0  # s, when the live estimate is looked at
 AS_PRINTED, CARRIED = "link by link, as printed", "link by link, weighted"
 
 
@@ -31,8 +31,8 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def link_by_link(effort: Effort) -> Part:
     model, true = set_up.model(), set_up.true_values()
-    names, link, rate = model.base.names, set_up.link_of(model.base.names), float(SETTINGS["rate"])
-    times = effort.pick(*SETTINGS["repetitions"].values())
+    names, link, rate = model.base.names, set_up.link_of(model.base.names), float(SEQUENTIAL_SETTINGS["rate"])
+    times = effort.pick(*SEQUENTIAL_SETTINGS["repetitions"].values())
     methods = {
         set_up.GLOBAL: set_up.estimator(ex.OrdinaryLeastSquares()),
         set_up.WEIGHTED: set_up.estimator(ex.WeightedLeastSquares()),
@@ -41,7 +41,7 @@ def link_by_link(effort: Effort) -> Part:
     }
 
     def drawn(seed: int) -> Problem:
-        return Problem(model, (Run((set_up.noisy_torque(seed, set_up.DATA["noise"], rate),)),), folds=1)
+        return Problem(model, (Run((set_up.noisy_torque(seed, set_up.PROCEDURE_FIGURES["noise"], rate),)),), folds=1)
 
     found = set_up.repeat(drawn, methods, true, times)
     table = DataTable(
@@ -61,7 +61,8 @@ def link_by_link(effort: Effort) -> Part:
         "Section 12.5.1",
         "Link by link from the last to the first, against all at once",
         f"{set_up.AS_BEFORE} The motion is sampled at {rate:g} Hz; torques have white noise of "
-        f"{set_up.DATA['noise']:g} % of their largest values, {times} logs (seeds 0 … {times - 1}). As printed: "
+        f"{set_up.PROCEDURE_FIGURES['noise']:g} % of their largest values, {times} logs (seeds 0 … {times - 1}). As "
+        "printed: "
         "[12.23], [12.24], least squares of one joint's equations after the other, earlier links taken as exact. "
         "Weighted: the same steps, each weighted by what earlier ones left uncertain. The book does not say how its "
         "weights are made.",
@@ -69,7 +70,7 @@ def link_by_link(effort: Effort) -> Part:
             *_structure(model, link),
             *_points(model, link),
             *_accumulation(found, link, names),
-            *_steps(model, link, effort.pick(*SETTINGS["starts"].values())),
+            *_steps(model, link, effort.pick(*SEQUENTIAL_SETTINGS["starts"].values())),
         ),
         table,
         set_up.error_plot(found, f"Errors of all {len(names)} parameters over {times} logs"),
@@ -138,7 +139,7 @@ def _points(model: ex.DynamicModel, link: set_up.IntArray) -> tuple[Finding, ...
 
 
 def _accumulation(
-    found: Mapping[str, set_up.Repeated], link: set_up.IntArray, names: Sequence[str]
+    found: Mapping[str, set_up.RepeatedLogs], link: set_up.IntArray, names: Sequence[str]
 ) -> tuple[Finding, ...]:
     last, first = link == link.max(), link == 1
     printed, carried, weighted = found[AS_PRINTED], found[CARRIED], found[set_up.WEIGHTED]
@@ -178,18 +179,18 @@ def _accumulation(
     )
 
 
-def rms_ratio(one: set_up.Repeated, other: set_up.Repeated, chosen: set_up.Chosen) -> float:
+def rms_ratio(one: set_up.RepeatedLogs, other: set_up.RepeatedLogs, chosen: set_up.Chosen) -> float:
     """Errors of some parameters over those of another method: rms over the parameters."""
     return float(np.sqrt(((one.spread / other.spread)[chosen] ** 2).mean()))
 
 
-def accumulated(printed: set_up.Repeated, last: set_up.Chosen, first: set_up.Chosen) -> bool:
+def accumulated(printed: set_up.RepeatedLogs, last: set_up.Chosen, first: set_up.Chosen) -> bool:
     """Whether intervals that hold for the last link, where steps begin, no longer do for the first."""
     share, error = printed.covered(first)
-    return share + set_up.RARE * error < set_up.DATA["level"] and printed.honest(last)
+    return share + set_up.RARE_STANDARD_ERRORS * error < set_up.PROCEDURE_FIGURES["level"] and printed.honest(last)
 
 
-def overcome(carried: set_up.Repeated, first: set_up.Chosen, ratio: float) -> bool:
+def overcome(carried: set_up.RepeatedLogs, first: set_up.Chosen, ratio: float) -> bool:
     """Whether intervals hold, and errors of the first link are at most a tenth larger than those of all at once."""
     return carried.honest(first) and carried.honest() and ratio < 1.1
 
@@ -226,8 +227,11 @@ def _steps(model: ex.DynamicModel, link: set_up.IntArray, starts: int) -> tuple[
 
 def bierman() -> Part:
     """One instant after the other is the same as all instants at once."""
-    model, true, rate = set_up.model(), set_up.true_values(), float(SETTINGS["rate"])
-    piece, sigma = set_up.noisy_torque(0, set_up.DATA["noise"], rate), set_up.torque_noise(set_up.DATA["noise"])
+    model, true, rate = set_up.model(), set_up.true_values(), float(SEQUENTIAL_SETTINGS["rate"])
+    piece, sigma = (
+        set_up.noisy_torque(0, set_up.PROCEDURE_FIGURES["noise"], rate),
+        set_up.torque_noise(set_up.PROCEDURE_FIGURES["noise"]),
+    )
     names = model.base.names
     w = model.regressor(piece.motion)[:, :, model.base.independent]
     live = SequentialEstimator(names, sigma)
@@ -249,13 +253,14 @@ def bierman() -> Part:
     return Part(
         "Sections 12.2 and 12.8",
         "Instant by instant (Bierman's square-root filter) against all data at once",
-        f"{set_up.AS_BEFORE} {rate:g} Hz, noise {set_up.DATA['noise']:g} % (seed 0). The chapter keeps to off-line "
+        f"{set_up.AS_BEFORE} {rate:g} Hz, noise {set_up.PROCEDURE_FIGURES['noise']:g} % (seed 0). The chapter keeps "
+        "to off-line "
         "methods and names Kalman filters only; Bierman's sequential least squares is the on-line form of [12.5]. Both "
         f"are compared after {len(stops)} instants.",
         (
             shown("largest difference between the two, of any parameter at any of the instants, in σ", differences[0]),
             shown("largest relative difference of σ", differences[1]),
-            shown(f"‖δχ‖/‖χ‖ after {EARLY:g} s", errors[np.searchsorted(stops, EARLY * rate)]),
+            shown(f"‖δχ‖/‖χ‖ after {EARLY_LOOK_TIME:g} s", errors[np.searchsorted(stops, EARLY_LOOK_TIME * rate)]),
             shown(f"‖δχ‖/‖χ‖ after {len(piece) / rate:g} s", errors[-1]),
         ),
         figures=figure,
@@ -274,19 +279,19 @@ def printed_links(problem: Problem) -> set_up.Found:
 
 # -- wrist first, then the shoulder with the wrist locked and known ----------------------------------------------------
 
-WRIST = set_up.DATA["wrist"]
-FAMILY = ex.Fourier(float(WRIST["period"]), int(WRIST["harmonics"]))
+WRIST = set_up.PROCEDURE_FIGURES["wrist"]
+WRIST_FAMILY = ex.Fourier(float(WRIST["period"]), int(WRIST["harmonics"]))
 
 
 def wrist_first(effort: Effort) -> Part:
-    model, wrist, planned = arm(), int(WRIST["wrist"]), design(arm(), FAMILY, starts=1)
+    model, wrist, planned = arm(), int(WRIST["wrist"]), design(arm(), WRIST_FAMILY, starts=1)
     robot = model.robot
     true, link = model.base.base_values(model.nominal), set_up.link_of(model.base.names)
     rate, times = float(WRIST["rate"]), effort.pick(*WRIST["repetitions"].values())
-    motion = motion_of(FAMILY, planned.delta, np.arange(round(FAMILY.duration * rate)) / rate)
+    motion = motion_of(WRIST_FAMILY, planned.delta, np.arange(round(WRIST_FAMILY.duration * rate)) / rate)
     locked = _locked(motion, robot.n - wrist)
     logs = [(name, path, model.torque(path, model.nominal)) for name, path in (("all", motion), ("locked", locked))]
-    sigma = set_up.DATA["noise"] / 100.0 * np.abs(logs[0][2]).max(axis=0)
+    sigma = set_up.PROCEDURE_FIGURES["noise"] / 100.0 * np.abs(logs[0][2]).max(axis=0)
     hand = np.flatnonzero(link > robot.n - wrist)
     shoulder = np.flatnonzero(link <= robot.n - wrist)
 
@@ -322,7 +327,8 @@ def wrist_first(effort: Effort) -> Part:
         f"Robot: {model.robot.name}, {model.n} joints, nominal parameters and friction, {len(best.true)} base "
         f"parameters. Two motions of {motion.time[-1] - motion.time[0]:.3g} s at {WRIST['rate']:g} Hz: one D-optimal "
         f"({WRIST['harmonics']} harmonics of {1.0 / WRIST['period']:g} Hz, 1 start, seed 0, within all joint limits), "
-        f"and the same with the wrist locked. Torque noise {set_up.DATA['noise']:g} % of each joint's largest torque, "
+        f"and the same with the wrist locked. Torque noise {set_up.PROCEDURE_FIGURES['noise']:g} % of each joint's "
+        "largest torque, "
         f"that is {sigma.max():.2g} … {sigma.min():.2g} N·m; {times} logs (seeds 0 … {times - 1}). All methods have "
         "both logs.",
         (
@@ -342,7 +348,7 @@ def wrist_first(effort: Effort) -> Part:
             ),
             shown(
                 "no errors accumulate from the wrist to the shoulder",
-                abs(share - set_up.DATA["level"]) <= set_up.RARE * error,
+                abs(share - set_up.PROCEDURE_FIGURES["level"]) <= set_up.RARE_STANDARD_ERRORS * error,
                 f"95 % intervals of the shoulder, wrist taken as exact: {set_up.percent(share)} hold the truth",
             ),
             shown("largest loss of two weighted steps, error over that of all at once", ratios[names[1]].max()),

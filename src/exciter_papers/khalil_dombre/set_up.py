@@ -28,10 +28,10 @@ from exciter.typing import Array
 from exciter_papers.paper import Finding, published, shown
 
 SET_UP = published("khalil_dombre")["set_up"]
-RATE: float = SET_UP["rate"]  #: [Hz]
+SAMPLE_RATE: float = SET_UP["rate"]  #: [Hz]
 
 #: For the texts ``set_up`` of parts after the first, which has ``words()``
-ROBOT = "Robot and friction as in Sections 12.4–12.6."
+ROBOT_STATEMENT = "Robot and friction as in Sections 12.4–12.6."
 AS_BEFORE = "Robot, friction and motion as in Sections 12.4–12.6."
 HARMONICS = f"{SET_UP['harmonics']} harmonics of {1.0 / SET_UP['period']:g} Hz"
 
@@ -43,7 +43,7 @@ def words() -> str:
         f"Khalil 1992 with the inertial parameters X of their Table 6, and friction Fc = ({_list(SET_UP['Fc'])}) N·m, "
         f"Fv = ({_list(SET_UP['Fv'])}) N·m·s/rad: {len(true_values())} base parameters. Motion: {HARMONICS}, "
         f"coefficients normal with σ = {SET_UP['size']:g} (rad/s, and rad for the offset; seed {SET_UP['seed']}), "
-        f"{SET_UP['duration']:g} s at {RATE:g} Hz. Its size was chosen so that cond(W) is about "
+        f"{SET_UP['duration']:g} s at {SAMPLE_RATE:g} Hz. Its size was chosen so that cond(W) is about "
         f"{SET_UP['condition']:g} (it is {condition():.1f}), and it goes beyond the robot's own limits: {_beyond()}."
     )
 
@@ -104,20 +104,20 @@ def coefficients() -> Array:
 
 
 @cache
-def motion(rate: float = RATE) -> ex.Motion:
+def motion(rate: float = SAMPLE_RATE) -> ex.Motion:
     """Exact, 20 s at ``rate`` [Hz]."""
     return motion_of(family(), coefficients(), np.arange(round(SET_UP["duration"] * rate)) / rate)
 
 
 @cache
-def torque(rate: float = RATE) -> Array:
+def torque(rate: float = SAMPLE_RATE) -> Array:
     """(N, 3) [N·m] exact, along ``motion(rate)``."""
     values = model().torque(motion(rate), chi())
     values.flags.writeable = False
     return values
 
 
-def exact(rate: float = RATE) -> Processed:
+def exact(rate: float = SAMPLE_RATE) -> Processed:
     """Exact motion and torque, ready for a ``Run``."""
     return Processed(motion(rate), torque(rate), rate)
 
@@ -127,7 +127,7 @@ def torque_noise(percent: float) -> Array:
     return np.asarray(percent / 100.0 * np.abs(torque()).max(axis=0), dtype=np.float64)
 
 
-def noisy_torque(seed: int | tuple[int, ...], percent: float, rate: float = RATE) -> Processed:
+def noisy_torque(seed: int | tuple[int, ...], percent: float, rate: float = SAMPLE_RATE) -> Processed:
     """Exact motion, white noise on torques of ``percent`` of their largest values."""
     sigma = torque_noise(percent)
     noise = np.random.default_rng(seed).standard_normal(torque(rate).shape)
@@ -135,7 +135,11 @@ def noisy_torque(seed: int | tuple[int, ...], percent: float, rate: float = RATE
 
 
 def recording(
-    seed: int | tuple[int, ...], position_noise: float, percent: float, offset: ArrayLike = 0.0, rate: float = RATE
+    seed: int | tuple[int, ...],
+    position_noise: float,
+    percent: float,
+    offset: ArrayLike = 0.0,
+    rate: float = SAMPLE_RATE,
 ) -> ex.Recording:
     """A log: positions with white noise of ``position_noise`` [rad], torques with ``percent`` of their largest values
     and an ``offset`` [N·m], one or per joint. Velocities are not measured. (Processed, that is filtered and
@@ -154,8 +158,8 @@ def relative_error(values: ArrayLike) -> float:
 # -- methods on many logs ----------------------------------------------------------------------------------------------
 
 IntArray = NDArray[np.int64]
-DATA = published("khalil_dombre", "published_procedures")
-RARE = 3.29  #: standard errors that chance alone exceeds once in a thousand
+PROCEDURE_FIGURES = published("khalil_dombre", "published_procedures")
+RARE_STANDARD_ERRORS = 3.29  #: standard errors that chance alone exceeds once in a thousand
 GLOBAL, WEIGHTED = "all at once, ordinary", "all at once, weighted"
 Found = tuple[Array, Array]  #: values, and how far their 95 % intervals reach to both sides, (p,) each
 Method = Callable[[Problem], Found]
@@ -164,7 +168,7 @@ Log = tuple[str, ex.Motion, Array]  #: name, motion, exact torque (N, n) [N·m]
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
+class RepeatedLogs:
     """One method on M logs that differ in their noise: errors, and reach of the 95 % intervals, (M, p), of parameters
     that are ``true`` (p,)."""
 
@@ -191,13 +195,13 @@ class Repeated:
     def honest(self, chosen: Chosen = slice(None)) -> bool:
         """Whether the intervals may well cover what they say."""
         share, error = self.covered(chosen)
-        return abs(share - float(DATA["level"])) <= RARE * error
+        return abs(share - float(PROCEDURE_FIGURES["level"])) <= RARE_STANDARD_ERRORS * error
 
 
 def estimator(method: Estimator) -> Method:
     def found(problem: Problem) -> Found:
         estimate = method.estimate(problem)
-        return estimate.values, estimate.quantile(float(DATA["level"])) * estimate.std
+        return estimate.values, estimate.quantile(float(PROCEDURE_FIGURES["level"])) * estimate.std
 
     return found
 
@@ -211,7 +215,7 @@ def noisy(model: ex.DynamicModel, sigma: Array, rate: float, logs: Sequence[Log]
 
 def repeat(
     drawn: Callable[[int], Problem], methods: Mapping[str, Method], true: Array, times: int
-) -> dict[str, Repeated]:
+) -> dict[str, RepeatedLogs]:
     """Every method on the same logs, those of seeds 0, 1, …"""
     found: dict[str, list[Found]] = {name: [] for name in methods}
     for seed in range(times):
@@ -219,7 +223,9 @@ def repeat(
         for name, method in methods.items():
             found[name].append(method(problem))
     return {
-        name: Repeated(true, np.array([values for values, _ in each]) - true, np.array([reach for _, reach in each]))
+        name: RepeatedLogs(
+            true, np.array([values for values, _ in each]) - true, np.array([reach for _, reach in each])
+        )
         for name, each in found.items()
     }
 
@@ -244,7 +250,7 @@ def as_printed(steps: Sequence[Step], size: int) -> Found:
         solution, covariance = own.information().solve(own.parameters)
         freedom = int(own.rows.sum()) - len(names)
         noise = own.squares(solution).sum() / freedom
-        student = float(stats.t.ppf(0.5 + 0.5 * DATA["level"], freedom))
+        student = float(stats.t.ppf(0.5 + 0.5 * PROCEDURE_FIGURES["level"], freedom))
         kept = np.isin(step.unknown, step.kept)
         values[step.kept] = solution[kept]
         reach[step.kept] = student * np.sqrt(noise * covariance.diagonal()[kept])
@@ -255,8 +261,8 @@ def as_printed(steps: Sequence[Step], size: int) -> Found:
 def recovered(missed: int, times: int, mean: float) -> tuple[bool, float]:
     """Whether so many of ``times`` intervals may miss, and the mean error, in standard errors, be zero; and how often
     chance alone would miss so many or so few."""
-    chance = float(stats.binomtest(missed, times, 1.0 - DATA["level"]).pvalue)
-    return chance > 1e-3 and abs(mean) < RARE, chance
+    chance = float(stats.binomtest(missed, times, 1.0 - PROCEDURE_FIGURES["level"]).pvalue)
+    return chance > 1e-3 and abs(mean) < RARE_STANDARD_ERRORS, chance
 
 
 def link_of(names: Sequence[str]) -> IntArray:
@@ -277,12 +283,12 @@ def sampled(curve: Curve, rate: float) -> ex.Motion:
     return curve.motion(curve.start + np.arange(round(curve.duration * rate)) / rate)
 
 
-def median_errors(found: Mapping[str, Repeated], also: str = "") -> Iterator[Finding]:
+def median_errors(found: Mapping[str, RepeatedLogs], also: str = "") -> Iterator[Finding]:
     """also: said of all."""
     return (shown(f"median ‖δχ‖/‖χ‖, {name}{also}", np.median(one.relative)) for name, one in found.items())
 
 
-def error_plot(found: Mapping[str, Repeated], title: str) -> Plot:
+def error_plot(found: Mapping[str, RepeatedLogs], title: str) -> Plot:
     """Share of logs with an error below y."""
     shares = np.linspace(0.0, 100.0, 101)
     lines = [Line(name, np.percentile(one.relative, shares)) for name, one in found.items()]

@@ -19,23 +19,23 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
-from exciter_papers.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate
-from exciter_papers.khalil_dombre.set_up import DATA, percent
+from exciter_papers.khalil_dombre.four_models import CHAPTER_FIGURES, DECIMATE, SAID, estimate
+from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, percent
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
-DECIMATED = GIVEN["decimate"]
-MIDDLE_A: float = GIVEN["second_order"]["compared"][1]  # rad/s
+DECIMATE_OF_UNCERTAINTY = CHAPTER_FIGURES["decimate"]
+MIDDLE_A: float = CHAPTER_FIGURES["second_order"]["compared"][1]  # rad/s
 RAW, KEPT, THINNED, SLOW = "as measured", "filtered, all kept", "filtered, decimated", "F(s), all kept"
 FILTERS = {
     RAW: None,
-    KEPT: ParallelFilter(Chebyshev(DECIMATED["cutoff"]), factor=1),
+    KEPT: ParallelFilter(Chebyshev(DECIMATE_OF_UNCERTAINTY["cutoff"]), factor=1),
     THINNED: DECIMATE,
     SLOW: ParallelFilter(SecondOrder.of(MIDDLE_A), factor=1),
 }
 PRINTED, BANDWIDTH, CORRELATED = "[12.7]", "by bandwidth", "by correlation"
 WAYS = (PRINTED, BANDWIDTH, CORRELATED)
-SEED = 12
-LEVEL = 0.95
+UNCERTAINTY_SEED = 12
+COVERAGE_LEVEL = 0.95
 
 
 def printed_std(problem: Problem, found: Estimate) -> Array:
@@ -60,18 +60,18 @@ class Deviations:
         return float(np.sqrt(np.mean((self.errors / self.std[way]) ** 2)))
 
     def covered(self, way: str) -> float:
-        """Share of parameters and repetitions within the interval that should hold ``LEVEL`` of them."""
-        reach = float(stats.norm.ppf(0.5 + 0.5 * LEVEL))
+        """Share of parameters and repetitions within the interval that should hold ``COVERAGE_LEVEL`` of them."""
+        reach = float(stats.norm.ppf(0.5 + 0.5 * COVERAGE_LEVEL))
         return float(np.mean(np.abs(self.errors) < reach * self.std[way]))
 
 
 def run(effort: Effort) -> Part:
     repetitions = effort.pick(3, 30)
     found = {name: repeated(parallel, repetitions) for name, parallel in FILTERS.items()}
-    percent = GIVEN["noise"]["usual"]["torque"]
+    percent = CHAPTER_FIGURES["noise"]["usual"]["torque"]
     words = f"{repetitions} repetitions × {len(set_up.true_values())} parameters"
     theory = {way: np.median(found[RAW].std[way] / expected_std(), axis=1) for way in WAYS}
-    decimated = estimate(set_up.noisy_torque((SEED, 0), percent), ex.InverseDynamic(DECIMATE))
+    decimated = estimate(set_up.noisy_torque((UNCERTAINTY_SEED, 0), percent), ex.InverseDynamic(DECIMATE))
     poorly = decimated.status.count("poorly identified")
     findings = (
         claim(
@@ -84,7 +84,7 @@ def run(effort: Effort) -> Part:
         ),
         *(shown(f"error over σ of [12.7], rms, rows {name}", found[name].over(PRINTED)) for name in FILTERS),
         *(
-            shown(f"{100 * LEVEL:g} % intervals of [12.7] that hold, {name}", found[name].covered(PRINTED))
+            shown(f"{100 * COVERAGE_LEVEL:g} % intervals of [12.7] that hold, {name}", found[name].covered(PRINTED))
             for name in FILTERS
         ),
         *(
@@ -111,8 +111,10 @@ def run(effort: Effort) -> Part:
         "[12.6]–[12.10]",
         "Standard deviations, printed and corrected",
         f"{set_up.AS_BEFORE} Exact motion, white noise of {percent:g} % on torques, {repetitions} repetitions "
-        f"(seeds ({SEED}, 0) …); dynamic model, ordinary least squares. Rows as measured; through the Chebyshev "
-        f"filter of {DECIMATED['cutoff']:g} Hz, all kept or one of {DECIMATED['factor']}; through F(s) with a = "
+        f"(seeds ({UNCERTAINTY_SEED}, 0) …); dynamic model, ordinary least squares. Rows as measured; through the "
+        "Chebyshev "
+        f"filter of {DECIMATE_OF_UNCERTAINTY['cutoff']:g} Hz, all kept or one of "
+        f"{DECIMATE_OF_UNCERTAINTY['factor']}; through F(s) with a = "
         f"{MIDDLE_A:g} rad/s, all kept. σ by [12.7] (one for all equations), by the filter's bandwidth, and from "
         "the correlation of the residuals (both Exciter's).",
         findings,
@@ -127,7 +129,7 @@ def repeated(parallel: ParallelFilter | None, repetitions: int) -> Deviations:
     model, errors = set_up.model(), list[Array]()
     std: dict[str, list[Array]] = {way: [] for way in WAYS}
     for repetition in range(repetitions):
-        part = set_up.noisy_torque((SEED, repetition), GIVEN["noise"]["usual"]["torque"])
+        part = set_up.noisy_torque((UNCERTAINTY_SEED, repetition), CHAPTER_FIGURES["noise"]["usual"]["torque"])
         problem = Problem(model, (Run((part,)),), ex.InverseDynamic(parallel))
         found = ex.OrdinaryLeastSquares().estimate(problem)
         errors.append(found.values - set_up.true_values())
@@ -143,13 +145,15 @@ def expected_std() -> Array:
     w = set_up.model().regressor(set_up.motion())[:, :, set_up.model().base.independent]
     flat = w.reshape(-1, w.shape[2])
     solve = np.linalg.inv(flat.T @ flat) @ np.moveaxis(w, 2, 1)  # (N, p, n)
-    return np.asarray(np.sqrt(((solve * set_up.torque_noise(GIVEN["noise"]["usual"]["torque"])) ** 2).sum(axis=(0, 2))))
+    return np.asarray(
+        np.sqrt(((solve * set_up.torque_noise(CHAPTER_FIGURES["noise"]["usual"]["torque"])) ** 2).sum(axis=(0, 2)))
+    )
 
 
 def _table(found: dict[str, Deviations]) -> DataTable:
     headings = ["rows", "equations", "worth independent ones"]
     headings += [f"error over σ, {way}" for way in WAYS] + [
-        f"{100 * LEVEL:g} % intervals that hold, {way}" for way in WAYS
+        f"{100 * COVERAGE_LEVEL:g} % intervals that hold, {way}" for way in WAYS
     ]
     rows = [
         [name, one.rows, one.worth, *(one.over(way) for way in WAYS), *(one.covered(way) for way in WAYS)]
@@ -160,8 +164,8 @@ def _table(found: dict[str, Deviations]) -> DataTable:
 
 # -- relative standard deviations and essential parameters -------------------------------------------------------------
 
-ESSENTIAL = DATA["essential"]
-TIMES_SMALLEST = float(DATA["printed"]["poorly"])
+ESSENTIAL = PROCEDURE_FIGURES["essential"]
+TIMES_SMALLEST = float(PROCEDURE_FIGURES["printed"]["poorly"])
 
 
 def essential(effort: Effort) -> Part:
@@ -169,7 +173,7 @@ def essential(effort: Effort) -> Part:
     times = effort.pick(*ESSENTIAL["repetitions"].values())
     zero = np.isin(model.base.names, ESSENTIAL["zeros"])
     true = np.where(zero, 0.0, set_up.true_values())
-    motion, sigma = set_up.motion(rate), set_up.torque_noise(DATA["noise"])
+    motion, sigma = set_up.motion(rate), set_up.torque_noise(PROCEDURE_FIGURES["noise"])
     exact = model.regressor(motion)[:, :, model.base.independent] @ true
     whole, fewer = [], []
     for seed in range(times):
@@ -200,7 +204,8 @@ def essential(effort: Effort) -> Part:
         "[12.10] and section 12.7, essential parameters",
         "Relative standard deviations, the rule of ten, and parameters that can be left out",
         f"{set_up.AS_BEFORE} The true values of {', '.join(ESSENTIAL['zeros'])} are set to zero here. "
-        f"{ESSENTIAL['rate']:g} Hz, torque noise {DATA['noise']:g} %, {times} logs (seeds 0 … {times - 1}); weighted "
+        f"{ESSENTIAL['rate']:g} Hz, torque noise {PROCEDURE_FIGURES['noise']:g} %, {times} logs (seeds 0 … "
+        f"{times - 1}); weighted "
         "least squares. The rule of the chapter: poorly identified where the relative σ is more than "
         f"{TIMES_SMALLEST:g} times the smallest. Ours: backward elimination by an F-test at 5 %. An error (rms) counts "
         f"as poor from {ESSENTIAL['poor_percent']:g} % of the value on, ours.",

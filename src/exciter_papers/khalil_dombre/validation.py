@@ -21,22 +21,24 @@ from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad, recover_
 from exciter.validation.open_loop import simulate_open_loop
 from exciter.validation.validation import RunValidation, validate
 from exciter_papers.khalil_dombre import set_up, virtual
-from exciter_papers.khalil_dombre.set_up import DATA, counted, percent, recovered
+from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, counted, percent, recovered
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
-SETTINGS = DATA["validation"]
-BEYOND, ALIKE = float(SETTINGS["beyond"]), float(SETTINGS["alike"])
+VALIDATION_SETTINGS = PROCEDURE_FIGURES["validation"]
+BEYOND, ALIKE = float(VALIDATION_SETTINGS["beyond"]), float(VALIDATION_SETTINGS["alike"])
 TESTS = ("direct", "cross", "inertia matrix", "known load", "methods", "simulator")
-PREDICTED = 0.1  # error in open loop over that at constant velocity, below which simulator and robot are alike
-LOADS = 1000  # first seed of logs for the load
+OPEN_LOOP_ERROR_RATIO = (
+    0.1  # error in open loop over that at constant velocity, below which simulator and robot are alike
+)
+FIRST_LOAD_SEED = 1000  # first seed of logs for the load
 NOTHING, GAIN, DRY = "nothing", "all torque gains too large", "no dry friction in the model"
 SHORT, OFFSET = "too short a log", "torque offset"
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    times = effort.pick(*SETTINGS["repetitions"].values())
+    times = effort.pick(*VALIDATION_SETTINGS["repetitions"].values())
     tested = {name: [fault.tested(seed) for seed in range(times)] for name, fault in _faults().items()}
-    loads = [_load(seed) for seed in range(effort.pick(*SETTINGS["loads"].values()))]
+    loads = [_load(seed) for seed in range(effort.pick(*VALIDATION_SETTINGS["loads"].values()))]
     return (_part(tested, loads, times), virtual.gains_part(effort))
 
 
@@ -111,7 +113,7 @@ def _tests(model: ex.DynamicModel, used: Run, unseen: Run, loaded: Run) -> Teste
         IdentificationMethod("filtered dynamic", filtered, estimator),
         IdentificationMethod("power", ex.Power(), estimator),
     ]
-    sigma = set_up.torque_noise(DATA["noise"])
+    sigma = set_up.torque_noise(PROCEDURE_FIGURES["noise"])
     simulated = simulate_closed_loop(model, estimate.values, unseen)
     known = dict(zip(set_up.model().base.names, virtual.true_values(), strict=True))
     true = np.array([known[name] for name in estimate.names])
@@ -162,7 +164,7 @@ def _run(
 
 
 def _faults() -> dict[str, Fault]:
-    model, given = set_up.model(), SETTINGS["faults"]
+    model, given = set_up.model(), VALIDATION_SETTINGS["faults"]
     return {
         NOTHING: Fault(model),
         GAIN: Fault(model, gain=given["gain"]),
@@ -176,7 +178,7 @@ def _load(seed: int) -> KnownLoad:
     """The known load from logs with noise of their own."""
     done = virtual.experiment()
     runs = [
-        Run.of(virtual.logged(one, LOADS + 2 * seed + k), name="run")
+        Run.of(virtual.logged(one, FIRST_LOAD_SEED + 2 * seed + k), name="run")
         for k, one in enumerate((done.identification, done.loaded))
     ]
     return recover_known_load(set_up.model(), runs[:1], runs[1:], virtual.payload(), formulation=virtual.formulation())
@@ -186,7 +188,7 @@ def _load(seed: int) -> KnownLoad:
 
 
 def _part(tested: Mapping[str, Sequence[Tested]], loads: Sequence[KnownLoad], times: int) -> Part:
-    faults, mass = SETTINGS["faults"], virtual.payload().mass
+    faults, mass = VALIDATION_SETTINGS["faults"], virtual.payload().mass
     told = {
         NOTHING: "–",
         GAIN: f"{percent(faults['gain'] - 1)}",
@@ -215,13 +217,16 @@ def _part(tested: Mapping[str, Sequence[Tested]], loads: Sequence[KnownLoad], ti
     return Part(
         "Section 12.7, validation",
         "The list of tests, and which faults each of them finds",
-        f"{virtual.WORDS} Known load: {mass:g} kg on the tool. {counted(times, 'set')} of three logs per fault (seeds "
+        f"{virtual.VIRTUAL_ROBOT_STATEMENT} Known load: {mass:g} kg on the tool. {counted(times, 'set')} of three "
+        "logs per fault (seeds "
         f"3 k, 3 k + 1, 3 k + 2 for set k from 0: used, unseen, with the load), {len(loads)} pairs of logs without and "
-        f"with the load (seeds from {LOADS}). Alarms: a residual {BEYOND:g} times the noise or more; an inertia matrix "
+        f"with the load (seeds from {FIRST_LOAD_SEED}). Alarms: a residual {BEYOND:g} times the noise or more; an "
+        "inertia matrix "
         "that is not surely positive definite; a load outside its 95 % region; methods that disagree significantly and "
         f"by {ALIKE:g} % of the torque or more, or give no estimate; a simulated torque {BEYOND:g} times the noise or "
         "more from the measured one, or a simulation that stops. In open loop the simulator counts as good below "
-        f"{percent(PREDICTED)} of the error at constant velocity. The chapter gives no limits; these are ours.",
+        f"{percent(OPEN_LOOP_ERROR_RATIO)} of the error at constant velocity. The chapter gives no limits; these are "
+        "ours.",
         _findings(tested, alarms, loads),
         (figures, found),
         Plot(
@@ -315,7 +320,7 @@ def _findings(
 
 def alike(alarms: float, predicted: float) -> bool:
     """Simulator and robot: no alarm, and open-loop errors below a tenth of those at constant velocity."""
-    return alarms == 0.0 and predicted < PREDICTED
+    return alarms == 0.0 and predicted < OPEN_LOOP_ERROR_RATIO
 
 
 def _necessary() -> Finding:

@@ -20,16 +20,19 @@ from exciter_papers.baselines.earlier_designs import FourMotions, VandanjonDesig
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
-SETTINGS = set_up.DATA["vandanjon"]
-RATE = float(SETTINGS["rate"])
-PHENOMENA: list[str] = set_up.DATA["printed"]["phenomena"]
+VANDANJON_SETTINGS = set_up.PROCEDURE_FIGURES["vandanjon"]
+VANDANJON_SAMPLE_RATE = float(VANDANJON_SETTINGS["rate"])
+PHENOMENA: list[str] = set_up.PROCEDURE_FIGURES["printed"]["phenomena"]
 UNION, BEST = "four kinds together", "one motion, D-optimal"
 
 
 def run(effort: Effort) -> Part:
-    model, candidates = set_up.model(), effort.pick(*SETTINGS["candidates"].values())
-    sigma, starts = set_up.torque_noise(set_up.DATA["noise"]), effort.pick(*SETTINGS["starts"].values())
-    four = vandanjon(model, FourMotions(candidates=candidates, rate=SETTINGS["search_rate"]))
+    model, candidates = set_up.model(), effort.pick(*VANDANJON_SETTINGS["candidates"].values())
+    sigma, starts = (
+        set_up.torque_noise(set_up.PROCEDURE_FIGURES["noise"]),
+        effort.pick(*VANDANJON_SETTINGS["starts"].values()),
+    )
+    four = vandanjon(model, FourMotions(candidates=candidates, rate=VANDANJON_SETTINGS["search_rate"]))
     length = sum(one.curve.duration for one in four.motions)
     criteria: dict[str, tuple[Criterion, Array]] = {
         "one motion, smallest cond(W)": (ex.ConditionNumber(), np.ones(model.n)),
@@ -40,20 +43,25 @@ def run(effort: Effort) -> Part:
         for name, (criterion, noise) in criteria.items()
     }
     kinds = {
-        kind: [set_up.sampled(one.curve, RATE) for one in four.motions if one.purpose == kind] for kind in PHENOMENA
+        kind: [set_up.sampled(one.curve, VANDANJON_SAMPLE_RATE) for one in four.motions if one.purpose == kind]
+        for kind in PHENOMENA
     }
     motions = {**kinds, UNION: [path for paths in kinds.values() for path in paths]}
-    time = np.arange(round(length * RATE)) / RATE  # periods, as long as all of Vandanjon's together
+    time = (
+        np.arange(round(length * VANDANJON_SAMPLE_RATE)) / VANDANJON_SAMPLE_RATE
+    )  # periods, as long as all of Vandanjon's together
     motions |= {name: [motion_of(found.trajectory, found.delta, time)] for name, found in optimised.items()}
     figures = {name: Excited.of(paths, sigma) for name, paths in motions.items()}
-    times = effort.pick(*SETTINGS["repetitions"].values())
+    times = effort.pick(*VANDANJON_SETTINGS["repetitions"].values())
     weighted, true = set_up.estimator(ex.WeightedLeastSquares()), set_up.true_values()
-    found: dict[str, set_up.Repeated] = {}
+    found: dict[str, set_up.RepeatedLogs] = {}
     for name in (UNION, *optimised):
         logs = [
             (f"experiment {k}", path, model.torque(path, set_up.chi())) for k, path in enumerate(motions[name], start=1)
         ]
-        found |= set_up.repeat(partial(set_up.noisy, model, sigma, RATE, logs), {name: weighted}, true, times)
+        found |= set_up.repeat(
+            partial(set_up.noisy, model, sigma, VANDANJON_SAMPLE_RATE, logs), {name: weighted}, true, times
+        )
     names = model.base.names
     relative = {name: 100.0 * one.std / np.abs(true) for name, one in figures.items()}
     table = DataTable.by_rows(
@@ -86,11 +94,14 @@ def run(effort: Effort) -> Part:
     return Part(
         "Section 12.3.4.2, Vandanjon",
         "Four kinds of motion, one phenomenon each, in one system of equations",
-        f"{set_up.ROBOT} Joint limits of the robot. {len(four.motions)} experiments: inertia, centrifugal coupling and "
+        f"{set_up.ROBOT_STATEMENT} Joint limits of the robot. {len(four.motions)} experiments: inertia, centrifugal "
+        "coupling and "
         "gravity for every joint, inertial coupling for every pair of neighbours; the other joints are locked. Points "
         f"of each: the best of {candidates} random pairs for cond(W) of all together (seed 0). One motion: "
-        f"{set_up.HARMONICS}, {starts} starts (seed 0), repeated for the same {length:.0f} s. {RATE:g} Hz, torque "
-        f"noise {set_up.DATA['noise']:g} % of the largest torques along the common motion; {times} logs (seeds 0 … "
+        f"{set_up.HARMONICS}, {starts} starts (seed 0), repeated for the same {length:.0f} s. "
+        f"{VANDANJON_SAMPLE_RATE:g} Hz, torque "
+        f"noise {set_up.PROCEDURE_FIGURES['noise']:g} % of the largest torques along the common motion; {times} logs "
+        "(seeds 0 … "
         f"{times - 1}). Time between the experiments is not counted. Details of the motions are ours: the chapter "
         "describes them in two sentences.",
         _findings(four, optimised, figures, found),
@@ -125,7 +136,7 @@ class Excited:
         lost = np.linalg.norm(directions[rank:], axis=0) > 1e-6
         std = np.where(lost, np.inf, np.linalg.norm(inverse, axis=1))
         condition = float(singular[0] / singular[-1]) if rank == b else np.inf
-        return cls(sum(len(path) for path in paths) / RATE, rank, condition, std)
+        return cls(sum(len(path) for path in paths) / VANDANJON_SAMPLE_RATE, rank, condition, std)
 
     @property
     def determined(self) -> NDArray[np.bool_]:
@@ -136,7 +147,7 @@ def _findings(
     four: VandanjonDesign,
     optimised: Mapping[str, Design],
     figures: Mapping[str, Excited],
-    found: Mapping[str, set_up.Repeated],
+    found: Mapping[str, set_up.RepeatedLogs],
 ) -> tuple[Finding, ...]:
     count = len(set_up.model().base.names)
     ranks = {kind: figures[kind].rank for kind in PHENOMENA}

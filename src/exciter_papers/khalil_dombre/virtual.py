@@ -36,49 +36,56 @@ from exciter.identification.drive_gains import DriveGains, current_run, identify
 from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
-from exciter_papers.khalil_dombre.set_up import DATA, percent, recovered
+from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, percent, recovered
 from exciter_papers.paper import DataTable, Effort, Part, claim, shown
 
-SETTINGS = DATA["validation"]
+VIRTUAL_SETTINGS = PROCEDURE_FIGURES["validation"]
 ENCODER = Encoder()
-WORDS = (
+VIRTUAL_ROBOT_STATEMENT = (
     "Virtual robot: the common one, its true inertias drawn about the nearest bodies that can exist (spread "
-    f"{100 * SETTINGS['bodies']:g} %, seed {SETTINGS['seed']}; those of Table 6 cannot), friction as elsewhere, "
+    f"{100 * VIRTUAL_SETTINGS['bodies']:g} %, seed {VIRTUAL_SETTINGS['seed']}; those of Table 6 cannot), friction as "
+    "elsewhere, "
     "simulated by another engine under a computed-torque controller that knows the description only. Encoders of "
-    f"{ENCODER.counts:g} counts per turn of the motor, torques with white noise of {DATA['noise']:g} % of the largest "
-    f"ones along the common motion, {SETTINGS['log_rate']:g} Hz. Identification motion: D-optimal, {set_up.HARMONICS}, "
-    f"one period ({SETTINGS['starts']} starts, seed 0); unseen motion: a random spline of "
-    f"{SETTINGS['unseen']['duration']:g} s (seed {SETTINGS['unseen']['seed']}). Positions are filtered and "
-    f"differentiated, both sides of the equations filtered and decimated by {SETTINGS['decimation']}; weighted least "
+    f"{ENCODER.counts:g} counts per turn of the motor, torques with white noise of {PROCEDURE_FIGURES['noise']:g} % "
+    "of the largest "
+    f"ones along the common motion, {VIRTUAL_SETTINGS['log_rate']:g} Hz. Identification motion: D-optimal, "
+    f"{set_up.HARMONICS}, "
+    f"one period ({VIRTUAL_SETTINGS['starts']} starts, seed 0); unseen motion: a random spline of "
+    f"{VIRTUAL_SETTINGS['unseen']['duration']:g} s (seed {VIRTUAL_SETTINGS['unseen']['seed']}). Positions are "
+    "filtered and "
+    f"differentiated, both sides of the equations filtered and decimated by {VIRTUAL_SETTINGS['decimation']}; "
+    "weighted least "
     "squares."
 )
 
 
 def payload() -> Payload:
-    given = SETTINGS["payload"]
+    given = VIRTUAL_SETTINGS["payload"]
     return Payload(given["frame"], given["mass"], tuple(given["centre"]), tuple(given["inertia"]))
 
 
 def formulation() -> ex.InverseDynamic:
     """The dynamic model with parallel filtering."""
-    return ex.InverseDynamic(ParallelFilter(factor=SETTINGS["decimation"]))
+    return ex.InverseDynamic(ParallelFilter(factor=VIRTUAL_SETTINGS["decimation"]))
 
 
 @cache
 def planned() -> Design:
-    sigma = set_up.torque_noise(DATA["noise"])
-    return design(set_up.model(), set_up.family(), noise=sigma, starts=SETTINGS["starts"], samples=500, ramps=Ramps())
+    sigma = set_up.torque_noise(PROCEDURE_FIGURES["noise"])
+    return design(
+        set_up.model(), set_up.family(), noise=sigma, starts=VIRTUAL_SETTINGS["starts"], samples=500, ramps=Ramps()
+    )
 
 
 @cache
 def unseen() -> DrawnMotion:
-    given = SETTINGS["unseen"]
+    given = VIRTUAL_SETTINGS["unseen"]
     return draw_motion(set_up.model().robot, ex.RandomSpline(given["duration"], given["segments"]), seed=given["seed"])
 
 
 @cache
 def truth() -> Truth:
-    drawn = draw(set_up.model().robot, SETTINGS["seed"], Spread(SETTINGS["bodies"], 0.0))
+    drawn = draw(set_up.model().robot, VIRTUAL_SETTINGS["seed"], Spread(VIRTUAL_SETTINGS["bodies"], 0.0))
     friction = TrueFriction(viscous=tuple(set_up.SET_UP["Fv"]), coulomb=tuple(set_up.SET_UP["Fc"]))
     return replace(drawn, friction=friction, rotor_inertia=0.0)
 
@@ -91,7 +98,7 @@ def true_values() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class ThreeMotions:
     """Three motions of the robot: for identification, unseen, and the first one with the known load."""
 
     identification: ex.Simulated
@@ -100,19 +107,19 @@ class Experiment:
 
 
 @cache
-def experiment() -> Experiment:
-    noise, gains = tuple(set_up.torque_noise(DATA["noise"]).tolist()), SETTINGS["gains"]
+def experiment() -> ThreeMotions:
+    noise, gains = tuple(set_up.torque_noise(PROCEDURE_FIGURES["noise"]).tolist()), VIRTUAL_SETTINGS["gains"]
     robot = VirtualRobot(
         set_up.model().robot,
         truth(),
         meter=TorqueMeter(noise=noise),
         drive=GearedDrive(tuple(gains["gear"]), tuple(gains["torque_constant"])),
-        sampling=Sampling(SETTINGS["log_rate"]),
-        simulation_rate=SETTINGS["simulation_rate"],
+        sampling=Sampling(VIRTUAL_SETTINGS["log_rate"]),
+        simulation_rate=VIRTUAL_SETTINGS["simulation_rate"],
     )
     carrying = replace(robot, payload=payload())
     path, other = planned().curve, unseen().curve
-    return Experiment(robot.run(path), robot.run(other), carrying.run(path))
+    return ThreeMotions(robot.run(path), robot.run(other), carrying.run(path))
 
 
 def logged(simulated: ex.Simulated, seed: int) -> ex.Recording:
@@ -120,7 +127,7 @@ def logged(simulated: ex.Simulated, seed: int) -> ex.Recording:
     see the noise. A known load is not told."""
     robot, drive = simulated.virtual.robot, simulated.virtual.drive
     rng = np.random.default_rng(seed)
-    noise = set_up.torque_noise(DATA["noise"]) * rng.standard_normal(simulated.torque.shape)
+    noise = set_up.torque_noise(PROCEDURE_FIGURES["noise"]) * rng.standard_normal(simulated.torque.shape)
     return replace(
         simulated.recording,
         q=ENCODER.position(simulated.motor.q, robot, drive, seed),
@@ -131,11 +138,11 @@ def logged(simulated: ex.Simulated, seed: int) -> ex.Recording:
 
 # -- torque gains of the drives ----------------------------------------------------------------------------------------
 
-FIRST = 5000  # seed of the first log
+FIRST_LOG_SEED = 5000  # seed of the first log
 
 
 def gains_part(effort: Effort) -> Part:
-    times = effort.pick(*SETTINGS["gain_logs"].values())
+    times = effort.pick(*VIRTUAL_SETTINGS["gain_logs"].values())
     done, model = experiment(), set_up.model()
     drive = done.identification.virtual.drive
     true = drive.gains(model.robot)
@@ -171,7 +178,7 @@ def gains_part(effort: Effort) -> Part:
         "Virtual robot, motion and logs as in Section 12.7, validation. Here currents are logged instead of torques, Γ "
         f"= G_T u. Unknown: {len(true)} gains and {len(model.base.names)} parameters; known: a load of "
         f"{payload().mass:g} kg that the second log has. The chapter refers to another work for the experiment; this "
-        f"one is ours. {times} pairs of logs (seeds from {FIRST}).",
+        f"one is ours. {times} pairs of logs (seeds from {FIRST_LOG_SEED}).",
         (
             claim(
                 "a global estimation of the gains G_T can be obtained using a specific experiment",
@@ -200,14 +207,14 @@ def standard_errors(errors: Array) -> float:
 
 def together(one: DriveGains) -> float:
     """σ to both sides of intervals that hold all gains at once in 95 % of cases (Student, Bonferroni)."""
-    return float(stats.t.ppf(1.0 - 0.5 * (1.0 - DATA["level"]) / len(one.gains), one.freedom))
+    return float(stats.t.ppf(1.0 - 0.5 * (1.0 - PROCEDURE_FIGURES["level"]) / len(one.gains), one.freedom))
 
 
 def _runs(empty: ex.Simulated, loaded: ex.Simulated, gains: Array, seed: int) -> list[Run]:
     """Without and with the load, which the second run is told of."""
     runs = []
     for k, simulated in enumerate((empty, loaded)):
-        log = logged(simulated, FIRST + 2 * seed + k)
+        log = logged(simulated, FIRST_LOG_SEED + 2 * seed + k)
         assert log.torque is not None
         known = payload() if simulated is loaded else None
         about = replace(log.about, payload=known)

@@ -69,7 +69,7 @@ def weighted(found: Design, weights: tuple[float, ...], slower: float = 1.0) -> 
     return Weighted(figures.condition_number, float(lengths[long] / lengths[short]), names[long], names[short])
 
 
-SEED = 0
+WEIGHTED_DESIGN_SEED = 0
 
 
 @cache
@@ -113,7 +113,7 @@ def search(
         columns=set_up.columns(model, names or names_16()),
         constraints=set_up.limits_of(model, chi),
         duration_range=set_up.DURATIONS if free else None,
-        seed=SEED,
+        seed=WEIGHTED_DESIGN_SEED,
         starts=starts,
     )
 

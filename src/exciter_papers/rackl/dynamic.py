@@ -17,8 +17,8 @@ from exciter_papers.paper import DataTable, Effort, Part, at_most, claim, publis
 from exciter_papers.rackl import designs, printed, set_up
 from exciter_papers.rackl.designs import Weighted, weighted
 
-AXIS = 1  # the one that Figure 3 shows, from 0
-LIMITS = "joint limits, torque limits, box and sphere"
+SHOWN_AXIS = 1  # the one that Figure 3 shows, from 0
+DESIGN_LIMITS_STATEMENT = "joint limits, torque limits, box and sphere"
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -52,8 +52,10 @@ def optimised(effort: Effort, found: Design, reached: Weighted, plain: dict[int,
         "Section IV, Figure 3",
         "The optimised trajectory",
         f"B-spline of degree {found.trajectory.degree} through {set_up.SEGMENTS + 1} way-points per joint, criterion "
-        f"(15) with |τ|, {LIMITS} of (33)–(44), kept for all time and not at samples; duration free within "
-        f"{set_up.DURATIONS[0]:g} … {set_up.DURATIONS[1]:g} s. {len(found.attempts)} starts, seed {designs.SEED}. "
+        f"(15) with |τ|, {DESIGN_LIMITS_STATEMENT} of (33)–(44), kept for all time and not at samples; duration free "
+        "within "
+        f"{set_up.DURATIONS[0]:g} … {set_up.DURATIONS[1]:g} s. {len(found.attempts)} starts, seed "
+        f"{designs.WEIGHTED_DESIGN_SEED}. "
         f"{set_up.OPEN}, the number of way-points, a steel payload of {set_up.payload().mass:.2f} kg. Φ_CAD is not "
         "published: the values of Table I stand for it.",
         (
@@ -64,7 +66,7 @@ def optimised(effort: Effort, found: Design, reached: Weighted, plain: dict[int,
                 explanation(target, reached, lowest),
             ),
             shown(
-                f"{LIMITS} hold, certified for all time",
+                f"{DESIGN_LIMITS_STATEMENT} hold, certified for all time",
                 all(one.certificate.certified for one in everything),
                 f"{len(everything)} designs; the paper checks selected points",
             ),
@@ -128,19 +130,19 @@ def figures_3(found: Design) -> tuple[Plot, ...]:
     points = spline.waypoint_times
     time = np.union1d(np.linspace(0.0, spline.duration, 1000), points)
     motion = found.curve.motion(time)
-    dots = np.where(np.isin(time, points), motion.q[:, AXIS], np.nan)
-    plots, name = [], set_up.joint_name(AXIS)
+    dots = np.where(np.isin(time, points), motion.q[:, SHOWN_AXIS], np.nan)
+    plots, name = [], set_up.joint_name(SHOWN_AXIS)
     speed, force = robot.limit("velocity"), robot.limit("acceleration")
     for title, unit, values, (lower, upper) in (
         ("Position", "rad", motion.q, robot.position_range()),
         ("Velocity", "rad/s", motion.qd, (-speed, speed)),
         ("Acceleration", "rad/s²", motion.qdd, (-force, force)),
     ):
-        lines = [Line(name, values[:, AXIS], unit)]
+        lines = [Line(name, values[:, SHOWN_AXIS], unit)]
         if title == "Position":
             lines.append(Line("optimised points", dots, unit, points=True))
         lines += [
-            Line(f"{side} limit", np.full(len(time), limit[AXIS]), unit, width=1.2, colour="poor")
+            Line(f"{side} limit", np.full(len(time), limit[SHOWN_AXIS]), unit, width=1.2, colour="poor")
             for side, limit in (("lower", lower), ("upper", upper))
         ]
         plots.append(
@@ -151,7 +153,7 @@ def figures_3(found: Design) -> tuple[Plot, ...]:
 
 # -- the torque term and the free duration -----------------------------------------------------------------------------
 
-SLOWER = 2.0  # times as long: how far the duration is changed
+DURATION_CHANGE_RATIO = 2.0  # times as long: how far the duration is changed
 
 
 def torque_term_part(effort: Effort, found: Design, reached: Weighted) -> Part:
@@ -161,20 +163,22 @@ def torque_term_part(effort: Effort, found: Design, reached: Weighted) -> Part:
     heavy = set_up.XI_1 * reached.condition * torque  # ξ₂ for which both summands of (15) are equal
     active = designs.full_criterion(effort.pick(1, 4), payload=True, xi_2=heavy)
     condition = weighted(active, weights).condition
-    slower = weighted(found, weights, SLOWER).condition
+    slower = weighted(found, weights, DURATION_CHANGE_RATIO).condition
     summand = set_up.XI_2 / torque
     return Part(
         "Section III-A, criterion (15)",
         "The torque term and the free duration",
         f"The trajectory of Figure 3 (ξ₂ = ξ₁), and one found with ξ₂ = {heavy:.0f} ξ₁: for this value both summands "
         "of (15) are equal at the trajectory of Figure 3, the mean |τ| of all joints summed in "
-        f"N·m. {len(active.attempts)} starts, seed {designs.SEED}; limits and payload as there. ξ₁ and ξ₂ are not "
+        f"N·m. {len(active.attempts)} starts, seed {designs.WEIGHTED_DESIGN_SEED}; limits and payload as there. ξ₁ "
+        "and ξ₂ are not "
         "published.",
         (
             shown(
                 "relative change of λ when the same way-points take longer",
                 abs(slower / reached.condition - 1.0),
-                f"{SLOWER:g} times as long; rounding alone. Every row of the inertia columns is of second order in "
+                f"{DURATION_CHANGE_RATIO:g} times as long; rounding alone. Every row of the inertia columns is of "
+                "second order in "
                 "1/t_f, so that λ cannot depend on t_f: with λ alone, a free t_f decides nothing but which limits hold",
             ),
             shown(
@@ -204,18 +208,18 @@ def torque_term_part(effort: Effort, found: Design, reached: Weighted) -> Part:
 
 # -- random trajectories -----------------------------------------------------------------------------------------------
 
-RATE = 25.0  # [1/s] samples
+RANDOM_SAMPLE_RATE = 25.0  # [1/s] samples
 #: Segments and durations [s], for the paper gives neither
-KINDS = ((6, 5.0), (8, 10.0), (12, 20.0))
-USUAL = KINDS.index((set_up.SEGMENTS, set_up.DURATION))
-WORDS = ("16 columns", "31 columns", "16 columns, weighted")
+RANDOM_TRAJECTORY_KINDS = ((6, 5.0), (8, 10.0), (12, 20.0))
+PUBLISHED_KIND_INDEX = RANDOM_TRAJECTORY_KINDS.index((set_up.SEGMENTS, set_up.DURATION))
+CONDITION_READINGS = ("16 columns", "31 columns", "16 columns, weighted")
 
 
 def random_part(effort: Effort, optimised: float, plain: dict[int, float]) -> Part:
     printed = published("rackl")["condition"]
     count = effort.pick(50, 200)
-    samples = [conditions(segments, duration, count) for segments, duration in KINDS]
-    usual = samples[USUAL]
+    samples = [conditions(segments, duration, count) for segments, duration in RANDOM_TRAJECTORY_KINDS]
+    usual = samples[PUBLISHED_KIND_INDEX]
     medians = np.median(samples, axis=1)
     weighted, best = usual[:, 2], np.array([plain[16], plain[31], optimised])
     return Part(
@@ -224,14 +228,15 @@ def random_part(effort: Effort, optimised: float, plain: dict[int, float]) -> Pa
         f"{count} splines each with way-points drawn from a normal distribution (seeds 0 … {count - 1}), every joint "
         "scaled up to the first of its position, velocity and acceleration limits. Weighted by the values of Table I. "
         "Number of way-points and duration are not published: "
-        + ", ".join(f"{segments + 1} in {duration:g} s" for segments, duration in KINDS)
+        + ", ".join(f"{segments + 1} in {duration:g} s" for segments, duration in RANDOM_TRAJECTORY_KINDS)
         + f". Findings are for {set_up.SEGMENTS + 1} in {set_up.DURATION:g} s.",
         (
             typical(
                 "condition number of random trajectories, weighted",
                 printed["random"],
                 weighted,
-                f"medians of the {len(KINDS)} kinds {span(medians[:, 2])}; without weights {span(medians[:, 0])} (16 "
+                f"medians of the {len(RANDOM_TRAJECTORY_KINDS)} kinds {span(medians[:, 2])}; without weights "
+                f"{span(medians[:, 0])} (16 "
                 f"columns) and {span(medians[:, 1])} (31). The weights of Table I alone span a factor of "
                 f"{max(set_up.weights_16()) / min(set_up.weights_16()):.0f}; those the authors used, Φ_CAD, are not "
                 "published",
@@ -248,8 +253,14 @@ def random_part(effort: Effort, optimised: float, plain: dict[int, float]) -> Pa
                 f"with weights {optimised:.4g} beside {weighted.min():.4g} at best; without, {best[0]:.3g} beside "
                 f"{usual[:, 0].min():.3g} (16 columns) and {best[1]:.3g} beside {usual[:, 1].min():.3g} (31)",
             ),
-            shown("median condition number of random trajectories, 16 columns without weights", medians[USUAL, 0]),
-            shown("median condition number of random trajectories, 31 columns without weights", medians[USUAL, 1]),
+            shown(
+                "median condition number of random trajectories, 16 columns without weights",
+                medians[PUBLISHED_KIND_INDEX, 0],
+            ),
+            shown(
+                "median condition number of random trajectories, 31 columns without weights",
+                medians[PUBLISHED_KIND_INDEX, 1],
+            ),
         ),
         random_table(samples),
         random_plot(weighted, optimised, printed),
@@ -261,7 +272,7 @@ def conditions(segments: int, duration: float, count: int) -> Array:
     model, family = set_up.paper_model(), set_up.spline(segments, duration)
     many = set_up.columns(model, set_up.names_31(model))
     few = set_up.columns(model, set_up.names_16())
-    times = family.sample_times(round(RATE * duration))
+    times = family.sample_times(round(RANDOM_SAMPLE_RATE * duration))
     found = np.empty((count, 3))
     for seed in range(count):
         rows = model.regressor(motion(family, random_trajectory(family, model.robot, seed), times))
@@ -276,8 +287,8 @@ def span(values: Array) -> str:
 
 def random_table(samples: list[Array]) -> DataTable:
     rows = []
-    for (segments, duration), found in zip(KINDS, samples, strict=True):
-        for words, column in zip(WORDS, found.T, strict=True):
+    for (segments, duration), found in zip(RANDOM_TRAJECTORY_KINDS, samples, strict=True):
+        for words, column in zip(CONDITION_READINGS, found.T, strict=True):
             low, middle, high = np.quantile(column, [0.05, 0.5, 0.95])
             rows.append((segments + 1, duration, words, low, middle, high))
     headings = ("way-points", "duration [s]", "condition number of", "5 %", "median", "95 %")
@@ -322,7 +333,8 @@ def payload_part(loaded: Design, bare: Design) -> Part:
         "Trajectories optimised with a known payload and without",
         f"Payload: a steel cylinder of {set_up.payload().mass:.2f} kg on the flange (the paper's is not published). "
         f"Criterion (15) and limits as for Figure 3, {len(loaded.attempts)} starts with payload and "
-        f"{len(bare.attempts)} without, seed {designs.SEED}. σ is predicted for one log of the trajectory at "
+        f"{len(bare.attempts)} without, seed {designs.WEIGHTED_DESIGN_SEED}. σ is predicted for one log of the "
+        "trajectory at "
         f"{loaded.samples / loaded.trajectory.duration:.0f} Hz with the noise that is left after decimation.",
         (
             claim(

@@ -33,10 +33,10 @@ from exciter.validation.known_load import KnownLoad, recover_known_load
 from exciter_papers.paper import DataTable, published
 from exciter_papers.rackl import designs, set_up, static
 
-DWELL = 0.4  # [s] in every pose
+POSE_DWELL_TIME = 0.4  # [s] in every pose
 VALIDATION = ex.RandomSpline(duration=10.0, segments=8, degree=4)
 VALIDATION_SEED = 1
-LOADED = 500  # added to the seed of a log with payload
+PAYLOAD_SEED_OFFSET = 500  # added to the seed of a log with payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +50,14 @@ class Motions:
     @classmethod
     def of(cls, model: ex.DynamicModel) -> Motions:
         return cls(
-            static.optimised_poses(model).tour(model.robot, DWELL),
+            static.optimised_poses(model).tour(model.robot, POSE_DWELL_TIME),
             designs.full_criterion(1, payload=True).curve,
             draw(model.robot, VALIDATION, set_up.limits_of(model), seed=VALIDATION_SEED),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class PayloadExperiment:
     """Logs of one robot; chi (p,): its true standard parameters."""
 
     model: ex.DynamicModel
@@ -98,7 +98,7 @@ def route() -> FilteredDifferences:
     return FilteredDifferences(cutoff=published("rackl")["filter"]["cutoff"])
 
 
-def virtual_experiment(model: ex.DynamicModel, motions: Motions, seed: int) -> Experiment:
+def virtual_experiment(model: ex.DynamicModel, motions: Motions, seed: int) -> PayloadExperiment:
     """By the virtual robot: a controller moves a simulated machine; encoders with steps, noisy sensors behind gears.
     Poses at rest need no controller: their log comes straight from the model."""
     robot = VirtualRobot(
@@ -112,15 +112,15 @@ def virtual_experiment(model: ex.DynamicModel, motions: Motions, seed: int) -> E
     chi = true_chi(model, seed)
     curves = motions.dynamic, motions.validation.curve
     dynamic, validation = (robot.run(curve, seed=3 * seed + k).recording for k, curve in enumerate(curves, 1))
-    return Experiment(model, chi, log(model, motions.tour, chi, 3 * seed), dynamic, validation)
+    return PayloadExperiment(model, chi, log(model, motions.tour, chi, 3 * seed), dynamic, validation)
 
 
-def synthetic_experiment(model: ex.DynamicModel, motions: Motions, seed: int) -> Experiment:
+def synthetic_experiment(model: ex.DynamicModel, motions: Motions, seed: int) -> PayloadExperiment:
     """Straight from the model: exact torques of the true parameters, white noise on torques and positions."""
     chi = true_chi(model, seed)
     curves = motions.tour, motions.dynamic, motions.validation.curve
     logs = [log(model, curve, chi, 3 * seed + k) for k, curve in enumerate(curves)]
-    return Experiment(model, chi, logs[0], logs[1], logs[2])
+    return PayloadExperiment(model, chi, logs[0], logs[1], logs[2])
 
 
 def true_chi(model: ex.DynamicModel, seed: int) -> Array:
@@ -132,13 +132,13 @@ def log(model: ex.DynamicModel, curve: Curve, chi: Array, seed: int) -> ex.Recor
     rate = set_up.sampling_rate()
     motion = curve.motion(np.arange(int(curve.duration * rate) + 1) / rate)
     noise = set_up.torque_noise()
-    return synthetic_recording(model, motion, chi, noise, position_noise=set_up.POSITION_NOISE, seed=seed)
+    return synthetic_recording(model, motion, chi, noise, position_noise=set_up.POSITION_NOISE_STD, seed=seed)
 
 
 def loaded_run(model: ex.DynamicModel, motions: Motions, seed: int) -> Run:
     """The dynamic trajectory with the payload on the flange, which the run names as known."""
     chi = true_chi(model, seed) + (set_up.loaded_chi(model) - model.nominal)
-    recording = log(model, motions.dynamic, chi, 3 * seed + LOADED)
+    recording = log(model, motions.dynamic, chi, 3 * seed + PAYLOAD_SEED_OFFSET)
     run = Run.of(recording, route(), name="loaded")
     return Run(run.parts, run.name, run.span, run.period, set_up.payload(), recording, run.notes)
 
@@ -146,13 +146,13 @@ def loaded_run(model: ex.DynamicModel, motions: Motions, seed: int) -> Run:
 # -- estimated model over CAD, by the noise ----------------------------------------------------------------------------
 
 ROBOTS = 200  # seeds 1 … 200
-INSTANTS = 200  # of the trajectory
-CLEARLY = 0.9  # of the CAD model's error: less is clearly smaller
+TRAJECTORY_INSTANTS = 200  # of the trajectory
+CLEARLY_SMALLER_ERROR_RATIO = 0.9  # of the CAD model's error: less is clearly smaller
 
 
 def torque_rms(model: ex.DynamicModel, curve: Curve, wrong: Array) -> Array:
     """(m, n) [N·m] rms of the torques of base parameters (m, b) that are too much, along a curve."""
-    rows = model.base.project(model.regressor(curve.motion(np.linspace(0.0, curve.duration, INSTANTS))))
+    rows = model.base.project(model.regressor(curve.motion(np.linspace(0.0, curve.duration, TRAJECTORY_INSTANTS))))
     return np.asarray(np.sqrt(np.square(np.einsum("Njb,mb->mNj", rows, wrong)).mean(axis=1)))
 
 
@@ -170,7 +170,7 @@ def expected(noise: Array, own: Array, cad: Array, factor: float = 1.0) -> Array
 
 def clearly_better(ratios: Array) -> Array:
     """(n,) share of robots."""
-    return np.asarray((ratios < CLEARLY).mean(axis=0))
+    return np.asarray((ratios < CLEARLY_SMALLER_ERROR_RATIO).mean(axis=0))
 
 
 def wider() -> float:
@@ -226,14 +226,14 @@ def repetition(model: ex.DynamicModel, motions: Motions, seed: int) -> Repetitio
     return Repetition(one.truth, one.two_steps, one.one_step, errors, apart, with_load, without, load)
 
 
-def judged(one: Experiment) -> Problem:
+def judged(one: PayloadExperiment) -> Problem:
     """The validation log, both sides filtered and decimated."""
     return Problem(
         one.model, (Run.of(one.validation, route(), name="validation"),), ex.InverseDynamic(ParallelFilter())
     )
 
 
-def model_errors(one: Experiment, motions: Motions) -> Array:
+def model_errors(one: PayloadExperiment, motions: Motions) -> Array:
     """(2, n) [N·m] rms of what the estimated model and CAD get wrong on the validation trajectory, without noise."""
     values = np.array([one.two_steps.values, one.model.base.base_values(one.model.nominal)])
     return torque_rms(one.model, motions.validation.curve, values - one.truth)

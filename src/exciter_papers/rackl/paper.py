@@ -5,7 +5,7 @@ from __future__ import annotations
 from exciter_papers.paper import Paper, Study
 from exciter_papers.rackl import dynamic, printed, static, validation
 
-PAPER = Paper(
+RACKL_2012 = Paper(
     "rackl-2012",
     "W. Rackl, R. Lampariello, G. Hirzinger: Robot Excitation Trajectories for Dynamic Parameter Estimation using "
     "Optimized B-Splines. IEEE International Conference on Robotics and Automation, 2012, 2042–2047.",

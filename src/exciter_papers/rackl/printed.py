@@ -218,7 +218,7 @@ def _others(readings: Mapping[str, tuple[int, ...]]) -> str:
 # -- the B-spline ------------------------------------------------------------------------------------------------------
 
 POINTS, MANY = 6, 20  # n of the example, of n + 1 way-points; and of a longer one
-ROUNDING = 1e-9  # of the largest derivative: less is no jump, and no change
+DERIVATIVE_ROUNDING = 1e-9  # of the largest derivative: less is no jump, and no change
 
 
 def spline_part() -> Part:
@@ -258,7 +258,7 @@ def spline_part() -> Part:
             ),
             claim(
                 f"degree {p} makes the jerk continuous",
-                max(jumps[:4]) < ROUNDING,
+                max(jumps[:4]) < DERIVATIVE_ROUNDING,
                 f"largest jump at a knot, relative: jerk {jumps[3]:.1e}, its derivative {jumps[4]:.2g}. "
                 f"A degree of {p + 1} is not needed for this",
             ),
@@ -311,7 +311,7 @@ def jump(family: ex.BSpline, delta: Array, order: int) -> float:
 def at_rest(family: ex.BSpline, delta: Array) -> bool:
     ends = np.array([0.0, family.duration])
     parts = [basis @ delta.T for basis in family.basis(ends)[1:]]
-    return bool(np.abs(parts).max() < ROUNDING)
+    return bool(np.abs(parts).max() < DERIVATIVE_ROUNDING)
 
 
 def reach(family: ex.BSpline) -> tuple[float, float]:
@@ -319,7 +319,7 @@ def reach(family: ex.BSpline) -> tuple[float, float]:
     basis = family.basis(family.sample_times(4000), 0)[0]
     shares = []
     for functions in (basis @ family.free, basis):
-        moved = np.abs(functions[1:-1]) > ROUNDING * np.abs(functions).max()
+        moved = np.abs(functions[1:-1]) > DERIVATIVE_ROUNDING * np.abs(functions).max()
         shares.append(float(moved.mean(axis=0).max()))
     return shares[0], shares[1]
 

@@ -28,7 +28,7 @@ TOOL = "flange"
 SEGMENTS, DURATION = 8, 10.0  # way-points less one, and [s] where the search begins: not published
 DURATIONS = 5.0, 20.0  # [s] within which the duration is free
 XI_1 = XI_2 = 1.0  # of (15): not published
-POSITION_NOISE = 2e-6  # [rad] σ of every position sample; not published
+POSITION_NOISE_STD = 2e-6  # [rad] σ of every position sample; not published
 STEEL, RADIUS, HEIGHT = 7850.0, 0.05, 0.05  # [kg/m³], [m] of the payload, a cylinder on the flange: not published
 OPEN = (
     "Not published, and assumed here: masses and shapes of the links (bodies of uniform density, together as heavy as "

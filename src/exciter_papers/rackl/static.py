@@ -19,7 +19,7 @@ from exciter_papers.paper import DataTable, Effort, Part, claim, published, show
 from exciter_papers.rackl import set_up
 
 POSES, SEED = 12, 0
-CHANCE = 0.01  # of a false alarm, of every test of a distribution
+STATIC_FALSE_ALARM_CHANCE = 0.01  # of a false alarm, of every test of a distribution
 
 
 def run(effort: Effort) -> Part:
@@ -69,7 +69,7 @@ def run(effort: Effort) -> Part:
                 honest(total) and bool(((spread > inside[0]) & (spread < inside[1])).all()),
                 f"spread of the estimates over predicted σ: {spread.min():.3f} … {spread.max():.3f}, chance allows "
                 f"{inside[0]:.3f} … {inside[1]:.3f}; sum of squared errors over σ² as χ² has it (false alarm "
-                f"{100 * CHANCE:g} % each)",
+                f"{100 * STATIC_FALSE_ALARM_CHANCE:g} % each)",
             ),
             shown("largest σ of a first moment [kg·m]", found.predicted_std.max()),
         ),
@@ -138,8 +138,8 @@ def repeated(model: ex.DynamicModel, found: StaticPoses, count: int) -> Array:
 
 
 def spread_interval(repetitions: int, parameters: int) -> tuple[float, float]:
-    """Within which all sample deviations over σ lie with a chance of 1 − CHANCE."""
-    tail = 0.5 * CHANCE / parameters
+    """Within which all sample deviations over σ lie with a chance of 1 − STATIC_FALSE_ALARM_CHANCE."""
+    tail = 0.5 * STATIC_FALSE_ALARM_CHANCE / parameters
     low, high = stats.chi2.ppf([tail, 1.0 - tail], repetitions - 1) / (repetitions - 1)
     return float(np.sqrt(low)), float(np.sqrt(high))
 
@@ -148,4 +148,4 @@ def honest(squares: Array) -> bool:
     """Whether mean errors are zero and squares as large as chance makes them: each parameter's sum is χ²."""
     count, parameters = squares.shape
     chances = stats.chi2.sf(squares.sum(axis=0), count)
-    return bool(min(chances.min(), 1.0 - chances.max()) > 0.5 * CHANCE / parameters)
+    return bool(min(chances.min(), 1.0 - chances.max()) > 0.5 * STATIC_FALSE_ALARM_CHANCE / parameters)

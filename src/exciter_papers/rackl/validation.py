@@ -23,20 +23,24 @@ from exciter.validation.residuals import Histogram, histograms
 from exciter_papers.paper import DataTable, Effort, Part, claim, closed, published, same, shown, text_of
 from exciter_papers.rackl import experiment, set_up
 
-ROBOT = 0  # seed of the virtual robot
-APART = 3.0  # times more and less noise, to see what hangs on it
+VIRTUAL_ROBOT_SEED = 0  # seed of the virtual robot
+NOISE_VARIATION_RATIO = 3.0  # times more and less noise, to see what hangs on it
 
 
 def run(effort: Effort) -> Sequence[Part]:
     model = set_up.paper_model()
     motions = experiment.Motions.of(model)
-    virtual = experiment.virtual_experiment(model, motions, ROBOT)
+    virtual = experiment.virtual_experiment(model, motions, VIRTUAL_ROBOT_SEED)
     repeated = [experiment.repetition(model, motions, seed) for seed in range(1, 1 + effort.pick(4, 40))]
-    return (table_1_part(virtual, repeated, ROBOT), figure_4(motions, virtual, repeated), payload_part(model, repeated))
+    return (
+        table_1_part(virtual, repeated, VIRTUAL_ROBOT_SEED),
+        figure_4(motions, virtual, repeated),
+        payload_part(model, repeated),
+    )
 
 
 def figure_4(
-    motions: experiment.Motions, virtual: experiment.Experiment, repeated: Sequence[experiment.Repetition]
+    motions: experiment.Motions, virtual: experiment.PayloadExperiment, repeated: Sequence[experiment.Repetition]
 ) -> Part:
     said = published("rackl")["figure_4"]
     better, (last,) = np.array(said["better"]) - 1, np.array(said["equal"]) - 1
@@ -45,7 +49,10 @@ def figure_4(
     errors = baselines(problem, virtual.two_steps)
     noise, cad = set_up.repeated_noise(), experiment.cad_errors(virtual.model, motions.validation.curve)
     own = np.sqrt(np.mean([one.apart[0] ** 2 for one in repeated], axis=0))
-    scan = {f: experiment.expected(noise, own, cad, f) for f in (1.0 / APART, 1.0, experiment.wider(), APART)}
+    scan = {
+        f: experiment.expected(noise, own, cad, f)
+        for f in (1.0 / NOISE_VARIATION_RATIO, 1.0, experiment.wider(), NOISE_VARIATION_RATIO)
+    }
     clear, median = experiment.clearly_better(scan[1.0]), np.median(scan[1.0], axis=0)
     executed = [ratio(one.errors) / experiment.expected(noise, *one.apart) for one in repeated]
     typical_cad = np.median(cad, axis=0)
@@ -67,7 +74,7 @@ def figure_4(
             claim(
                 f"for {named} torque errors are clearly smaller with the estimated model",
                 (clear[better] > 0.5).all(),
-                f"rms error below {experiment.CLEARLY:g} of the CAD model's: "
+                f"rms error below {experiment.CLEARLY_SMALLER_ERROR_RATIO:g} of the CAD model's: "
                 + ", ".join(f"{set_up.joint_name(j)} in {100 * clear[j]:.0f} %" for j in better)
                 + f" of robots; median ratio {', '.join(f'{r:.2f}' for r in median[better])}. Without noise, CAD is "
                 f"wrong by {', '.join(text_of(float(c), 2) for c in typical_cad[better])} N·m rms (medians)",
@@ -75,12 +82,13 @@ def figure_4(
             claim(
                 f"for {lone} both models are about equal",
                 clear[last] <= 0.5,
-                f"rms error below {experiment.CLEARLY:g} of the CAD model's in {100 * clear[last]:.0f} % of robots, "
+                f"rms error below {experiment.CLEARLY_SMALLER_ERROR_RATIO:g} of the CAD model's in "
+                f"{100 * clear[last]:.0f} % of robots, "
                 f"median ratio {median[last]:.2f}: without noise, CAD is wrong by "
                 f"{text_of(float(typical_cad[last]), 2)} N·m rms (median), the noise after decimation is "
-                f"{text_of(float(noise[last]), 2)} N·m. With {APART:g} times the noise the ratio is "
-                f"{np.median(scan[APART], axis=0)[last]:.2f}, but then not clearly better are: "
-                f"{experiment.hidden(scan[APART], better)}",
+                f"{text_of(float(noise[last]), 2)} N·m. With {NOISE_VARIATION_RATIO:g} times the noise the ratio is "
+                f"{np.median(scan[NOISE_VARIATION_RATIO], axis=0)[last]:.2f}, but then not clearly better are: "
+                f"{experiment.hidden(scan[NOISE_VARIATION_RATIO], better)}",
             ),
             same(
                 f"error level of {lone}, rms of the estimated model [N·m]",
@@ -154,13 +162,15 @@ def plot(joint: int, one: Histogram) -> Plot:
 
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
-CHANCE = 0.01  # of a false alarm, of every test
-LEVEL = 0.95
+VALIDATION_FALSE_ALARM_CHANCE = 0.01  # of a false alarm, of every test
+RATIO_INTERVAL_LEVEL = 0.95
 LIGHTEST = "ZZ7"
-EXTENT = 3.0  # σ, were an error level the extent of a histogram and not an rms
+HISTOGRAM_EXTENT_STDS = 3.0  # σ, were an error level the extent of a histogram and not an rms
 
 
-def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.Repetition], robot_seed: int) -> Part:
+def table_1_part(
+    virtual: experiment.PayloadExperiment, repeated: Sequence[experiment.Repetition], robot_seed: int
+) -> Part:
     estimate, model = virtual.two_steps, virtual.model
     rows = {row[0]: row[1:] for row in published("rackl")["table_1"]}
     moments = second_moments(model, virtual.chi, estimate)
@@ -170,7 +180,12 @@ def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.R
     squares = np.array([distance(one) for one in repeated])
     sigmas = [(one.two_steps.values - one.truth) / one.two_steps.std for one in repeated]
     fits = stats.kstest(squares, "chi2", args=(len(model.base),))
-    outside, most = misses(repeated), int(stats.binom.isf(CHANCE / len(model.base), len(repeated), 1.0 - LEVEL))
+    outside, most = (
+        misses(repeated),
+        int(
+            stats.binom.isf(VALIDATION_FALSE_ALARM_CHANCE / len(model.base), len(repeated), 1.0 - RATIO_INTERVAL_LEVEL)
+        ),
+    )
     level = published("rackl")["figure_4"]["level"]
     hours = samples_needed(virtual, level, rows[LIGHTEST]) / 3600.0 / set_up.sampling_rate()
     poorly = published("rackl")["poorly"]
@@ -194,9 +209,10 @@ def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.R
             shown(
                 "true parameters lie within the intervals of the two steps",
                 (outside <= most).all(),
-                f"{100 * LEVEL:g} % intervals of {len(model.base)} parameters, {len(repeated)} robots: "
+                f"{100 * RATIO_INTERVAL_LEVEL:g} % intervals of {len(model.base)} parameters, {len(repeated)} robots: "
                 f"{100 * (1 - outside.mean() / len(repeated)):.1f} % contain the truth; intervals of one parameter "
-                f"that miss it: {outside.max()} at most, chance allows {most} (false alarm {100 * CHANCE:g} %)",
+                f"that miss it: {outside.max()} at most, chance allows {most} (false alarm "
+                f"{100 * VALIDATION_FALSE_ALARM_CHANCE:g} %)",
             ),
             shown(
                 "errors of the two steps over σ, rms of all parameters and robots",
@@ -205,7 +221,7 @@ def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.R
             ),
             shown(
                 "errors of one fit of all equations are as large as their covariance (11) says",
-                fits.pvalue > CHANCE,
+                fits.pvalue > VALIDATION_FALSE_ALARM_CHANCE,
                 f"eᵀC⁻¹e of {len(repeated)} robots against χ² with {len(model.base)} degrees of freedom: mean "
                 f"{squares.mean():.1f}, chance of a larger distance (Kolmogorov–Smirnov) {fits.pvalue:.2g}",
             ),
@@ -220,8 +236,10 @@ def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.R
                 f"length of a log [h] that σ of {LIGHTEST} in Table I would take",
                 hours,
                 f"with errors of {level:g} N·m rms at joint {LIGHTEST[-1]}, as Figure 4 is described, at "
-                f"{set_up.sampling_rate():g} Hz ({hours / EXTENT**2:.0f} h if {level:g} N·m is their extent of "
-                f"{EXTENT:g} σ): by (11) σ is at least the error over the length of the column, whose rows are as "
+                f"{set_up.sampling_rate():g} Hz ({hours / HISTOGRAM_EXTENT_STDS**2:.0f} h if {level:g} N·m is their "
+                "extent of "
+                f"{HISTOGRAM_EXTENT_STDS:g} σ): by (11) σ is at least the error over the length of the column, whose "
+                "rows are as "
                 "large as the largest of our optimised trajectory. (11) takes every sample as independent; "
                 "filtered ones are not, and Table I is too optimistic",
             ),
@@ -233,7 +251,7 @@ def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.R
     )
 
 
-def samples_needed(virtual: experiment.Experiment, error: float, printed: Sequence[float]) -> float:
+def samples_needed(virtual: experiment.PayloadExperiment, error: float, printed: Sequence[float]) -> float:
     """Instants after which σ of LIGHTEST is as printed (value, σ %): σ ≥ error / ‖column‖."""
     motion = virtual.problem.runs[1].parts
     model, column = virtual.model, virtual.model.standard.index(LIGHTEST)
@@ -253,7 +271,7 @@ def misses(repeated: Sequence[experiment.Repetition]) -> Array:
     """(p,) how often the interval of each parameter does not contain the truth."""
     found = []
     for one in repeated:
-        low, high = one.two_steps.interval(LEVEL)
+        low, high = one.two_steps.interval(RATIO_INTERVAL_LEVEL)
         found.append((one.truth < low) | (one.truth > high))
     return np.asarray(np.sum(found, axis=0))
 
@@ -305,11 +323,11 @@ def layout(model: DynamicModel, moments: Moments) -> DataTable:
 
 # -- a known payload ---------------------------------------------------------------------------------------------------
 
-DISTAL = 5  # parameters of links from this one on
+FIRST_DISTAL_LINK = 5  # parameters of links from this one on
 
 
 def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> Part:
-    distal = [k for k, name in enumerate(model.base.names) if int(name[-1]) >= DISTAL]
+    distal = [k for k, name in enumerate(model.base.names) if int(name[-1]) >= FIRST_DISTAL_LINK]
     recovered = [one.load for one in used]
     errors = [(one.loaded.values - one.truth) / one.loaded.std for one in used]
     ratios = [one.loaded.std / one.bare.std for one in used]
@@ -322,7 +340,8 @@ def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> 
         "Section IV, payload (experiment)",
         "The same trajectory with a known payload and without",
         f"The {len(used)} robots of Table I (seeds 1 … {len(used)}) execute the optimised trajectory without and with "
-        f"a steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + {experiment.LOADED}); its torque is "
+        f"a steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + "
+        f"{experiment.PAYLOAD_SEED_OFFSET}); its torque is "
         "taken off, and all base parameters are fitted to each log alone, joints weighted by their noise. Then the "
         "payload is forgotten, and found again from the two fits.",
         (
@@ -330,7 +349,8 @@ def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> 
                 "σ with payload over σ without, median of all parameters",
                 np.median(ratio),
                 f"all robots and parameters within {ratio.min():.3f} … {ratio.max():.3f}; parameters of links "
-                f"{DISTAL} to {model.n} {ratio[:, distal].min():.3f} … {ratio[:, distal].max():.3f}. The payload makes "
+                f"{FIRST_DISTAL_LINK} to {model.n} {ratio[:, distal].min():.3f} … {ratio[:, distal].max():.3f}. The "
+                "payload makes "
                 "torques larger, not the robot's own parameters more certain: what it adds is known and taken off",
             ),
             shown(
@@ -340,7 +360,7 @@ def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> 
             ),
             shown(
                 "the known payload is recovered",
-                fits.pvalue > CHANCE,
+                fits.pvalue > VALIDATION_FALSE_ALARM_CHANCE,
                 f"squared distance of found and known load in the metric of its covariance against χ² with "
                 f"{len(inertial.NAMES)} degrees of freedom: mean {squares.mean():.1f}, chance of a larger distance "
                 f"(Kolmogorov–Smirnov) {fits.pvalue:.2g}; outside the {100 * REGION:g} % region: {misses} of "

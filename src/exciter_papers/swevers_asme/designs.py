@@ -15,13 +15,13 @@ from exciter.report.scene import Replay, Scene
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Value, at_most, claim, same, shown, typical
 from exciter_papers.swevers_asme import set_up
-from exciter_papers.swevers_asme.optimum import SEED, Case, Optimum, best_of, continued
+from exciter_papers.swevers_asme.optimum import ASME_DESIGN_SEED, DesignCase, Optimum, best_of, continued
 
-PUBLISHED = set_up.PAPER["condition_number"]
-ONE_DIGIT = 0.5  # what prints as 4
-DISTINCT = 0.01  # optima that differ by more, relative, are two
-HEIGHT, BASE = set_up.PAPER["limits"]["height"], set_up.PAPER["limits"]["base"]
-LIMITS = (
+PUBLISHED_CONDITIONS = set_up.ASME_FIGURES["condition_number"]
+ONE_DIGIT_TOLERANCE = 0.5  # what prints as 4
+DISTINCT_OPTIMUM_RATIO = 0.01  # optima that differ by more, relative, are two
+HEIGHT, BASE = set_up.ASME_FIGURES["limits"]["height"], set_up.ASME_FIGURES["limits"]["base"]
+ASME_LIMITS_STATEMENT = (
     "Limits: joint angles, velocities and accelerations of the paper, height of the end effector from "
     f"{HEIGHT[0]:g} to {HEIGHT[1]:g} m, and outside the base (not z < {BASE['height']:g} m and r < "
     f"{BASE['radius']:g} m at once), all certified for all time."
@@ -45,14 +45,16 @@ class Runs:
     @classmethod
     def of(cls, effort: Effort) -> Runs:
         """What keeps tighter limits keeps wider ones, too, and counts there if it is better."""
-        above, below = (Case(constraints=partial(set_up.printed_workspace, above=above)) for above in (True, False))
-        friction = best_of(Case(), effort.pick(8, 120), further=True)
-        inertial = best_of(Case(friction=False), effort.pick(4, 120), further=True)
+        above, below = (
+            DesignCase(constraints=partial(set_up.printed_workspace, above=above)) for above in (True, False)
+        )
+        friction = best_of(DesignCase(), effort.pick(8, 120), further=True)
+        inertial = best_of(DesignCase(friction=False), effort.pick(4, 120), further=True)
         free = {
-            with_friction: best_of(Case(with_friction, acceleration_limit=False), effort.pick(4, 24))
+            with_friction: best_of(DesignCase(with_friction, acceleration_limit=False), effort.pick(4, 24))
             for with_friction in (True, False)
         }
-        cases = {ALL_LIMITS: Case(), PRODUCT: above, NO_ACCELERATION: Case(acceleration_limit=False)}
+        cases = {ALL_LIMITS: DesignCase(), PRODUCT: above, NO_ACCELERATION: DesignCase(acceleration_limit=False)}
         from_table = {name: continued(case, set_up.table_1(swapped=True)) for name, case in cases.items()}
         high = best_of(above, effort.pick(4, 24))
         high = high.or_better(friction, from_table[PRODUCT], from_table[ALL_LIMITS])
@@ -78,7 +80,8 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def _words(starts: int) -> str:
     return (
-        f"{set_up.model_words()} {LIMITS} {starts} starts from random motions, seed {SEED}, default settings of the "
+        f"{set_up.model_words()} {ASME_LIMITS_STATEMENT} {starts} starts from random motions, seed "
+        f"{ASME_DESIGN_SEED}, default settings of the "
         "optimiser; the best is continued with narrower margins at the limits, and a better motion found from Table 1 "
         "or under tighter limits takes its place. Reported with the true sign of q̇."
     )
@@ -88,7 +91,7 @@ def _words(starts: int) -> str:
 
 
 def _with_friction(found: Optimum) -> Part:
-    published = PUBLISHED["friction"]
+    published = PUBLISHED_CONDITIONS["friction"]
     values = found.values
     return Part(
         "Section 4.2, with friction",
@@ -106,7 +109,7 @@ def _with_friction(found: Optimum) -> Part:
             ),
             claim(
                 "the optima found are not necessarily global",
-                np.unique(np.round(np.log(values[np.isfinite(values)]) / DISTINCT)).size > 1,
+                np.unique(np.round(np.log(values[np.isfinite(values)]) / DISTINCT_OPTIMUM_RATIO)).size > 1,
                 f"local optima from {values.min():.2f} to {values[np.isfinite(values)].max():.2f}",
             ),
             shown(f"starts that reach {published} or less [%]", _share(values, published)),
@@ -117,8 +120,8 @@ def _with_friction(found: Optimum) -> Part:
 
 
 def _without_friction(found: Optimum, free: Optimum) -> Part:
-    published = PUBLISHED["inertial"]
-    level = published + ONE_DIGIT
+    published = PUBLISHED_CONDITIONS["inertial"]
+    level = published + ONE_DIGIT_TOLERANCE
     return Part(
         "Section 4.2, without friction",
         f"The condition number {published}",
@@ -128,8 +131,8 @@ def _without_friction(found: Optimum, free: Optimum) -> Part:
                 f"condition number of A, {set_up.INERT}",
                 published,
                 found.value,
-                ONE_DIGIT,
-                f"one digit is printed, hence ± {ONE_DIGIT:g}. {_spread(found.values)}",
+                ONE_DIGIT_TOLERANCE,
+                f"one digit is printed, hence ± {ONE_DIGIT_TOLERANCE:g}. {_spread(found.values)}",
             ),
             _certified(found),
             shown(
@@ -168,8 +171,8 @@ def _spread(values: Array) -> str:
 
 def _coefficients(key: str, caption: str, delta: Array) -> DataTable:
     rows = [(f"joint {j + 1}", *row) for j, row in enumerate(delta)]
-    units = ("rad/s",) * (len(set_up.FAMILY.labels) - 1) + ("rad",)
-    headings = ("", *(f"{label} [{unit}]" for label, unit in zip(set_up.FAMILY.labels, units, strict=True)))
+    units = ("rad/s",) * (len(set_up.ASME_FAMILY.labels) - 1) + ("rad",)
+    headings = ("", *(f"{label} [{unit}]" for label, unit in zip(set_up.ASME_FAMILY.labels, units, strict=True)))
     return DataTable(key, caption, headings, rows)
 
 
@@ -193,9 +196,9 @@ def _constraints(runs: Runs) -> Part:
         _row(ALL_LIMITS, set_up.INERT, runs.inertial),
         _row(NO_ACCELERATION, set_up.INERT, runs.free[False]),
     ]
-    published = PUBLISHED["friction"]
+    published = PUBLISHED_CONDITIONS["friction"]
     reached = runs.from_table[ALL_LIMITS]
-    table = Case().objective.value(set_up.sampled(set_up.table_1(swapped=True)))
+    table = DesignCase().objective.value(set_up.sampled(set_up.table_1(swapped=True)))
     everything = (runs.friction, runs.inertial, *runs.free.values(), runs.high, runs.low, *runs.from_table.values())
     findings: list[Finding] = [
         at_most(
@@ -216,7 +219,8 @@ def _constraints(runs: Runs) -> Part:
         "Section 4.2, constraints",
         "What each limit costs",
         f"As before; {len(runs.high.values)} and {len(runs.low.values)} starts for the printed product constraint, "
-        f"{len(runs.free[True].values)} without the acceleration limit, seed {SEED}. From Table 1: a and b swapped, "
+        f"{len(runs.free[True].values)} without the acceleration limit, seed {ASME_DESIGN_SEED}. From Table 1: a and "
+        "b swapped, "
         "shrunk until all limits hold, then optimised. The best of the other rows counts every motion of ours that "
         "keeps their limits.",
         findings,
@@ -254,7 +258,7 @@ def _row(limits: str, parameters: str, found: Optimum | None) -> tuple[Value, ..
 
 def _scaling(effort: Effort) -> Part:
     starts = effort.pick(2, 12)
-    cases = {friction: best_of(Case(friction, NormalizedCondition()), starts) for friction in (True, False)}
+    cases = {friction: best_of(DesignCase(friction, NormalizedCondition()), starts) for friction in (True, False)}
     speed = {friction: np.sqrt((set_up.sampled(found.delta).qd ** 2).mean(axis=0)) for friction, found in cases.items()}
     rows = [
         {
@@ -271,13 +275,15 @@ def _scaling(effort: Effort) -> Part:
     return Part(
         "Section 2, scaling",
         "Columns of unit length instead",
-        f"{set_up.model_words()} {LIMITS} Criterion: condition number of A with columns scaled to length one; {starts} "
-        f"starts, seed {SEED}.",
+        f"{set_up.model_words()} {ASME_LIMITS_STATEMENT} Criterion: condition number of A with columns scaled to "
+        f"length one; {starts} "
+        f"starts, seed {ASME_DESIGN_SEED}.",
         (
             shown(
                 f"condition number with unit columns, {set_up.ALL}",
                 cases[True].value,
-                f"{PUBLISHED['friction']} is {PUBLISHED['friction'] / cases[True].value:.1f} times that: the paper's "
+                f"{PUBLISHED_CONDITIONS['friction']} is {PUBLISHED_CONDITIONS['friction'] / cases[True].value:.1f} "
+                "times that: the paper's "
                 "optimum is one of the matrix as it is",
             ),
             shown(
@@ -299,8 +305,8 @@ def _scaling(effort: Effort) -> Part:
 # -- Figures 2 and 3 ---------------------------------------------------------------------------------------------------
 
 OURS, TABLE = "ours, with friction", "Table 1, a and b swapped"
-DRAWN = 500  # samples of a plot
-PERIODS = 2  # of the check that a motion repeats
+PLOT_SAMPLES = 500  # samples of a plot
+REPETITION_CHECK_PERIODS = 2  # of the check that a motion repeats
 
 
 def pictures(found: Optimum) -> Part:
@@ -308,9 +314,9 @@ def pictures(found: Optimum) -> Part:
     motions = {OURS: found.delta, TABLE: set_up.table_1(swapped=True)}
     plots = [_plot(name, delta, key) for (name, delta), key in zip(motions.items(), ("ours", "table"), strict=True)]
     replays = [_replay(name, delta, key) for (name, delta), key in zip(motions.items(), ("ours", "table"), strict=True)]
-    curve = set_up.FAMILY.curve(found.delta).repeated(PERIODS)
-    times = np.linspace(0.0, set_up.FAMILY.period, DRAWN)
-    first, second = curve.motion(times), curve.motion(times + set_up.FAMILY.period)
+    curve = set_up.ASME_FAMILY.curve(found.delta).repeated(REPETITION_CHECK_PERIODS)
+    times = np.linspace(0.0, set_up.ASME_FAMILY.period, PLOT_SAMPLES)
+    first, second = curve.motion(times), curve.motion(times + set_up.ASME_FAMILY.period)
     gap = max(float(np.abs(getattr(first, x) - getattr(second, x)).max()) for x in ("q", "qd", "qdd"))
     return Part(
         "Figures 2–3",
@@ -330,14 +336,14 @@ def pictures(found: Optimum) -> Part:
 
 
 def _plot(name: str, delta: Array, key: str) -> Plot:
-    time = np.linspace(0.0, set_up.FAMILY.period, DRAWN)
-    q = set_up.FAMILY.curve(delta).motion(time).q
-    ends = set_up.PAPER["limits"]["position"]
+    time = np.linspace(0.0, set_up.ASME_FAMILY.period, PLOT_SAMPLES)
+    q = set_up.ASME_FAMILY.curve(delta).motion(time).q
+    ends = set_up.ASME_FIGURES["limits"]["position"]
     lines = [Line(f"axis {j + 1}", q[:, j], "rad", -ends[j], ends[j]) for j in range(3)]
     return Plot(f"Figure 2: excitation profile, {name}", time, "time [s]", "position [rad]", lines, group=key)
 
 
 def _replay(name: str, delta: Array, key: str) -> Replay:
-    time = picture_times(0.0, set_up.FAMILY.period)
-    motion = set_up.FAMILY.curve(delta).motion(time)
+    time = picture_times(0.0, set_up.ASME_FAMILY.period)
+    motion = set_up.ASME_FAMILY.curve(delta).motion(time)
     return Replay(name, key, time, motion.q, set_up.heights(set_up.robot()).points(motion).T)

@@ -22,28 +22,33 @@ from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Part, Value, claim, same, shown
 from exciter_papers.swevers_asme import set_up
 from exciter_papers.swevers_asme.model import barycentric
-from exciter_papers.swevers_asme.optimum import SEED, Case, Optimum, best_of
+from exciter_papers.swevers_asme.optimum import ASME_DESIGN_SEED, DesignCase, Optimum, best_of
 
-COUNTS = tuple(range(1, 8))
-BAND = (3, 4, 5)  #: harmonics without the low ones
+HARMONIC_COUNTS = tuple(range(1, 8))
+HIGH_HARMONICS = (3, 4, 5)  #: harmonics without the low ones
 #: Sets with omitted harmonics: three of the five, two of them, every other one
-OMITTED: tuple[tuple[int, ...], ...] = (BAND, (2, 3, 4), (1, 3, 5), (4, 5), (2, 4, 6, 8, 10))
-SILENT = 1e-12  # of the largest line of a spectrum: nothing there
+OMITTED: tuple[tuple[int, ...], ...] = (HIGH_HARMONICS, (2, 3, 4), (1, 3, 5), (4, 5), (2, 4, 6, 8, 10))
+SILENT_LINE_RATIO = 1e-12  # of the largest line of a spectrum: nothing there
 
 
 def run(effort: Effort) -> Sequence[Part]:
     starts = effort.pick(2, 10)
-    by_count = {count: _optimum(tuple(range(1, count + 1)), starts) for count in COUNTS}
+    by_count = {count: _optimum(tuple(range(1, count + 1)), starts) for count in HARMONIC_COUNTS}
     omitted = {numbers: _optimum(numbers, starts) for numbers in OMITTED}
-    return [_few(by_count, starts), _omitted(omitted, by_count, starts), _bandwidth(omitted[BAND]), *averaging(effort)]
+    return [
+        _few(by_count, starts),
+        _omitted(omitted, by_count, starts),
+        _bandwidth(omitted[HIGH_HARMONICS]),
+        *averaging(effort),
+    ]
 
 
 def _optimum(numbers: tuple[int, ...], starts: int) -> Optimum:
-    return best_of(Case(family=replace(set_up.FAMILY, harmonics=numbers)), starts)
+    return best_of(DesignCase(family=replace(set_up.ASME_FAMILY, harmonics=numbers)), starts)
 
 
 def _few(found: dict[int, Optimum], starts: int) -> Part:
-    few = set_up.PAPER["condition_number"]["few_harmonics"]
+    few = set_up.ASME_FIGURES["condition_number"]["few_harmonics"]
     enough = min(count for count, x in found.items() if x.value < few)
     rows = [
         (count, x.case.family.coefficients, x.value, np.median(x.values), x.certificate.certified)
@@ -56,25 +61,26 @@ def _few(found: dict[int, Optimum], starts: int) -> Part:
         "Section 3, number of harmonics",
         "Few coefficients are enough",
         f"{set_up.model_words()} Here: condition number of A, {set_up.ALL}, all limits certified, harmonics 1 … N; "
-        f"{starts} starts for each N, seed {SEED}.",
+        f"{starts} starts for each N, seed {ASME_DESIGN_SEED}.",
         (
             same(
                 f"coefficients per joint with {own} harmonics",
                 set_up.EXPERIMENT["coefficients"],
-                set_up.FAMILY.coefficients,
+                set_up.ASME_FAMILY.coefficients,
                 0,
             ),
             claim(
                 f"a few harmonics are enough for condition numbers below {few}",
                 enough <= own,
                 f"{enough} harmonics ({found[enough].case.family.coefficients} coefficients per joint) reach "
-                f"{found[enough].value:.2f}, {own} reach {found[own].value:.2f}, {COUNTS[-1]} reach {values[-1]:.2f}",
+                f"{found[enough].value:.2f}, {own} reach {found[own].value:.2f}, {HARMONIC_COUNTS[-1]} reach "
+                f"{values[-1]:.2f}",
             ),
             shown(
-                f"gain by {COUNTS[-1]} harmonics over {own} [%]",
+                f"gain by {HARMONIC_COUNTS[-1]} harmonics over {own} [%]",
                 100.0 * float(1.0 - values[-1] / found[own].value),
-                f"{found[COUNTS[-1]].case.family.coefficients} coefficients per joint instead of "
-                f"{set_up.FAMILY.coefficients}",
+                f"{found[HARMONIC_COUNTS[-1]].case.family.coefficients} coefficients per joint instead of "
+                f"{set_up.ASME_FAMILY.coefficients}",
             ),
             shown("all of them are certified", all(x.certificate.certified for x in found.values())),
         ),
@@ -97,7 +103,7 @@ def _few(found: dict[int, Optimum], starts: int) -> Part:
 
 
 def _omitted(found: dict[tuple[int, ...], Optimum], by_count: dict[int, Optimum], starts: int) -> Part:
-    full, low, band = by_count[set_up.EXPERIMENT["harmonics"]], by_count[len(BAND)], found[BAND]
+    full, low, band = by_count[set_up.EXPERIMENT["harmonics"]], by_count[len(HIGH_HARMONICS)], found[HIGH_HARMONICS]
     families = [(x, x.case.family) for x in (full, low, *found.values())]
     rows = [
         {
@@ -110,24 +116,25 @@ def _omitted(found: dict[tuple[int, ...], Optimum], by_count: dict[int, Optimum]
         }
         for x, family in families
     ]
-    alike = [x for x in (low, *found.values()) if len(x.case.family.numbers) == len(BAND)]
+    alike = [x for x in (low, *found.values()) if len(x.case.family.numbers) == len(HIGH_HARMONICS)]
     ranked = "; ".join(f"{_numbers(x)} reach {x.value:.2f}" for x in sorted(alike, key=lambda x: x.value))
     leaks = max(_outside(x) for x in found.values())
     return Part(
         "Section 3, omitted harmonics",
         "Harmonics left out on purpose",
-        f"As before, with sets of harmonics of {1.0 / set_up.FAMILY.period:g} Hz that leave others out; {starts} "
-        f"starts each, seed {SEED}. The paper has no example of this; the sets are ours.",
+        f"As before, with sets of harmonics of {1.0 / set_up.ASME_FAMILY.period:g} Hz that leave others out; {starts} "
+        f"starts each, seed {ASME_DESIGN_SEED}. The paper has no example of this; the sets are ours.",
         (
             claim(
                 "leaving harmonics out restricts the motion to a band of frequencies",
-                leaks < SILENT,
+                leaks < SILENT_LINE_RATIO,
                 f"largest line of q̈ outside the chosen harmonics: {leaks:.0e} of the largest inside",
             ),
             shown(
                 f"condition number of A with harmonics {_numbers(band)} only",
                 band.value,
-                f"harmonics {_numbers(full)} reach {full.value:.2f}; sets of {len(BAND)}, best first: {ranked}",
+                f"harmonics {_numbers(full)} reach {full.value:.2f}; sets of {len(HIGH_HARMONICS)}, best first: "
+                f"{ranked}",
             ),
             shown("all of them are certified", all(x.certificate.certified for x in found.values())),
         ),
@@ -170,7 +177,8 @@ def _bandwidth(found: Optimum) -> Part:
         "Section 3, bandwidth",
         "What a band-limited motion does to the torque",
         f"The optimum with harmonics {_numbers(found)}. Torques of the embedded robot (masses and inertias are ours, "
-        f"friction is that of the authors' IEEE paper) at {SPECTRAL} samples of one period; share of their power, mean "
+        f"friction is that of the authors' IEEE paper) at {SPECTRUM_SAMPLES} samples of one period; share of their "
+        "power, mean "
         f"excepted, above the highest frequency of the motion, {family.numbers[-1] / family.period:g} Hz.",
         (
             shown(
@@ -195,7 +203,7 @@ def _bandwidth(found: Optimum) -> Part:
     )
 
 
-SPECTRAL = 4096  # samples of one period, for spectra of torques
+SPECTRUM_SAMPLES = 4096  # samples of one period, for spectra of torques
 
 
 def _torque_lines(found: Optimum, friction: bool) -> Array:
@@ -203,8 +211,8 @@ def _torque_lines(found: Optimum, friction: bool) -> Array:
     chi = set_up.model().nominal.copy()
     if not friction:
         chi[10 * set_up.model().n :] = 0.0
-    tau = set_up.model().torque(set_up.sampled(found.delta, found.case.family, SPECTRAL), chi)
-    return np.asarray(2.0 * np.abs(np.fft.rfft(tau, axis=0)) / SPECTRAL)
+    tau = set_up.model().torque(set_up.sampled(found.delta, found.case.family, SPECTRUM_SAMPLES), chi)
+    return np.asarray(2.0 * np.abs(np.fft.rfft(tau, axis=0)) / SPECTRUM_SAMPLES)
 
 
 def _torque_above(found: Optimum, friction: bool) -> Array:
@@ -228,13 +236,13 @@ def _torque_plot(found: Optimum, shown_lines: int = 40) -> Plot:
 
 # -- averaging over periods --------------------------------------------------------------------------------------------
 
-PERIODS = (1, 4, 16)
-TORQUE_NOISE = 5.0  # [N·m] σ of one sample, about that of the authors' IEEE paper
-POSITION_NOISE = 1e-4  # [rad]
+AVERAGED_PERIODS = (1, 4, 16)
+LOG_TORQUE_NOISE_STD = 5.0  # [N·m] σ of one sample, about that of the authors' IEEE paper
+LOG_POSITION_NOISE_STD = 1e-4  # [rad]
 LOG_SEED = 0  # of single logs
-SEEDS = 1000  # repetition r of K periods has seed 1000 K + r
-ALARM = 0.01  # chance that a true statement fails
-ROUNDING = 1e-8
+SEEDS_PER_PERIOD_COUNT = 1000  # repetition r of K periods has seed 1000 K + r
+HARMONICS_FALSE_ALARM_CHANCE = 0.01  # chance that a true statement fails
+SPECTRUM_ROUNDING = 1e-8
 
 
 @cache
@@ -249,7 +257,7 @@ def recording(periods: int, seed: int, position_noise: float | None = None) -> e
     """A log of so many periods with white noise on the torques, and on the positions where given."""
     motion, chi = exact()[0], set_up.model().nominal
     return synthetic_recording(
-        set_up.model(), motion, chi, TORQUE_NOISE, position_noise=position_noise, periods=periods, seed=seed
+        set_up.model(), motion, chi, LOG_TORQUE_NOISE_STD, position_noise=position_noise, periods=periods, seed=seed
     )
 
 
@@ -264,11 +272,11 @@ def _averaged(effort: Effort) -> Part:
     repetitions = effort.pick(40, 200)
     _, rows = exact()
     truth = barycentric(set_up.robot())
-    _, covariance = Information.empty(len(truth)).add(rows / TORQUE_NOISE, np.zeros(len(rows))).solve()
+    _, covariance = Information.empty(len(truth)).add(rows / LOG_TORQUE_NOISE_STD, np.zeros(len(rows))).solve()
     root = np.linalg.inv(np.linalg.cholesky(covariance))  # whitens errors of one period
     table: list[tuple[Value, ...]] = []
     inside, measured = [], []
-    for periods in PERIODS:
+    for periods in AVERAGED_PERIODS:
         errors, noise = _repeated(periods, repetitions)
         squares = float(((errors @ root.T) ** 2).sum() * periods)  # χ² of so many degrees of freedom, if σ ∝ 1/√K
         freedom = errors.size
@@ -276,30 +284,34 @@ def _averaged(effort: Effort) -> Part:
         if noise is not None:
             measured.append((periods, noise))
         table.append((periods, float(np.sqrt(squares / freedom / periods)), 1.0 / np.sqrt(periods), noise))
-    same_estimate = _difference_of_estimates(PERIODS[-1])
+    same_estimate = _difference_of_estimates(AVERAGED_PERIODS[-1])
     return Part(
         "Section 2, averaging",
         "Averaging over periods",
         f"{set_up.model_words()} Table 1 with a and b swapped; torques of the embedded robot with white noise of σ = "
-        f"{TORQUE_NOISE:g} N·m per sample, positions exact. K periods are averaged and the {set_up.ALL} estimated by "
-        f"least squares from one averaged period, {repetitions} times for each K, seeds {SEEDS} K, {SEEDS} K + "
+        f"{LOG_TORQUE_NOISE_STD:g} N·m per sample, positions exact. K periods are averaged and the {set_up.ALL} "
+        "estimated by "
+        f"least squares from one averaged period, {repetitions} times for each K, seeds {SEEDS_PER_PERIOD_COUNT} K, "
+        f"{SEEDS_PER_PERIOD_COUNT} K + "
         f"1, …; one log of seed {LOG_SEED} is also estimated as a whole.",
         (
             claim(
                 "averaging K periods reduces errors of the parameters by 1/√K",
                 all(inside),
                 "sums of squared errors, whitened with the covariance of one period over K, against χ² intervals for "
-                f"K = {', '.join(map(str, PERIODS))} (chance of a false alarm {100 * ALARM:g} % for all together)",
+                f"K = {', '.join(map(str, AVERAGED_PERIODS))} (chance of a false alarm "
+                f"{100 * HARMONICS_FALSE_ALARM_CHANCE:g} % for all together)",
             ),
             claim(
                 "one averaged period says as much as the whole log",
-                same_estimate < ROUNDING,
-                f"estimates from {PERIODS[-1]} × {set_up.SAMPLES} samples and from their mean of {set_up.SAMPLES} "
+                same_estimate < SPECTRUM_ROUNDING,
+                f"estimates from {AVERAGED_PERIODS[-1]} × {set_up.ASME_SAMPLES} samples and from their mean of "
+                f"{set_up.ASME_SAMPLES} "
                 f"samples differ by {same_estimate:.0e} of the largest parameter",
             ),
             claim(
                 "periods tell the noise of the measurements",
-                all(_fits(sigma, (periods - 1) * set_up.SAMPLES * 3 * repetitions) for periods, sigma in measured),
+                all(_fits(sigma, (periods - 1) * set_up.ASME_SAMPLES * 3 * repetitions) for periods, sigma in measured),
                 f"σ over all repetitions and joints: {', '.join(f'{sigma:.3f}' for _, sigma in measured)} N·m, against "
                 "χ² intervals as before",
             ),
@@ -313,9 +325,9 @@ def _averaged(effort: Effort) -> Part:
     )
 
 
-def _fits(sigma: float, freedom: int, truth: float = TORQUE_NOISE) -> bool:
+def _fits(sigma: float, freedom: int, truth: float = LOG_TORQUE_NOISE_STD) -> bool:
     """Whether σ, estimated with so many degrees of freedom, could be that of noise with the true σ."""
-    low, high = stats.chi2.interval(1.0 - ALARM / len(PERIODS), freedom)
+    low, high = stats.chi2.interval(1.0 - HARMONICS_FALSE_ALARM_CHANCE / len(AVERAGED_PERIODS), freedom)
     return bool(low <= freedom * (sigma / truth) ** 2 <= high)
 
 
@@ -325,7 +337,9 @@ def _repeated(periods: int, repetitions: int) -> tuple[Array, float | None]:
     solve = np.linalg.pinv(rows)
     errors, noises = [], []
     for repetition in range(repetitions):
-        average = average_periods(recording(periods, SEEDS * periods + repetition), set_up.FAMILY.period, settled=0.0)
+        average = average_periods(
+            recording(periods, SEEDS_PER_PERIOD_COUNT * periods + repetition), set_up.ASME_FAMILY.period, settled=0.0
+        )
         errors.append(solve @ average.torque.ravel() - truth)
         if average.torque_noise is not None:
             noises.append(average.torque_noise**2)
@@ -334,7 +348,7 @@ def _repeated(periods: int, repetitions: int) -> tuple[Array, float | None]:
 
 def _difference_of_estimates(periods: int) -> float:
     log, (_, rows) = recording(periods, LOG_SEED), exact()
-    mean = average_periods(log, set_up.FAMILY.period, settled=0.0)
+    mean = average_periods(log, set_up.ASME_FAMILY.period, settled=0.0)
     assert log.torque is not None
     whole = Information.empty(rows.shape[1])
     for piece in np.split(log.torque, periods):
@@ -350,10 +364,10 @@ def _difference_of_estimates(periods: int) -> float:
 def _derivatives() -> Part:
     """q̈ from noisy positions: a fitted series against differences of the averaged samples."""
     motion, _ = exact()
-    log = recording(PERIODS[-1], LOG_SEED, POSITION_NOISE)
-    fit = FourierFit(set_up.FAMILY.harmonics, set_up.FAMILY.period, settled=0.0)
+    log = recording(AVERAGED_PERIODS[-1], LOG_SEED, LOG_POSITION_NOISE_STD)
+    fit = FourierFit(set_up.ASME_FAMILY.harmonics, set_up.ASME_FAMILY.period, settled=0.0)
     fitted = fit.apply(log).motion
-    average = average_periods(log, set_up.FAMILY.period, settled=0.0)
+    average = average_periods(log, set_up.ASME_FAMILY.period, settled=0.0)
     wrapped = np.vstack([average.q[-1:], average.q, average.q[:1]])
     differences = second_difference(wrapped, average.rate)
     error = {
@@ -364,9 +378,10 @@ def _derivatives() -> Part:
     return Part(
         "Section 1, derivatives",
         "Accelerations from a fitted series",
-        f"{PERIODS[-1]} periods of Table 1 (swapped) at {set_up.EXPERIMENT['rate']:g} Hz, positions with white noise "
-        f"of σ = {POSITION_NOISE:g} rad, seed {LOG_SEED}; q̈ in closed form from a Fourier series of "
-        f"{set_up.FAMILY.harmonics} harmonics fitted by least squares, and by second differences of the averaged "
+        f"{AVERAGED_PERIODS[-1]} periods of Table 1 (swapped) at {set_up.EXPERIMENT['rate']:g} Hz, positions with "
+        "white noise "
+        f"of σ = {LOG_POSITION_NOISE_STD:g} rad, seed {LOG_SEED}; q̈ in closed form from a Fourier series of "
+        f"{set_up.ASME_FAMILY.harmonics} harmonics fitted by least squares, and by second differences of the averaged "
         "positions.",
         (
             claim(

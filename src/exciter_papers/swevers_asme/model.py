@@ -17,8 +17,8 @@ from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, 
 from exciter_papers.swevers_asme import set_up
 
 L: float = set_up.EXPERIMENT["joint_distance"]  #: [m] l_z^23
-G = 9.81  #: [m/s²]
-NAMES = (
+GRAVITY = 9.81  #: [m/s²]
+BARYCENTRIC_NAMES = (
     "kzz1",
     "kyz2",
     "kd2",
@@ -49,9 +49,9 @@ NONE: frozenset[Misprint] = frozenset()
 
 
 def regressor(
-    q: Array, qd: Array, qdd: Array, wrong: Collection[Misprint] = NONE, length: float = L, g: float = G
+    q: Array, qd: Array, qdd: Array, wrong: Collection[Misprint] = NONE, length: float = L, g: float = GRAVITY
 ) -> tuple[Array, Array]:
-    """Φ (…, 3, 15) in the order of ``NAMES`` for states (…, 3), and torque (…, 3) that belongs to no parameter: zero
+    """Φ (…, 3, 15) in the order of ``BARYCENTRIC_NAMES`` for states (…, 3), and torque (…, 3) of no parameter: zero
     but for the misprint of the brackets."""
     _, q2, q3 = np.moveaxis(q, -1, 0)
     v1, v2, v3 = np.moveaxis(qd, -1, 0)
@@ -59,7 +59,7 @@ def regressor(
     p, vp, ap = q2 + q3, v2 + v3, a2 + a3
     s2, c2, s3, c3, sp, cp = np.sin(q2), np.cos(q2), np.sin(q3), np.cos(q3), np.sin(p), np.cos(p)
     two = 1.0 if Misprint.FACTOR in wrong else 2.0
-    phi, known = np.zeros((*q.shape, len(NAMES))), np.zeros(q.shape)
+    phi, known = np.zeros((*q.shape, len(BARYCENTRIC_NAMES))), np.zeros(q.shape)
     one, second, third = (phi[..., j, :] for j in range(3))
     one[..., 0] = a1
     one[..., 1] = a2 * c2 - v2**2 * s2
@@ -96,7 +96,7 @@ def regressor(
 
 
 def barycentric(arm: ex.Robot, wrong: Collection[Misprint] = NONE) -> Array:
-    """θ (15,) of a robot with symmetric bodies, in the order of ``NAMES``: the paper's formulas, friction last."""
+    """θ (15,) of a robot with symmetric bodies, as ``BARYCENTRIC_NAMES``: the paper's formulas, friction last."""
     m, ly, lz, xx, yy, zz = (np.array(x) for x in zip(*(_body(phi) for phi in arm.inertias[1:]), strict=True))
     xx_about, zz_about = xx + m * (ly**2 + lz**2), zz + ly**2 * m  # about the joint
     carried = m[1] * L**2
@@ -133,7 +133,7 @@ def torque(arm: ex.Robot, motion: ex.Motion, wrong: Collection[Misprint] = NONE,
 
 # -- against the dynamics of the robot ---------------------------------------------------------------------------------
 
-ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
+MODEL_DIFFERENCE_ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -144,7 +144,8 @@ def run(effort: Effort) -> Sequence[Part]:
 def _set_up() -> str:
     masses = set_up.robot().inertias[:, 0]
     return (
-        f"States: the {set_up.SAMPLES} samples of Table 1 with a and b swapped. The paper gives no masses; the robot "
+        f"States: the {set_up.ASME_SAMPLES} samples of Table 1 with a and b swapped. The paper gives no masses; the "
+        "robot "
         f"has plausible symmetric bodies (link 2: {masses[1]:g} kg, link 3: {masses[2]:g} kg) and the friction of the "
         "authors' IEEE paper, so errors in N·m are of the right size, not the paper's. The work of the torques without "
         "friction over one period is zero for every true model, because the motion ends in the state it began in. Each "
@@ -154,7 +155,7 @@ def _set_up() -> str:
 
 def work(motion: ex.Motion, tau: Array) -> float:
     """∮ q̇ᵀτ dt [J] of one period; the sum over even samples is exact but for rounding."""
-    return float((motion.qd * tau).sum() * set_up.FAMILY.period / len(motion))
+    return float((motion.qd * tau).sum() * set_up.ASME_FAMILY.period / len(motion))
 
 
 def _corrected(motion: ex.Motion) -> Part:
@@ -164,8 +165,8 @@ def _corrected(motion: ex.Motion) -> Part:
     tau = set_up.model().torque(motion)
     error = float(np.abs(torque(set_up.robot(), motion) - tau).max())
     gained = work(motion, torque(set_up.robot(), motion, friction=False))
-    rank = int(np.linalg.matrix_rank(phi.reshape(-1, len(NAMES))))
-    listed = set_up.PAPER["parameter_list"]
+    rank = int(np.linalg.matrix_rank(phi.reshape(-1, len(BARYCENTRIC_NAMES))))
+    listed = set_up.ASME_FIGURES["parameter_list"]
     return Part(
         "Equations (7)–(9)",
         "The model, corrected",
@@ -173,8 +174,9 @@ def _corrected(motion: ex.Motion) -> Part:
         (
             claim(
                 f"the corrected equations are linear in {set_up.ALL} and give the robot's torques",
-                difference < ROUNDING and error < ROUNDING,
-                f"regressor of 3 × {len(NAMES)} entries: differs by {difference:.1e} at most from that of the general "
+                difference < MODEL_DIFFERENCE_ROUNDING and error < MODEL_DIFFERENCE_ROUNDING,
+                f"regressor of 3 × {len(BARYCENTRIC_NAMES)} entries: differs by {difference:.1e} at most from that "
+                "of the general "
                 f"recursive dynamics; torques by {error:.1e} N·m (largest torque {np.abs(tau).max():.0f} N·m)",
             ),
             same(
@@ -185,7 +187,9 @@ def _corrected(motion: ex.Motion) -> Part:
                 f"rank of A; the paper's list has {len(listed)} names, {len(set(listed))} of them different",
             ),
             claim(
-                "energy is conserved without friction", abs(gained) < ROUNDING, f"work over one period {gained:.1e} J"
+                "energy is conserved without friction",
+                abs(gained) < MODEL_DIFFERENCE_ROUNDING,
+                f"work over one period {gained:.1e} J",
             ),
         ),
         differences="Corrections: factor 2 in both sin 2q terms of (7); q̈1 for q̇1 in its mb_z³ term, whose symbol is "
@@ -203,12 +207,12 @@ def _printed(motion: ex.Motion) -> Part:
         rigid = torque(set_up.robot(), motion, {misprint}, friction=False)
         errors[misprint], works[misprint] = float(error.max()), work(motion, rigid)
         rows.append((str(misprint), *(_rounded(float(x)) for x in (*error, works[misprint]))))
-    breaking = [misprint for misprint in Misprint if abs(works[misprint]) > ROUNDING]
+    breaking = [misprint for misprint in Misprint if abs(works[misprint]) > MODEL_DIFFERENCE_ROUNDING]
     factor = Misprint.FACTOR
     findings: list[Finding] = [
         claim(
             "equations (7)–(9) as printed are the robot's dynamics",
-            max(errors.values()) < ROUNDING,
+            max(errors.values()) < MODEL_DIFFERENCE_ROUNDING,
             f"each of {len(errors)} misprints changes torques by {min(errors.values()):.2g} … "
             f"{max(errors.values()):.2g} N·m; {len(breaking)} of them make or destroy energy",
         ),
@@ -236,4 +240,4 @@ def _printed(motion: ex.Motion) -> Part:
 
 
 def _rounded(value: float) -> float:
-    return 0.0 if abs(value) < ROUNDING else value
+    return 0.0 if abs(value) < MODEL_DIFFERENCE_ROUNDING else value

@@ -20,7 +20,16 @@ from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.sqp import minimise
 from exciter.typing import Array
-from exciter_papers.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace
+from exciter_papers.swevers_asme.set_up import (
+    ASME_FAMILY,
+    ASME_SAMPLES,
+    columns,
+    figures,
+    model,
+    robot,
+    sampled,
+    workspace,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +62,18 @@ class Continued(Search):
         return None if finished.y is None else variables.result(finished.y)[1]
 
 
-SEED = 0
+ASME_DESIGN_SEED = 0
 
 
 @dataclass(frozen=True)
-class Case:
+class DesignCase:
     """What is optimised, and within which limits; all those of the paper, corrected, unless said otherwise."""
 
     friction: bool = True
     criterion: AnyCriterion = field(default_factory=ex.ConditionNumber)
     acceleration_limit: bool = True
     constraints: Callable[[ex.Robot], tuple[Constraint, ...]] = workspace
-    family: ex.Fourier = FAMILY
+    family: ex.Fourier = ASME_FAMILY
 
     @property
     def robot(self) -> ex.Robot:
@@ -83,7 +92,7 @@ class Case:
 class Optimum:
     """delta (3, c): the best motion; values (K,): of the criterion, one per start, infinite where none was feasible."""
 
-    case: Case
+    case: DesignCase
     delta: Array
     certificate: Certificate
     values: Array
@@ -111,7 +120,7 @@ class Optimum:
         return best
 
 
-def best_of(case: Case, starts: int, further: bool = False) -> Optimum:
+def best_of(case: DesignCase, starts: int, further: bool = False) -> Optimum:
     """The best of so many starts from seed 0; further: and continued with narrower margins where that is better."""
     found = design(
         model(case.acceleration_limit),
@@ -119,8 +128,8 @@ def best_of(case: Case, starts: int, further: bool = False) -> Optimum:
         criterion=case.criterion,
         columns=columns(case.friction),
         constraints=case.limits,
-        samples=SAMPLES,
-        seed=SEED,
+        samples=ASME_SAMPLES,
+        seed=ASME_DESIGN_SEED,
         starts=starts,
     )
     values = np.array([attempt.value for attempt in found.attempts])
@@ -132,9 +141,9 @@ def best_of(case: Case, starts: int, further: bool = False) -> Optimum:
     return best
 
 
-def continued(case: Case, delta: Array, anew: bool = True) -> Optimum | None:
+def continued(case: DesignCase, delta: Array, anew: bool = True) -> Optimum | None:
     """The local optimum reached from a given motion; None where none was certified."""
-    improved = Continued(case.family, case.objective, case.limits, SAMPLES, SEED).improved(delta, anew)
+    improved = Continued(case.family, case.objective, case.limits, ASME_SAMPLES, ASME_DESIGN_SEED).improved(delta, anew)
     if improved is None:
         return None
     certificate = certify(case.robot, case.family.curve(improved), case.limits)

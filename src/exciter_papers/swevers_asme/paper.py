@@ -5,7 +5,7 @@ from __future__ import annotations
 from exciter_papers.paper import Paper, Study
 from exciter_papers.swevers_asme import designs, harmonics, model, table_1
 
-PAPER = Paper(
+SWEVERS_1997_ASME = Paper(
     "swevers-1997-asme",
     "J. Swevers, C. Ganseman, J. De Schutter, H. Van Brussel: Generation of Periodic Trajectories for Optimal Robot "
     "Excitation. Journal of Manufacturing Science and Engineering (ASME) 119, 1997, 611–615.",

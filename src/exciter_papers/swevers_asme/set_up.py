@@ -21,14 +21,14 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter_papers.paper import published
 
-PAPER = published("swevers_asme")
-EXPERIMENT = PAPER["experiment"]
-SAMPLES: int = EXPERIMENT["samples"]
-FAMILY = Fourier(EXPERIMENT["period"], EXPERIMENT["harmonics"])  #: eq. (5)
-USUAL = (Viscous(), Coulomb())
+ASME_FIGURES = published("swevers_asme")
+EXPERIMENT = ASME_FIGURES["experiment"]
+ASME_SAMPLES: int = EXPERIMENT["samples"]
+ASME_FAMILY = Fourier(EXPERIMENT["period"], EXPERIMENT["harmonics"])  #: eq. (5)
+ASME_FRICTION_TERMS = (Viscous(), Coulomb())
 #: χ = C θ: the barycentric parameters of section 4.1 in standard ones of the modified-DH frames, whose x, y, z are the
 #: paper's Z, X, Y. k_d enters as half the difference of two moments, so that XX = k_d, YY = −k_d stand for it.
-INERTIAL: Mapping[str, Mapping[str, float]] = {
+BARYCENTRIC_GROUPINGS: Mapping[str, Mapping[str, float]] = {
     "kzz1": {"ZZ1": 1.0},
     "kyz2": {"XZ2": 1.0},
     "kd2": {"XX2": 1.0, "YY2": -1.0},
@@ -42,7 +42,7 @@ INERTIAL: Mapping[str, Mapping[str, float]] = {
 FRICTION: Mapping[str, Mapping[str, float]] = {
     f"{ours}{j}": {f"{theirs}{j}": 1.0} for ours, theirs in (("c", "Fs"), ("v", "Fv")) for j in (1, 2, 3)
 }
-ALL, INERT = f"{EXPERIMENT['parameters']} parameters", f"{len(INERTIAL)} inertial parameters"  #: for texts
+ALL, INERT = f"{EXPERIMENT['parameters']} parameters", f"{len(BARYCENTRIC_GROUPINGS)} inertial parameters"  #: for texts
 
 
 @cache
@@ -54,12 +54,12 @@ def robot(acceleration_limit: bool = True) -> Robot:
 
 @cache
 def model(acceleration_limit: bool = True) -> DynamicModel:
-    return DynamicModel(robot(acceleration_limit), USUAL)
+    return DynamicModel(robot(acceleration_limit), ASME_FRICTION_TERMS)
 
 
 def columns(friction: bool = True) -> DesignColumns:
     """Of the matrix A (3): all 15 parameters, or the 9 inertial ones."""
-    return DesignColumns.combined(model(), {**INERTIAL, **FRICTION} if friction else INERTIAL)
+    return DesignColumns.combined(model(), {**BARYCENTRIC_GROUPINGS, **FRICTION} if friction else BARYCENTRIC_GROUPINGS)
 
 
 @cache
@@ -67,8 +67,9 @@ def model_words() -> str:
     """For the texts ``set_up`` of the parts."""
     (tool,) = (frame for frame in robot().frames if frame.name == "tool")
     return (
-        f"Robot kuka-ir361-asme: KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(INERTIAL)} barycentric, "
-        f"{len(FRICTION)} of friction), {FAMILY.harmonics} harmonics of {1.0 / FAMILY.period:g} Hz, {SAMPLES} samples "
+        f"Robot kuka-ir361-asme: KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(BARYCENTRIC_GROUPINGS)} barycentric, "
+        f"{len(FRICTION)} of friction), {ASME_FAMILY.harmonics} harmonics of {1.0 / ASME_FAMILY.period:g} Hz, "
+        f"{ASME_SAMPLES} samples "
         f"of one period at {EXPERIMENT['rate']:g} Hz. Not in the paper: the height of the shoulder "
         f"({robot().joints[0].translation[2]:g} m) and the length from elbow to end effector "
         f"({np.linalg.norm(tool.translation):g} m), which are those of the model of this robot in Orocos KDL; g = "
@@ -78,7 +79,7 @@ def model_words() -> str:
 
 def columns_words() -> str:
     """Eq. (5) and the columns of A, so that anyone can build it."""
-    columns = ", ".join(" − ".join(standard) for standard in {**INERTIAL, **FRICTION}.values())
+    columns = ", ".join(" − ".join(standard) for standard in {**BARYCENTRIC_GROUPINGS, **FRICTION}.values())
     return (
         "q̇ = Σ (a_l cos lωt + b_l sin lωt) (5); swapped: a_l sin lωt + b_l cos lωt. Columns of A, in standard "
         f"parameters of the modified-DH frames of this robot, not scaled: {columns}."
@@ -86,20 +87,20 @@ def columns_words() -> str:
 
 
 def heights(arm: Robot) -> Box:
-    low, high = PAPER["limits"]["height"]
+    low, high = ASME_FIGURES["limits"]["height"]
     return Box(arm, "tool", np.array([-np.inf, -np.inf, low]), np.array([np.inf, np.inf, high]))
 
 
 def workspace(arm: Robot) -> tuple[Constraint, ...]:
     """Height limits, and what the text says of the base: not r < 0.5 m and z < 1.6 m at once."""
-    base = PAPER["limits"]["base"]
+    base = ASME_FIGURES["limits"]["base"]
     return heights(arm), OutsideCylinder(arm, "tool", base["radius"], upper=base["height"])
 
 
 def printed_workspace(arm: Robot, above: bool) -> tuple[Constraint, ...]:
     """The printed product (1.6 m − z)(0.5 m − r) ≤ 0 instead: near the axis and high (above), or far and low. Both
     regions meet in one edge only, so that a motion stays in one of them."""
-    radius, height = PAPER["limits"]["base"]["radius"], PAPER["limits"]["base"]["height"]
+    radius, height = ASME_FIGURES["limits"]["base"]["radius"], ASME_FIGURES["limits"]["base"]["height"]
     if above:
         return heights(arm), HalfSpace(arm, "tool", np.array([0, 0, 1.0]), height), InsideCylinder(arm, "tool", radius)
     return heights(arm), HalfSpace(arm, "tool", np.array([0, 0, -1.0]), -height), OutsideCylinder(arm, "tool", radius)
@@ -107,15 +108,15 @@ def printed_workspace(arm: Robot, above: bool) -> tuple[Constraint, ...]:
 
 def table_1(swapped: bool) -> Array:
     """δ (3, 11) of Table 1, with eq. (5) as printed, or with a and b in each other's place."""
-    table = PAPER["table_1"]
+    table = ASME_FIGURES["table_1"]
     first, second = ("b", "a") if swapped else ("a", "b")
     return np.column_stack([table[first], table[second], table["q0"]])
 
 
-def sampled(delta: Array, family: Fourier = FAMILY, samples: int = SAMPLES) -> Motion:
+def sampled(delta: Array, family: Fourier = ASME_FAMILY, samples: int = ASME_SAMPLES) -> Motion:
     return motion(family, delta, family.sample_times(samples))
 
 
-def figures(delta: Array, friction: bool = True, family: Fourier = FAMILY) -> Figures:
+def figures(delta: Array, friction: bool = True, family: Fourier = ASME_FAMILY) -> Figures:
     """Condition numbers of A for one period."""
     return evaluate(model(), sampled(delta, family), 1.0, columns(friction))

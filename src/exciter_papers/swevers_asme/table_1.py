@@ -16,46 +16,46 @@ from exciter.excitation.criteria.gram import ConditionNumber, NormalizedConditio
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Value, claim, same, shown
 from exciter_papers.swevers_asme import set_up
-from exciter_papers.swevers_asme.model import NONE, G, L, Misprint, regressor
+from exciter_papers.swevers_asme.model import GRAVITY, NONE, L, Misprint, regressor
 
 # -- readings ----------------------------------------------------------------------------------------------------------
 
-MEASURES = ("friction", "friction, unit columns", "inertial", "inertial, unit columns")
-PUBLISHED: float = set_up.PAPER["condition_number"]["friction"]
-PRINTED = 0.005  # half a unit of its last digit
-AROUND = 0.5  # of the published figure: where the density of condition numbers is counted
-BATCH = 64
-SAME = 1e-9  # condition numbers (relative) and extrema [rad/s] that differ by less are one
+READING_MEASURES = ("friction", "friction, unit columns", "inertial", "inertial, unit columns")
+PUBLISHED_CONDITION: float = set_up.ASME_FIGURES["condition_number"]["friction"]
+LAST_DIGIT_HALF_UNIT = 0.005  # half a unit of its last digit
+DENSITY_WINDOW_RATIO = 0.5  # of the published figure: where the density of condition numbers is counted
+READINGS_AT_ONCE = 64
+SAME_READING_TOLERANCE = 1e-9  # condition numbers (relative) and extrema [rad/s] that differ by less are one
 LITERAL = frozenset({Misprint.FACTOR, Misprint.FRICTION})
 EVERY = frozenset(Misprint) - {Misprint.KYZ2, Misprint.KD2}  # those two are of parameters, not of the matrix
 SIGNS = "signs of a, b, q0 of every joint"
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TableReading:
     """A kind of reading: coefficients (R, 3, 11), and a model with its misprints, length [m] and gravity [m/s²]."""
 
     name: str
     deltas: Array
     wrong: frozenset[Misprint] = field(default=NONE)
     length: float = L
-    g: float = G
+    g: float = GRAVITY
 
     def condition_numbers(self) -> Array:
-        """(4, R) in the order of ``MEASURES``."""
-        parts = [self.deltas[k : k + BATCH] for k in range(0, len(self.deltas), BATCH)]
+        """(4, R) in the order of ``READING_MEASURES``."""
+        parts = [self.deltas[k : k + READINGS_AT_ONCE] for k in range(0, len(self.deltas), READINGS_AT_ONCE)]
         return np.concatenate([self._part(part) for part in parts], axis=1)
 
     def _part(self, deltas: Array) -> Array:
         q, qd, qdd = (
             basis @ deltas.transpose(0, 2, 1)
-            for basis in set_up.FAMILY.basis(set_up.FAMILY.sample_times(set_up.SAMPLES))
+            for basis in set_up.ASME_FAMILY.basis(set_up.ASME_FAMILY.sample_times(set_up.ASME_SAMPLES))
         )
         phi, _ = regressor(q, qd, qdd, self.wrong, self.length, self.g)
         rows = phi.reshape(len(deltas), -1, phi.shape[-1])
         found = []
         for gram in rows.transpose(0, 2, 1) @ rows:
-            inertial = gram[: len(set_up.INERTIAL), : len(set_up.INERTIAL)]
+            inertial = gram[: len(set_up.BARYCENTRIC_GROUPINGS), : len(set_up.BARYCENTRIC_GROUPINGS)]
             found.append([by(h)[0] for h in (gram, inertial) for by in (ConditionNumber(), NormalizedCondition())])
         return np.array(found).T
 
@@ -79,7 +79,7 @@ def joint_signs() -> Array:
 
 def rounded(swapped: bool) -> Array:
     """(66, 3, 11): one number of the table half a unit of its last digit larger, or smaller."""
-    half = 0.5 * 10.0 ** -set_up.PAPER["table_1"]["digits"] * np.eye(33).reshape(33, 3, 11)
+    half = 0.5 * 10.0 ** -set_up.ASME_FIGURES["table_1"]["digits"] * np.eye(33).reshape(33, 3, 11)
     return np.asarray(set_up.table_1(swapped) + np.concatenate([half, -half]))
 
 
@@ -110,84 +110,86 @@ def coefficient_signs(joint: int) -> Array:
     return np.asarray(change * set_up.table_1(swapped=True))
 
 
-def readings() -> Iterator[Reading]:
+def readings() -> Iterator[TableReading]:
     table = both()
-    yield Reading("as printed, and a and b swapped", table)
+    yield TableReading("as printed, and a and b swapped", table)
     for misprint in (one for one in Misprint if one in EVERY):
-        yield Reading(f"misprint of {misprint}", table, frozenset({misprint}))
-    yield Reading("missing factor 2 and printed sines of friction", table, LITERAL)
-    yield Reading("(7)–(9) with every misprint", table, EVERY)
+        yield TableReading(f"misprint of {misprint}", table, frozenset({misprint}))
+    yield TableReading("missing factor 2 and printed sines of friction", table, LITERAL)
+    yield TableReading("(7)–(9) with every misprint", table, EVERY)
     for g in (9.8, 10.0, 1.0):
-        yield Reading(f"g = {g:g} m/s²", table, g=g)
-    yield Reading("lengths in mm", table, length=1e3 * L, g=1e3 * G)
-    yield Reading(f"{1e3 * L:g} taken as metres", table, length=1e3 * L)
-    yield Reading("joints 2, 3 from other zeros (quarter turns)", offsets())
-    yield Reading(SIGNS, joint_signs())
-    yield Reading("signs of a, b, q0, missing factor 2", joint_signs(), frozenset({Misprint.FACTOR}))
-    yield Reading("one number with the other sign", single_signs())
-    yield Reading("rows of other joints", rows_exchanged())
+        yield TableReading(f"g = {g:g} m/s²", table, g=g)
+    yield TableReading("lengths in mm", table, length=1e3 * L, g=1e3 * GRAVITY)
+    yield TableReading(f"{1e3 * L:g} taken as metres", table, length=1e3 * L)
+    yield TableReading("joints 2, 3 from other zeros (quarter turns)", offsets())
+    yield TableReading(SIGNS, joint_signs())
+    yield TableReading("signs of a, b, q0, missing factor 2", joint_signs(), frozenset({Misprint.FACTOR}))
+    yield TableReading("one number with the other sign", single_signs())
+    yield TableReading("rows of other joints", rows_exchanged())
 
 
 def rounding() -> Array:
     """(4,) what rounding the printed coefficients can do to each condition number: worst case, to first order."""
     worst = []
     for swapped in (False, True):
-        up, down = np.split(Reading("", rounded(swapped)).condition_numbers(), 2, axis=1)
+        up, down = np.split(TableReading("", rounded(swapped)).condition_numbers(), 2, axis=1)
         worst.append(0.5 * np.abs(up - down).sum(axis=1))
     return np.asarray(np.max(worst, axis=0))
 
 
 def hits(values: Array, slack: Array) -> NDArray[np.int64]:
     """(4,) how many of (4, R) are the published figure, within its last digit and ``slack`` (4,)."""
-    return np.asarray((np.abs(values - PUBLISHED) <= PRINTED + slack[:, None]).sum(axis=1))
+    return np.asarray((np.abs(values - PUBLISHED_CONDITION) <= LAST_DIGIT_HALF_UNIT + slack[:, None]).sum(axis=1))
 
 
 def by_chance(values: Array, slack: Array) -> Array:
     """(4,) how many would be, were values as dense there as around it."""
-    near = (np.abs(values - PUBLISHED) <= AROUND).sum(axis=1)
-    return np.asarray(near * (PRINTED + slack) / AROUND)
+    near = (np.abs(values - PUBLISHED_CONDITION) <= DENSITY_WINDOW_RATIO).sum(axis=1)
+    return np.asarray(near * (LAST_DIGIT_HALF_UNIT + slack) / DENSITY_WINDOW_RATIO)
 
 
 def search() -> Part:
     """The readings, and how near to the published figure each comes."""
     found = {one.name: one.condition_numbers() for one in readings()}
     patterns = {  # thousands, so that some come near any number by chance
-        f"joint {j}: signs of its ten amplitudes, a and b swapped": Reading("", signs).condition_numbers()
+        f"joint {j}: signs of its ten amplitudes, a and b swapped": TableReading("", signs).condition_numbers()
         for j, signs in enumerate(map(coefficient_signs, range(3)), start=1)
     }
     slack = rounding()
     values = [np.concatenate(list(group.values()), axis=1) for group in (found, patterns)]
     swapped, signed = found["as printed, and a and b swapped"][0, 1], found[SIGNS][0]
     return Part(
-        f"Table 1 and {PUBLISHED}",
+        f"Table 1 and {PUBLISHED_CONDITION}",
         "Readings of Table 1",
         f"{set_up.model_words()} Every reading of the table and of the model that we could think of, by four condition "
         f"numbers: {set_up.ALL} (with friction) or {set_up.INERT}, columns as they are or of unit length. The paper's "
         f"is the first. Rounding of the printed coefficients can change the table's four by {_listed(slack, '.3f')} at "
-        f"most; that much is allowed. Hits by chance: from the density of values within {AROUND:g} of {PUBLISHED}. "
+        f"most; that much is allowed. Hits by chance: from the density of values within {DENSITY_WINDOW_RATIO:g} of "
+        f"{PUBLISHED_CONDITION}. "
         "Nothing is random.",
         (
             claim(
-                f"a reading of Table 1 has the condition number {PUBLISHED}",
+                f"a reading of Table 1 has the condition number {PUBLISHED_CONDITION}",
                 any(bool(hits(group, slack)[0]) for group in values),
                 f"with friction and columns as they are the smallest of all {sum(x.shape[1] for x in values)} is "
                 f"{min(x[0].min() for x in values):.2f}. By the other three measures together "
                 f"{_others(values[0], 'readings', slack)} and {_others(values[1], 'further sign patterns', slack)} hit "
                 "it, some of which have their values in common: among so many a hit proves nothing. "
-                f"Table 1 is not the trajectory of {PUBLISHED}, or the matrix was another one",
+                f"Table 1 is not the trajectory of {PUBLISHED_CONDITION}, or the matrix was another one",
             ),
             shown(
                 "signs of a, b, q0 of every joint with a smaller condition number than the swapped table's",
-                int((signed < swapped * (1.0 - SAME)).sum()),
+                int((signed < swapped * (1.0 - SAME_READING_TOLERANCE)).sum()),
                 f"of {len(signed)} patterns, printed and swapped, from {signed.min():.2f} to {signed.max():.2f}; the "
                 f"swapped table has {swapped:.2f}: its signs are not what is wrong",
             ),
         ),
         DataTable(
             "readings",
-            f"Smallest condition numbers of each kind of reading, the one nearest to {PUBLISHED} by any measure, "
+            f"Smallest condition numbers of each kind of reading, the one nearest to {PUBLISHED_CONDITION} by any "
+            "measure, "
             "and how many hit it by each measure",
-            ("reading", "tried", *MEASURES, f"nearest to {PUBLISHED}", "hits"),
+            ("reading", "tried", *READING_MEASURES, f"nearest to {PUBLISHED_CONDITION}", "hits"),
             [_row(name, one, slack) for name, one in (found | patterns).items()],
         ),
     )
@@ -203,15 +205,15 @@ def _others(values: Array, name: str, slack: Array) -> str:
 
 
 def _row(name: str, values: Array, slack: Array) -> tuple[Value, ...]:
-    nearest = values.ravel()[np.abs(values - PUBLISHED).argmin()]
+    nearest = values.ravel()[np.abs(values - PUBLISHED_CONDITION).argmin()]
     counts = _listed(hits(values, slack).astype(float), "g")
     return name, values.shape[1], *(float(x) for x in values.min(axis=1)), float(nearest), counts
 
 
 # -- as printed and swapped --------------------------------------------------------------------------------------------
 
-ORDERS = {"velocity": 1, "acceleration": 2}  # of the derivative
-FINE = 20_000  # samples that show the tool's reach
+DERIVATIVE_ORDERS = {"velocity": 1, "acceleration": 2}  # of the derivative
+REACH_SAMPLES = 20_000  # samples that show the tool's reach
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -231,9 +233,9 @@ def evaluated() -> Part:
         findings.append(
             same(
                 f"condition number of A, {name}",
-                PUBLISHED,
+                PUBLISHED_CONDITION,
                 raw,
-                PRINTED,
+                LAST_DIGIT_HALF_UNIT,
                 f"the last printed digit of the coefficients is worth {slack:.3f} at most; columns of unit length: "
                 f"{unit:.3f}; without friction {without.condition_number:.3f} and "
                 f"{without.condition_number_normalized:.3f}. See the search over readings",
@@ -253,44 +255,49 @@ def evaluated() -> Part:
         differences="With (5) as printed the trajectory breaks every velocity limit. With a and b in each other's "
         "place joints 1 and 3 just reach the limit: they are swapped in the table or in (5). The acceleration limit is "
         "broken under both readings; the constraint block prints q̇ in its acceleration lines, so that it was "
-        f"apparently never enforced for Table 1. The condition number is not {PUBLISHED} nor near it. The last line of "
+        f"apparently never enforced for Table 1. The condition number is not {PUBLISHED_CONDITION} nor near it. The "
+        "last line of "
         "(5), q̈, has a_k for a_l.",
     )
 
 
 def _certificate(delta: Array) -> Certificate:
-    return certify(set_up.robot(), set_up.FAMILY.curve(delta), set_up.workspace(set_up.robot()))
+    return certify(set_up.robot(), set_up.ASME_FAMILY.curve(delta), set_up.workspace(set_up.robot()))
 
 
 def _within(what: str, name: str, certificate: Certificate) -> Finding:
     """Whether a limit holds for all time, to the digits that are printed."""
     verdicts = [limit for limit in certificate.limits if limit.what == what]
-    slack = _rounding(ORDERS[what])
+    slack = _rounding(DERIVATIVE_ORDERS[what])
     reached = ", ".join(f"{limit.reached:.4f}" for limit in verdicts)
     holds = all(limit.reached <= limit.limit + slack for limit in verdicts)
     unit = verdicts[0].unit
     return claim(
         f"{what} limits hold, {name}",
         holds,
-        f"largest |{('q', 'q̇', 'q̈')[ORDERS[what]]}| of joints 1, 2, 3: {reached} {unit}; limit {verdicts[0].limit:g} "
+        f"largest |{('q', 'q̇', 'q̈')[DERIVATIVE_ORDERS[what]]}| of joints 1, 2, 3: {reached} {unit}; limit "
+        f"{verdicts[0].limit:g} "
         f"{unit}; the last printed digit of the coefficients is worth {slack:.4f} {unit} at most",
     )
 
 
 def _rounding(order: int) -> float:
     """What rounding the printed coefficients can do to q̇ (order 1) or q̈ (2)."""
-    half = 0.5 * 10.0 ** -set_up.PAPER["table_1"]["digits"]
-    rates = (2.0 * np.pi / set_up.FAMILY.period * np.array(set_up.FAMILY.numbers)) ** (order - 1)
+    half = 0.5 * 10.0 ** -set_up.ASME_FIGURES["table_1"]["digits"]
+    rates = (2.0 * np.pi / set_up.ASME_FAMILY.period * np.array(set_up.ASME_FAMILY.numbers)) ** (order - 1)
     return float(half * np.sqrt(2.0) * rates.sum())
 
 
 def _evidence_of_swap() -> Finding:
     """The peak velocity of joint 1 over all signs of its amplitudes."""
-    limit = set_up.PAPER["limits"]["velocity"]
+    limit = set_up.ASME_FIGURES["limits"]["velocity"]
     deltas = coefficient_signs(0)[:, 0]
-    peaks = set_up.FAMILY.curve(deltas).extremum(1).size
-    own = float(set_up.FAMILY.curve(set_up.table_1(swapped=True)).extremum(1).size[0])
-    lower, equal = int((peaks < own - SAME).sum()), int((np.abs(peaks - own) <= SAME).sum())
+    peaks = set_up.ASME_FAMILY.curve(deltas).extremum(1).size
+    own = float(set_up.ASME_FAMILY.curve(set_up.table_1(swapped=True)).extremum(1).size[0])
+    lower, equal = (
+        int((peaks < own - SAME_READING_TOLERANCE).sum()),
+        int((np.abs(peaks - own) <= SAME_READING_TOLERANCE).sum()),
+    )
     return shown(
         "joint 1, swapped: sign patterns of its amplitudes with a lower peak velocity",
         lower,
@@ -301,8 +308,8 @@ def _evidence_of_swap() -> Finding:
 
 
 def _reach(delta: Array) -> Finding:
-    base = set_up.PAPER["limits"]["base"]
-    x = set_up.heights(set_up.robot()).points(set_up.sampled(delta, samples=FINE))
+    base = set_up.ASME_FIGURES["limits"]["base"]
+    x = set_up.heights(set_up.robot()).points(set_up.sampled(delta, samples=REACH_SAMPLES))
     radius, height = np.hypot(x[0], x[1]), x[2]
     product = (base["height"] - height) * (base["radius"] - radius)
     return claim(
@@ -326,7 +333,7 @@ def _limits_table(certificates: dict[str, Certificate]) -> DataTable:
 
 
 def _status(limit: LimitVerdict) -> str:
-    within = limit.what in ORDERS and limit.reached <= limit.limit + _rounding(ORDERS[limit.what])
+    within = limit.what in DERIVATIVE_ORDERS and limit.reached <= limit.limit + _rounding(DERIVATIVE_ORDERS[limit.what])
     return "broken by less than the rounding" if limit.status == "broken" and within else limit.status
 
 

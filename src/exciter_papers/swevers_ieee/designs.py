@@ -21,7 +21,7 @@ from exciter_papers.swevers_ieee import monte_carlo, set_up
 STARTS_C1 = (16, 96)  #: quick, full
 STARTS_C2 = (16, 64)
 STARTS_UPRIGHT = (4, 16)
-SEED = 0
+IEEE_DESIGN_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Starts:
 
     @classmethod
     def of(cls, found: Design) -> Starts:
-        weights = set_up.NOISE**-2.0
+        weights = set_up.TORQUE_NOISE_STD**-2.0
         motions = [set_up.sampled(attempt.delta) for attempt in found.attempts if attempt.delta is not None]
         return cls(found, tuple(evaluate(found.model, motion, weights) for motion in motions))
 
@@ -60,8 +60,8 @@ class Starts:
 
 def run(effort: Effort) -> Sequence[Part]:
     """Designs first; Table II, the Monte Carlo and the weighting are about the best motions."""
-    c1 = Starts.of(set_up.optimised(NormalizedCondition(), effort.pick(*STARTS_C1), seed=SEED))
-    c2 = Starts.of(set_up.optimised(ex.DOptimality(), effort.pick(*STARTS_C2), seed=SEED))
+    c1 = Starts.of(set_up.optimised(NormalizedCondition(), effort.pick(*STARTS_C1), seed=IEEE_DESIGN_SEED))
+    c2 = Starts.of(set_up.optimised(ex.DOptimality(), effort.pick(*STARTS_C2), seed=IEEE_DESIGN_SEED))
     return (
         _designs(c1, c2, upright(effort.pick(*STARTS_UPRIGHT))),
         figures_part(c1.found, c2.found),
@@ -78,8 +78,8 @@ def log10_det(found: Design) -> float:
 
 def _designs(c1: Starts, c2: Starts, other: tuple[Design, Design]) -> Part:
     """other: with the arm upright at zero."""
-    one, two = set_up.PAPER["designs"]["c1"], set_up.PAPER["designs"]["c2"]
-    published = {name: float(np.log10(line["determinant"])) for name, line in set_up.PAPER["designs"].items()}
+    one, two = set_up.IEEE_FIGURES["designs"]["c1"], set_up.IEEE_FIGURES["designs"]["c2"]
+    published = {name: float(np.log10(line["determinant"])) for name, line in set_up.IEEE_FIGURES["designs"].items()}
     better1 = np.count_nonzero(c1.condition <= one["condition_number"])
     starts = len(other[1].attempts)
     better2 = np.count_nonzero(c2.log10_det <= published["c2"])
@@ -157,10 +157,13 @@ def _set_up() -> str:
     variances = ", ".join(f"{value:g}" for value in set_up.SIMULATION["noise_variance"])
     (tool,) = (frame for frame in robot.frames if frame.name == "tool")
     return (
-        f"KUKA IR 361, {robot.n} axes, {len(set_up.model().base)} parameters; {set_up.FAMILY.harmonics} harmonics of "
-        f"{1.0 / set_up.FAMILY.period:g} Hz, {set_up.SAMPLES} samples of one period; noise of variance {variances} "
+        f"KUKA IR 361, {robot.n} axes, {len(set_up.model().base)} parameters; {set_up.IEEE_FAMILY.harmonics} "
+        "harmonics of "
+        f"{1.0 / set_up.IEEE_FAMILY.period:g} Hz, {set_up.IEEE_SAMPLES} samples of one period; noise of variance "
+        f"{variances} "
         "(N·m)²; limits of the paper on position, velocity, acceleration and the height of the tool, kept at every "
-        f"instant. Starts come in a fixed order from seed {SEED}. Not printed, and those of the model of this robot in "
+        f"instant. Starts come in a fixed order from seed {IEEE_DESIGN_SEED}. Not printed, and those of the model of "
+        "this robot in "
         f"Orocos KDL: shoulder at {robot.joints[0].translation[2]:g} m, tool {np.linalg.norm(tool.translation):g} m "
         "from joint 3. Assumed, too: at zero the upper arm is vertical and the forearm horizontal."
     )
@@ -180,8 +183,8 @@ def _kept(name: str, found: Design) -> Finding:
 def upright(starts: int) -> tuple[Design, Design]:
     """Both designs with the forearm in line with the upper arm at zero: the other reading of Figure 1."""
     other = ex.DynamicModel(stretched(set_up.model().robot), set_up.model().terms)
-    c1 = set_up.optimised(NormalizedCondition(), starts, seed=SEED, other=other)
-    return c1, set_up.optimised(ex.DOptimality(), starts, seed=SEED, other=other)
+    c1 = set_up.optimised(NormalizedCondition(), starts, seed=IEEE_DESIGN_SEED, other=other)
+    return c1, set_up.optimised(ex.DOptimality(), starts, seed=IEEE_DESIGN_SEED, other=other)
 
 
 def stretched(robot: ex.Robot) -> ex.Robot:
@@ -214,7 +217,9 @@ def _spread(c1: Starts, c2: Starts) -> Plot:
         padded[: len(values)] = np.sort(values)
         return Line(name, padded, points=True)
 
-    figures = ", ".join(f"{line['condition_number']} for {name}" for name, line in set_up.PAPER["designs"].items())
+    figures = ", ".join(
+        f"{line['condition_number']} for {name}" for name, line in set_up.IEEE_FIGURES["designs"].items()
+    )
     return Plot(
         f"Condition numbers with unit columns of all starts, sorted (published: {figures})",
         np.arange(1.0, count + 1.0),
@@ -239,7 +244,7 @@ def figures_part(c1: Design, c2: Design) -> Part:
                 "coefficients of the trajectories in Figures 2 and 3",
                 None,
                 "never printed: the published motions themselves cannot be evaluated; "
-                f"ours are drawn here, {set_up.FAMILY.coefficients} coefficients per joint in the table",
+                f"ours are drawn here, {set_up.IEEE_FAMILY.coefficients} coefficients per joint in the table",
             ),
             *(finding for name, found in (("Figure 2, c1", c1), ("Figure 3, c2", c2)) for finding in _use(name, found)),
         ),
@@ -266,14 +271,16 @@ def _use(name: str, found: Design) -> tuple[Finding, ...]:
 
 
 def _coefficients(name: str, found: Design) -> DataTable:
-    rows = [[label, *map(float, column)] for label, column in zip(set_up.FAMILY.labels, found.delta.T, strict=True)]
+    rows = [
+        [label, *map(float, column)] for label, column in zip(set_up.IEEE_FAMILY.labels, found.delta.T, strict=True)
+    ]
     caption = f"Coefficients of (11) of our {name} motion: a, b [rad/s], q0 [rad]"
     return DataTable(f"coefficients-{name}", caption, ("coefficient", *found.model.robot.joint_names), rows)
 
 
 def _plot(title: str, found: Design) -> Plot:
-    time = np.linspace(0.0, set_up.FAMILY.period, 501)
-    (basis,) = set_up.FAMILY.basis(time, 0)
+    time = np.linspace(0.0, set_up.IEEE_FAMILY.period, 501)
+    (basis,) = set_up.IEEE_FAMILY.basis(time, 0)
     robot = found.model.robot
     low, high = robot.position_range()
     lines = [
@@ -309,7 +316,7 @@ def weighting_part(c1: Array, c2: Array) -> Part:
                     f"{len(names)} parameters",
                     ratio.max(),
                     f"smallest {ratio.min():.4f}; standard deviations of the noise differ by "
-                    f"{set_up.NOISE.max() / set_up.NOISE.min():.2f}",
+                    f"{set_up.TORQUE_NOISE_STD.max() / set_up.TORQUE_NOISE_STD.min():.2f}",
                 )
                 for name, ratio in ratios.items()
             ),
@@ -320,7 +327,7 @@ def weighting_part(c1: Array, c2: Array) -> Part:
             ("i", "parameter", *(f"{name} motion" for name in ratios)),
             [(k + 1, names[k], *(ratio[k] for ratio in ratios.values())) for k in range(len(names))],
         ),
-        differences=f"Variances of {', '.join(f'{x:g}' for x in set_up.NOISE**2)} (N·m)²: weighting gains "
+        differences=f"Variances of {', '.join(f'{x:g}' for x in set_up.TORQUE_NOISE_STD**2)} (N·m)²: weighting gains "
         f"{100.0 * (max(float(ratio.max()) for ratio in ratios.values()) - 1.0):.0f} % of σ at most.",
     )
 
@@ -339,6 +346,6 @@ def covariances(delta: Array) -> tuple[Array, Array]:
     def gram(weights: Array) -> Array:
         return set_up.model().rows(motion, layout, weights).gram()
 
-    plain: Array = np.asarray(np.linalg.inv(gram(np.ones(len(set_up.NOISE)))), dtype=np.float64)
-    weighted: Array = np.asarray(np.linalg.inv(gram(set_up.NOISE**-2.0)), dtype=np.float64)
-    return plain @ gram(set_up.NOISE**2) @ plain, weighted
+    plain: Array = np.asarray(np.linalg.inv(gram(np.ones(len(set_up.TORQUE_NOISE_STD)))), dtype=np.float64)
+    weighted: Array = np.asarray(np.linalg.inv(gram(set_up.TORQUE_NOISE_STD**-2.0)), dtype=np.float64)
+    return plain @ gram(set_up.TORQUE_NOISE_STD**2) @ plain, weighted

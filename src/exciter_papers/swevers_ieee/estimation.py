@@ -17,11 +17,20 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 from exciter_papers.swevers_ieee import experiment, preprocessing
-from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, optimised, sampled, theta
+from exciter_papers.swevers_ieee.set_up import (
+    IEEE_FAMILY,
+    IEEE_SAMPLES,
+    TORQUE_NOISE_STD,
+    chi,
+    model,
+    optimised,
+    sampled,
+    theta,
+)
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    c2 = optimised(DOptimality(), experiment.STARTS)
+    c2 = optimised(DOptimality(), experiment.ESTIMATION_DESIGN_STARTS)
     cases = Cases.along(c2.delta, effort.pick(3, 40))
     return (
         *preprocessing.parts(c2.delta, effort),
@@ -35,12 +44,12 @@ def run(effort: Effort) -> Sequence[Part]:
 # -- variance of the noise from the difference between periods ---------------------------------------------------------
 
 
-def variance_part(case: experiment.Case) -> Part:
+def variance_part(case: experiment.NoiseCase) -> Part:
     """case: logs with the published variances."""
-    freedom = (experiment.PERIODS - 1) * SAMPLES
+    freedom = (experiment.RECORDED_PERIODS - 1) * IEEE_SAMPLES
     true = np.array([experiment.POSITION_VARIANCE, experiment.TORQUE_VARIANCE])
-    right = case.squares / (experiment.PERIODS * freedom)
-    printed = case.squares / (experiment.PERIODS * (experiment.PERIODS * SAMPLES - 1))
+    right = case.squares / (experiment.RECORDED_PERIODS * freedom)
+    printed = case.squares / (experiment.RECORDED_PERIODS * (experiment.RECORDED_PERIODS * IEEE_SAMPLES - 1))
     ours = np.array([pair.ml.noise**2 for pair in case.pairs])
     total = freedom * right.size
 
@@ -48,12 +57,12 @@ def variance_part(case: experiment.Case) -> Part:
         return experiment.two_sided(float((freedom * variances / true).sum()), total)
 
     bias, exact = float((printed / true).mean()), float((right / true).mean())
-    expected = freedom / (experiment.PERIODS * SAMPLES - 1)
+    expected = freedom / (experiment.RECORDED_PERIODS * IEEE_SAMPLES - 1)
     corrected = true / expected
     findings = (
         claim(
             "the printed divisor 16 N − 1 gives the variance of the noise without bias",
-            chance(printed) > experiment.CHANCE,
+            chance(printed) > experiment.EXPERIMENT_FALSE_ALARM_CHANCE,
             f"the mean over periods is taken at each of the N samples, which costs N degrees of freedom: the printed "
             f"estimate is {bias:.4f} of the true variance (expected: 15 N/(16 N − 1) = {expected:.4f}); "
             f"χ² of {total} degrees of freedom has the chance {chance(printed):.1g}",
@@ -66,9 +75,10 @@ def variance_part(case: experiment.Case) -> Part:
             np.abs(ours / right[:, 1] - 1.0).max(),
         ),
         claim(
-            f"the torque noise of the simulations ({', '.join(f'{v:.0f}' for v in NOISE**2)} (N·m)²) is the measured "
+            f"the torque noise of the simulations ({', '.join(f'{v:.0f}' for v in TORQUE_NOISE_STD**2)} (N·m)²) is "
+            "the measured "
             "one",
-            (np.round(experiment.TORQUE_VARIANCE) == np.round(NOISE**2)).all(),
+            (np.round(experiment.TORQUE_VARIANCE) == np.round(TORQUE_NOISE_STD**2)).all(),
             "rounded; with the right divisor the measured variances would have been "
             + ", ".join(f"{v:.2f}" for v in corrected[1]),
         ),
@@ -89,10 +99,12 @@ def variance_part(case: experiment.Case) -> Part:
     return Part(
         "Section V-A, variances",
         "Noise estimated from the difference between periods",
-        f"{len(case.pairs)} virtual logs (seeds 0 …) of {experiment.PERIODS} periods with {SAMPLES} samples each, "
+        f"{len(case.pairs)} virtual logs (seeds 0 …) of {experiment.RECORDED_PERIODS} periods with {IEEE_SAMPLES} "
+        "samples each, "
         f"{experiment.C2}, white noise on angles and torques. The published variances of the averages serve as the "
-        f"true ones; a recorded sample has {experiment.PERIODS} times as much. Tests with a false-alarm chance of "
-        f"{experiment.CHANCE:g}.",
+        f"true ones; a recorded sample has {experiment.RECORDED_PERIODS} times as much. Tests with a false-alarm "
+        "chance of "
+        f"{experiment.EXPERIMENT_FALSE_ALARM_CHANCE:g}.",
         findings,
         table,
         differences=f"The published variances are too small by {100 * (1 - expected):.1f} %, σ by "
@@ -102,10 +114,10 @@ def variance_part(case: experiment.Case) -> Part:
 
 # -- maximum likelihood against weighted least squares -----------------------------------------------------------------
 
-ANGLES = (1e-10, 1e-8, 1e-6, 1e-4)  # [rad²] of the average; the last lies beyond any encoder
-LOUD = 1e-6  # [rad²], of these: the largest that an encoder may have
-QUIET = 0.1  # of the paper's torque noise: what angles then matter beside
-SAME = 0.01  # σ: a smaller difference shows in no digit of Table II
+TRIED_ANGLE_VARIANCES = (1e-10, 1e-8, 1e-6, 1e-4)  # [rad²] of the average; the last lies beyond any encoder
+LARGEST_ENCODER_VARIANCE = 1e-6  # [rad²], of these: the largest that an encoder may have
+QUIET_TORQUE_NOISE_RATIO = 0.1  # of the paper's torque noise: what angles then matter beside
+INVISIBLE_SIGMA_DIFFERENCE = 0.01  # σ: a smaller difference shows in no digit of Table II
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +125,9 @@ class Cases:
     """Logs along one motion with the published noise, with every size of noise (of the angles for both sizes of that of
     the torques), and of a machine."""
 
-    measured: experiment.Case
-    sizes: tuple[experiment.Case, ...]
-    machine: experiment.Case
+    measured: experiment.NoiseCase
+    sizes: tuple[experiment.NoiseCase, ...]
+    machine: experiment.NoiseCase
 
     @classmethod
     def along(cls, delta: Array, repetitions: int) -> Cases:
@@ -125,21 +137,21 @@ class Cases:
                 motion, np.sqrt(experiment.TORQUE_VARIANCE), np.sqrt(experiment.POSITION_VARIANCE), repetitions
             ),
             tuple(
-                experiment.repeated(motion, scale * NOISE, np.full(3, np.sqrt(variance)), repetitions)
-                for scale in (1.0, QUIET)
-                for variance in ANGLES
+                experiment.repeated(motion, scale * TORQUE_NOISE_STD, np.full(3, np.sqrt(variance)), repetitions)
+                for scale in (1.0, QUIET_TORQUE_NOISE_RATIO)
+                for variance in TRIED_ANGLE_VARIANCES
             ),
             experiment.on_machine(delta, repetitions),
         )
 
     @property
-    def loud(self) -> tuple[experiment.Case, experiment.Case]:
+    def loud(self) -> tuple[experiment.NoiseCase, experiment.NoiseCase]:
         """Of the largest noise of an encoder: with the paper's torque noise, with a tenth."""
-        place = ANGLES.index(LOUD)
-        return self.sizes[place], self.sizes[len(ANGLES) + place]
+        place = TRIED_ANGLE_VARIANCES.index(LARGEST_ENCODER_VARIANCE)
+        return self.sizes[place], self.sizes[len(TRIED_ANGLE_VARIANCES) + place]
 
     @property
-    def loudest(self) -> experiment.Case:
+    def loudest(self) -> experiment.NoiseCase:
         return self.sizes[-1]
 
 
@@ -153,12 +165,12 @@ def estimators_part(cases: Cases) -> Part:
     findings = (
         claim(
             "with the measured noise of angles, ML and WLS do not differ",
-            measured.apart.max() < SAME,
+            measured.apart.max() < INVISIBLE_SIGMA_DIFFERENCE,
             f"at most {measured.apart.max():.1g} σ in {count} logs with the published variances",
         ),
         claim(
             "the same on a virtual machine with controller and dry friction",
-            machine.apart.max() < SAME,
+            machine.apart.max() < INVISIBLE_SIGMA_DIFFERENCE,
             f"at most {machine.apart.max():.1g} σ; errors are {machine.rms('ml'):.2f} σ rms and the mean one of a "
             f"parameter is up to {mean:.2f} ± {count**-0.5:.2f} σ: dry friction holds joints at reversals, "
             "which no sgn q̇ describes",
@@ -171,7 +183,7 @@ def estimators_part(cases: Cases) -> Part:
         ),
         claim(
             "ML is unbiased and efficient, whatever the noise",
-            most.bias < most.bias_limit and worst.chance > experiment.CHANCE,
+            most.bias < most.bias_limit and worst.chance > experiment.EXPERIMENT_FALSE_ALARM_CHANCE,
             f"{len(every)} sizes of noise; the largest mean error of a parameter is {most.bias:.2f} standard errors "
             f"(chance allows {most.bias_limit:.2f}), χ² of all errors under the Cramér–Rao bound has the chance "
             f"{worst.chance:.2g} or more",
@@ -199,33 +211,38 @@ def estimators_part(cases: Cases) -> Part:
         ],
     )
     loud = cases.loud[0]
-    times = LOUD / experiment.POSITION_VARIANCE
+    times = LARGEST_ENCODER_VARIANCE / experiment.POSITION_VARIANCE
     values = dict(zip([model().base.standard[k] for k in model().base.independent], theta(), strict=True))
     excess = values["XX3"] - values["ZZ3"]
     return Part(
         "Section V-B, estimators",
         "Maximum likelihood against weighted least squares",
-        f"{count} virtual logs of {experiment.PERIODS} periods for every size of the noise (seeds 0 …, the same "
+        f"{count} virtual logs of {experiment.RECORDED_PERIODS} periods for every size of the noise (seeds 0 …, the "
+        "same "
         f"draws), {experiment.C2}. Data come from (1), (2) and (11) with θ of Table I: no machine can have it, for a "
         f"rigid body needs XX3 − YY3 ≤ ZZ3, and Table I says {excess:.2f} kg·m² more. The machine of the second "
-        f"finding has the nearest bodies that exist. Noise is estimated from the periods. Variances, {ANGLES[0]:.0e} … "
-        f"{ANGLES[-1]:.0e} rad² of the angles, are those of the average, as in section V-A; a recorded sample has "
-        f"{experiment.PERIODS} times as much. WLS is what ML starts from, as in the paper: a series fitted to the "
+        "finding has the nearest bodies that exist. Noise is estimated from the periods. Variances, "
+        f"{TRIED_ANGLE_VARIANCES[0]:.0e} … "
+        f"{TRIED_ANGLE_VARIANCES[-1]:.0e} rad² of the angles, are those of the average, as in section V-A; a "
+        "recorded sample has "
+        f"{experiment.RECORDED_PERIODS} times as much. WLS is what ML starts from, as in the paper: a series fitted "
+        "to the "
         "angles, then (7). σ is that of ML.",
         findings,
         table,
         _plot(cases.sizes),
         "The paper's explanation, small noise of the angles, is half of it. The series averages the angles over all "
-        f"{experiment.PERIODS * SAMPLES} samples and has no noise above its last harmonic: with "
+        f"{experiment.RECORDED_PERIODS * IEEE_SAMPLES} samples and has no noise above its last harmonic: with "
         f"{round(times.min(), -2):.0f} … {round(times.max(), -2):.0f} times the measured variance, errors of WLS and "
         f"ML are still {loud.rms('wls'):.3f} and {loud.rms('ml'):.3f} σ rms beside the paper's torque noise. Angles "
         "differenced sample by sample would have ruined the estimate. Noise of q̈ by the series is √(2/N Σ (lω)⁴) of "
-        f"that of the angles, {acceleration_noise(LOUD):.1g} rad/s² at {LOUD:.0e} rad² here, and grows with the square "
+        f"that of the angles, {acceleration_noise(LARGEST_ENCODER_VARIANCE):.1g} rad/s² at "
+        f"{LARGEST_ENCODER_VARIANCE:.0e} rad² here, and grows with the square "
         "of ω = 2π/period: beside the same torque noise, that of the angles harms a faster motion more.",
     )
 
 
-def apart_finding(case: experiment.Case) -> Finding:
+def apart_finding(case: experiment.NoiseCase) -> Finding:
     """How far ML and WLS are apart in the logs of a case, and what torques of a wrong direction have to do with it."""
     note = (
         f"the largest of {len(case.apart)} logs {case.apart.max():.2g}. Once WLS, too, leaves out torques at "
@@ -240,7 +257,8 @@ def apart_finding(case: experiment.Case) -> Finding:
         )
         note += f", in all others at most {case.apart[~wrong].max():.2g}" if not wrong.all() else ""
     return shown(
-        f"|ML − WLS| of the parameter where it is largest, angle variance {LOUD:.0e} rad², torque noise "
+        f"|ML − WLS| of the parameter where it is largest, angle variance {LARGEST_ENCODER_VARIANCE:.0e} rad², "
+        "torque noise "
         f"{case.torques}: median of the logs [σ]",
         np.median(case.apart),
         note,
@@ -249,20 +267,20 @@ def apart_finding(case: experiment.Case) -> Finding:
 
 def acceleration_noise(variance: float) -> float:
     """[rad/s²] standard deviation of q̈ by a series (11), fitted to N samples of white noise of a variance [rad²]."""
-    speeds = 2.0 * np.pi / FAMILY.period * np.array(FAMILY.numbers)
-    return float(np.sqrt(variance * 2.0 / SAMPLES * (speeds**4).sum()))
+    speeds = 2.0 * np.pi / IEEE_FAMILY.period * np.array(IEEE_FAMILY.numbers)
+    return float(np.sqrt(variance * 2.0 / IEEE_SAMPLES * (speeds**4).sum()))
 
 
-def _plot(cases: tuple[experiment.Case, ...]) -> Plot:
+def _plot(cases: tuple[experiment.NoiseCase, ...]) -> Plot:
     words = {"ml": "ML", "wls": "WLS on the series", "plain": "WLS on differences"}
     lines = [
         Line(f"{words[word]}, torque noise {group[0].torques}", np.array([case.rms(word) for case in group]))
-        for group in (cases[: len(ANGLES)], cases[len(ANGLES) :])
+        for group in (cases[: len(TRIED_ANGLE_VARIANCES)], cases[len(TRIED_ANGLE_VARIANCES) :])
         for word in words
     ]
     return Plot(
         "rms error of the parameters, in σ of ML",
-        np.log10(np.array(ANGLES)),
+        np.log10(np.array(TRIED_ANGLE_VARIANCES)),
         "log10 of the angle variance [rad²]",
         "rms error [σ]",
         lines,
@@ -272,20 +290,20 @@ def _plot(cases: tuple[experiment.Case, ...]) -> Plot:
 
 # -- the Cramér–Rao bound ----------------------------------------------------------------------------------------------
 
-WRONG = (0.5, 2.0)  # times the true parameters: believed when a motion is designed
+BELIEVED_PARAMETER_RATIOS = (0.5, 2.0)  # times the true parameters: believed when a motion is designed
 
 
 def bound_of(delta: Array, known: Array, angles: float | Array, torques: Array) -> float:
     """log det of the Cramér–Rao bound on θ (6) along a motion, for parameters that are believed; variances of angles
     [rad²] and torques [(N·m)²]."""
     sigma = tuple(np.broadcast_to(np.sqrt(angles), 3).tolist())
-    criterion = CramerRao(FAMILY, sigma, tuple(known.tolist()))
+    criterion = CramerRao(IEEE_FAMILY, sigma, tuple(known.tolist()))
     return DesignObjective(model(), criterion, model().base.independent, 1.0 / torques).value(sampled(delta))
 
 
-def fisher_part(motion: Motion, case: experiment.Case) -> Part:
+def fisher_part(motion: Motion, case: experiment.NoiseCase) -> Part:
     """case: logs along the motion, angles so noisy that they matter."""
-    criterion = CramerRao(FAMILY, tuple(case.position_noise), tuple(chi()))
+    criterion = CramerRao(IEEE_FAMILY, tuple(case.position_noise), tuple(chi()))
     observed = DesignObjective(model(), criterion, model().base.independent, case.torque_noise**-2.0).observed(motion)
     bound = np.sqrt(np.diag(np.linalg.inv(criterion.information(observed))))
     linear = np.sqrt(np.diag(np.linalg.inv(observed.gram)))
@@ -303,9 +321,10 @@ def fisher_part(motion: Motion, case: experiment.Case) -> Part:
         ),
         claim(
             "ML scatters as the corrected bound (6) says",
-            min(chances) > experiment.CHANCE / len(chances),
+            min(chances) > experiment.EXPERIMENT_FALSE_ALARM_CHANCE / len(chances),
             f"{len(chances)} tests of (R − 1)s²/σ² as χ² with {freedom} degrees of freedom; the smallest chance is "
-            f"{min(chances):.2g}, false alarm {experiment.CHANCE:g} for all together; mean ratio s/σ "
+            f"{min(chances):.2g}, false alarm {experiment.EXPERIMENT_FALSE_ALARM_CHANCE:g} for all together; mean "
+            "ratio s/σ "
             f"{float(np.mean(scatter / stated)):.3f}",
         ),
         shown(
@@ -333,14 +352,16 @@ def needless_part(c2: Design) -> Part:
     )
     lost = {
         factor: bound_of(c2.delta, factor * chi(), experiment.POSITION_VARIANCE, experiment.TORQUE_VARIANCE) - exact
-        for factor in (1.0, *WRONG)
+        for factor in (1.0, *BELIEVED_PARAMETER_RATIOS)
     }
     findings = (
         claim(
             "with the measured noise, angles may be taken as exact in the design",
             max(lost.values()) < 1e-3,
             f"log det of the bound (6) is above that of (9) by {lost[1.0]:.1g}, of {exact:.1f}; "
-            + ", ".join(f"{lost[factor]:.1g} for {factor:g} times the parameters" for factor in WRONG),
+            + ", ".join(
+                f"{lost[factor]:.1g} for {factor:g} times the parameters" for factor in BELIEVED_PARAMETER_RATIOS
+            ),
         ),
         shown("the motion keeps all limits at every instant", c2.certificate.certified),
     )

@@ -25,36 +25,38 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.paper import published
-from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, theta
+from exciter_papers.swevers_ieee.set_up import IEEE_FAMILY, IEEE_SAMPLES, TORQUE_NOISE_STD, chi, model, theta
 
-PRINTED: dict[str, Any] = published("swevers_ieee", "published_experiment")
-PERIODS: int = PRINTED["periods"]
-RATE: float = float(PRINTED["rate"])  #: [Hz]
-POSITION_VARIANCE: Array = np.array(PRINTED["position_variance"])  #: (3,) [rad²] of the average
-TORQUE_VARIANCE: Array = np.array(PRINTED["torque_variance"])  #: (3,) [(N·m)²] of the average
-UNCERTAIN = 4.0  # σ of q̇ within which its sign is not certain
-STEPS = 900.0  #: [Hz] of the machine's simulation
-STARTS = 2  #: of the motion c2 of all studies of estimation
-C2 = f"motion c2 (best of {STARTS} starts, seed 0)"  #: in words
+PRINTED_EXPERIMENT: dict[str, Any] = published("swevers_ieee", "published_experiment")
+RECORDED_PERIODS: int = PRINTED_EXPERIMENT["periods"]
+LOG_RATE: float = float(PRINTED_EXPERIMENT["rate"])  #: [Hz]
+POSITION_VARIANCE: Array = np.array(PRINTED_EXPERIMENT["position_variance"])  #: (3,) [rad²] of the average
+TORQUE_VARIANCE: Array = np.array(PRINTED_EXPERIMENT["torque_variance"])  #: (3,) [(N·m)²] of the average
+UNCERTAIN_SIGN_STDS = 4.0  # σ of q̇ within which its sign is not certain
+SIMULATION_RATE_HZ = 900.0  #: [Hz] of the machine's simulation
+ESTIMATION_DESIGN_STARTS = 2  #: of the motion c2 of all studies of estimation
+C2 = f"motion c2 (best of {ESTIMATION_DESIGN_STARTS} starts, seed 0)"  #: in words
 
 
 def logged(motion: ex.Motion, torque_noise: ArrayLike, position_noise: ArrayLike, seed: int) -> ex.Recording:
     """Sixteen periods of noisy torques and angles of the robot of Table I; noise σ is that of the average."""
-    more = np.sqrt(PERIODS)
+    more = np.sqrt(RECORDED_PERIODS)
     sigma = more * np.asarray(torque_noise)
     angles = more * np.asarray(position_noise)
-    return synthetic_recording(model(), motion, chi(), sigma, position_noise=angles, periods=PERIODS, seed=seed)
+    return synthetic_recording(
+        model(), motion, chi(), sigma, position_noise=angles, periods=RECORDED_PERIODS, seed=seed
+    )
 
 
 def averaged(log: ex.Recording, average: PeriodAverage | None = None) -> Run:
     """The angles as a series (11) fitted to the mean of all periods, the torques averaged (V-A, V-B)."""
     mean = average_periods(log) if average is None else average
-    processed, _ = FourierFit(len(FAMILY.numbers)).of_average(mean)
+    processed, _ = FourierFit(len(IEEE_FAMILY.numbers)).of_average(mean)
     return Run((processed,), period=log.about.period, recording=log)
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class EstimatePair:
     """The maximum-likelihood estimate and weighted least squares, of the same log. careful: WLS without torques at
     reversals, where q̇ is so slow that the direction of friction is not certain; ML leaves these out, too."""
 
@@ -63,12 +65,12 @@ class Pair:
     careful: Estimate
 
     @classmethod
-    def of(cls, run: Run) -> Pair:
+    def of(cls, run: Run) -> EstimatePair:
         problem = Problem(model(), (run,), folds=1)
         ml = MaximumLikelihood().estimate(problem)
         wls = ex.WeightedLeastSquares(tuple(ml.noise))
         (piece,) = run.parts
-        zone = np.zeros(3) if piece.series is None else UNCERTAIN * piece.series.noise_of_derivatives[1]
+        zone = np.zeros(3) if piece.series is None else UNCERTAIN_SIGN_STDS * piece.series.noise_of_derivatives[1]
         careful = replace(problem, formulation=ex.InverseDynamic(dead_zone=tuple(zone.tolist())))
         return cls(ml, wls.estimate(problem), wls.estimate(careful))
 
@@ -84,7 +86,7 @@ class Pair:
 
 def periodic(delta: Array, periods: int) -> Curve:
     """From rest into so many periods of coefficients (3, 11), and back."""
-    return ramped(FAMILY, delta, model().robot, periods=periods)
+    return ramped(IEEE_FAMILY, delta, model().robot, periods=periods)
 
 
 def executed(
@@ -98,26 +100,26 @@ def executed(
         truth,
         meter=meter,
         encoder=Encoder(counts=None, noise=position_noise),
-        sampling=Sampling(RATE),
-        simulation_rate=STEPS,
+        sampling=Sampling(LOG_RATE),
+        simulation_rate=SIMULATION_RATE_HZ,
     )
     return machine.run(curve, seed=seed)
 
 
 # -- again and again ---------------------------------------------------------------------------------------------------
 
-CHANCE = 1e-3  # of a false alarm, two-sided
+EXPERIMENT_FALSE_ALARM_CHANCE = 1e-3  # of a false alarm, two-sided
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class NoiseCase:
     """Logs with the same noise: σ (3,) of averaged torques [N·m] and angles [rad], the estimates of each log, and the
     squared deviations between periods (R, 2, 3) of angles and torques. truth (21,). wrong (R,): samples whose fitted
     velocity has not the direction of the true one; None where the true motion is not known."""
 
     torque_noise: Array
     position_noise: Array
-    pairs: tuple[Pair, ...]
+    pairs: tuple[EstimatePair, ...]
     differences: tuple[Estimate, ...]
     squares: Array
     truth: Array
@@ -155,7 +157,7 @@ class Case:
     @property
     def bias_limit(self) -> float:
         """What chance makes of it at most, over all parameters."""
-        return float(stats.norm.isf(0.5 * CHANCE / len(self.truth)))
+        return float(stats.norm.isf(0.5 * EXPERIMENT_FALSE_ALARM_CHANCE / len(self.truth)))
 
     @property
     def chance(self) -> float:
@@ -169,7 +171,7 @@ class Case:
     @property
     def torques(self) -> str:
         """Their noise, in words."""
-        scale = self.torque_noise[0] / NOISE[0]
+        scale = self.torque_noise[0] / TORQUE_NOISE_STD[0]
         return "a tenth" if scale < 0.5 else ("of the paper" if scale == 1.0 else "measured")
 
     @property
@@ -190,7 +192,7 @@ def two_sided(squares: float, freedom: int) -> float:
     return float(2.0 * min(stats.chi2.cdf(squares, freedom), stats.chi2.sf(squares, freedom)))
 
 
-def repeated(motion: ex.Motion, torque_noise: Array, position_noise: Array, repetitions: int) -> Case:
+def repeated(motion: ex.Motion, torque_noise: Array, position_noise: Array, repetitions: int) -> NoiseCase:
     """Seeds 0, 1, …: the same draws for every size of the noise."""
     logs = (logged(motion, torque_noise, position_noise, seed) for seed in range(repetitions))
     return _case(logs, torque_noise, position_noise, theta(), motion)
@@ -198,12 +200,12 @@ def repeated(motion: ex.Motion, torque_noise: Array, position_noise: Array, repe
 
 def _case(
     logs: Iterable[ex.Recording], torque_noise: Array, position_noise: Array, truth: Array, motion: ex.Motion | None
-) -> Case:
+) -> NoiseCase:
     pairs, plain, squares, wrong = [], [], [], []
     for log in logs:
         average = average_periods(log)
         run = averaged(log, average)
-        pair = Pair.of(run)
+        pair = EstimatePair.of(run)
         differences = Problem(model(), (differenced(average),), folds=1)
         pairs.append(pair)
         plain.append(ex.WeightedLeastSquares(tuple(pair.ml.noise)).estimate(differences))
@@ -212,12 +214,12 @@ def _case(
             (piece,) = run.parts
             wrong.append(int((np.sign(piece.motion.qd) != np.sign(motion.qd)).sum()))
     counts = None if motion is None else np.array(wrong)
-    return Case(torque_noise, position_noise, tuple(pairs), tuple(plain), np.array(squares), truth, counts)
+    return NoiseCase(torque_noise, position_noise, tuple(pairs), tuple(plain), np.array(squares), truth, counts)
 
 
 def between_periods(log: ex.Recording) -> Array:
     """(2, 3) Σ_k Σ_j (x_j(k) − x̄(k))² of angles and torques."""
-    signals = np.array([log.q, log.needed_torque()]).reshape(2, PERIODS, SAMPLES, -1)
+    signals = np.array([log.q, log.needed_torque()]).reshape(2, RECORDED_PERIODS, IEEE_SAMPLES, -1)
     return np.asarray(((signals - signals.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2)))
 
 
@@ -228,7 +230,7 @@ def differenced(mean: PeriodAverage) -> Run:
     return Run.at(ex.Motion(mean.time, mean.q, *derivatives), mean.torque, mean.rate)
 
 
-def on_machine(delta: Array, repetitions: int) -> Case:
+def on_machine(delta: Array, repetitions: int) -> NoiseCase:
     """A machine with dry friction executes the motion once; its settled period, sixteen times with noise of its own.
 
     The controller sees no noise, so that one execution stands for all periods.
@@ -236,12 +238,12 @@ def on_machine(delta: Array, repetitions: int) -> Case:
     truth = nearest_machine()
     simulated = executed(truth, periodic(delta, 2), TorqueMeter(noise=0.0))
     period = average_periods(simulated.recording)
-    sigma = np.sqrt(PERIODS) * np.array([np.sqrt(POSITION_VARIANCE), np.sqrt(TORQUE_VARIANCE)])
+    sigma = np.sqrt(RECORDED_PERIODS) * np.array([np.sqrt(POSITION_VARIANCE), np.sqrt(TORQUE_VARIANCE)])
 
     def log(seed: int) -> ex.Recording:
         rng = np.random.default_rng(seed)
-        shape = (PERIODS * len(period.time), 3)
-        q, torque = (np.tile(x, (PERIODS, 1)) for x in (period.q, period.torque))
+        shape = (RECORDED_PERIODS * len(period.time), 3)
+        q, torque = (np.tile(x, (RECORDED_PERIODS, 1)) for x in (period.q, period.torque))
         start = float(period.time[0])
         return ex.Recording(
             simulated.recording.joints,

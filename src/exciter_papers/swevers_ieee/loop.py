@@ -18,13 +18,13 @@ from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 from exciter_papers.paper import DataTable, Effort, Part, claim, shown
-from exciter_papers.swevers_ieee.estimation import WRONG, bound_of
-from exciter_papers.swevers_ieee.experiment import PERIODS, averaged, logged
+from exciter_papers.swevers_ieee.estimation import BELIEVED_PARAMETER_RATIOS, bound_of
+from exciter_papers.swevers_ieee.experiment import RECORDED_PERIODS, averaged, logged
 from exciter_papers.swevers_ieee.set_up import (
-    FAMILY,
-    NOISE,
-    PAPER,
-    SAMPLES,
+    IEEE_FAMILY,
+    IEEE_FIGURES,
+    IEEE_SAMPLES,
+    TORQUE_NOISE_STD,
     chi,
     model,
     optimised,
@@ -34,13 +34,13 @@ from exciter_papers.swevers_ieee.set_up import (
     workspace,
 )
 
-QUIET = 0.1  # of the paper's torque noise: ours, so that angles matter
-ANGLES = 1e-5  # [rad²] variance of the averaged angles: ours, so that they do
-COARSE = 100  # samples of a period while designing, each standing for fifteen
-ROUNDS = 5  # at most
-SETTLED = 0.5  # of σ_c2 of Table II: no parameter moves by more
-CHANCE = 1e-3
-SEEDS = 100  # between the first logs of two loops
+LOOP_TORQUE_NOISE_RATIO = 0.1  # of the paper's torque noise: ours, so that angles matter
+LOOP_ANGLE_VARIANCE = 1e-5  # [rad²] variance of the averaged angles: ours, so that they do
+DESIGN_SAMPLES_PER_PERIOD = 100  # samples of a period while designing, each standing for fifteen
+MOST_LOOP_ROUNDS = 5  # at most
+SETTLED_SIGMA_RATIO = 0.5  # of σ_c2 of Table II: no parameter moves by more
+LOOP_FALSE_ALARM_CHANCE = 1e-3
+SEEDS_PER_LOOP = 100  # between the first logs of two loops
 
 
 def run(effort: Effort) -> Part:
@@ -48,8 +48,8 @@ def run(effort: Effort) -> Part:
     c1 = optimised(NormalizedCondition(), starts)
     first = Loop(starts, first_seed=0)
     loops = {"data of c1": first.run(first.estimate(c1.delta))}
-    for number, factor in enumerate(effort.pick(WRONG[:1], WRONG), start=1):
-        loops[f"{factor:g} times the truth"] = Loop(starts, first_seed=SEEDS * number).run(factor * chi())
+    for number, factor in enumerate(effort.pick(BELIEVED_PARAMETER_RATIOS[:1], BELIEVED_PARAMETER_RATIOS), start=1):
+        loops[f"{factor:g} times the truth"] = Loop(starts, first_seed=SEEDS_PER_LOOP * number).run(factor * chi())
     return loop_part(loops, _designed(chi(), starts), starts)
 
 
@@ -58,11 +58,19 @@ def run(effort: Effort) -> Part:
 
 def _designed(known: Array, starts: int) -> Design:
     """The motion for believed parameters; few samples with as much less noise stand for all."""
-    share = np.sqrt(COARSE / SAMPLES)
-    criterion = CramerRao(FAMILY, float(share * np.sqrt(ANGLES)), tuple(known.tolist()))
+    share = np.sqrt(DESIGN_SAMPLES_PER_PERIOD / IEEE_SAMPLES)
+    criterion = CramerRao(IEEE_FAMILY, float(share * np.sqrt(LOOP_ANGLE_VARIANCE)), tuple(known.tolist()))
     limits = [workspace(model().robot)]
-    noise = share * QUIET * NOISE
-    return design(model(), FAMILY, criterion=criterion, noise=noise, constraints=limits, samples=COARSE, starts=starts)
+    noise = share * LOOP_TORQUE_NOISE_RATIO * TORQUE_NOISE_STD
+    return design(
+        model(),
+        IEEE_FAMILY,
+        criterion=criterion,
+        noise=noise,
+        constraints=limits,
+        samples=DESIGN_SAMPLES_PER_PERIOD,
+        starts=starts,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +85,7 @@ class Loop:
 
     def run(self, guess: Array) -> Looped:
         scale = np.ones(len(guess))
-        scale[model().base.independent[order()]] = PAPER["table_2"]["sigma_c2"]
+        scale[model().base.independent[order()]] = IEEE_FIGURES["table_2"]["sigma_c2"]
 
         def planned(known: Array) -> Design:
             return _designed(known, self.starts)
@@ -85,14 +93,16 @@ class Loop:
         def estimate(plan: Design) -> Array:
             return self.estimate(plan.delta)
 
-        rounds = iterate(planned, estimate, guess, ROUNDS, tolerance=SETTLED, scale=scale)
+        rounds = iterate(planned, estimate, guess, MOST_LOOP_ROUNDS, tolerance=SETTLED_SIGMA_RATIO, scale=scale)
         last = slice(-len(rounds.plans), None)
         return Looped(rounds, tuple(self.estimates[last]), tuple(self.seeds[last]))
 
     def estimate(self, delta: Array) -> Array:
         """Standard parameters (36,): those found on the independent columns, zero elsewhere."""
         self.seeds.append(self.first_seed + len(self.seeds))
-        log = logged(sampled(delta), QUIET * NOISE, np.sqrt(ANGLES), self.seeds[-1])
+        log = logged(
+            sampled(delta), LOOP_TORQUE_NOISE_RATIO * TORQUE_NOISE_STD, np.sqrt(LOOP_ANGLE_VARIANCE), self.seeds[-1]
+        )
         found = MaximumLikelihood().estimate(Problem(model(), (averaged(log),), folds=1))
         self.estimates.append(found)
         return base_chi(model(), found.values)
@@ -111,7 +121,10 @@ class Looped:
         by the truth."""
         before_and_after = zip(self.rounds.chi[:-1], self.rounds.chi[1:], strict=True)
         for plan, (before, after) in zip(self.rounds.plans, before_and_after, strict=True):
-            at = (bound_of(plan.delta, known, ANGLES, (QUIET * NOISE) ** 2) for known in (before, after, chi()))
+            at = (
+                bound_of(plan.delta, known, LOOP_ANGLE_VARIANCE, (LOOP_TORQUE_NOISE_RATIO * TORQUE_NOISE_STD) ** 2)
+                for known in (before, after, chi())
+            )
             yield next(at), next(at), next(at)
 
     @property
@@ -125,14 +138,14 @@ class Looped:
 
 
 def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
-    best = bound_of(ideal.delta, chi(), ANGLES, (QUIET * NOISE) ** 2)
+    best = bound_of(ideal.delta, chi(), LOOP_ANGLE_VARIANCE, (LOOP_TORQUE_NOISE_RATIO * TORQUE_NOISE_STD) ** 2)
     rows = []
     figures = []
     for name, loop in loops.items():
         history = list(loop.bounds())
         for number, (bounds, plan) in enumerate(zip(history, loop.rounds.plans, strict=True), start=1):
             change = np.diff(loop.rounds.chi[number - 1 : number + 1], axis=0)[0, model().base.independent[order()]]
-            moved = np.abs(change / PAPER["table_2"]["sigma_c2"]).max()  # in σ_c2 of Table II
+            moved = np.abs(change / IEEE_FIGURES["table_2"]["sigma_c2"]).max()  # in σ_c2 of Table II
             where = {"first guess": name, "round": number, "seed of the log": loop.seeds[number - 1]}
             three = dict(zip(("log det, as believed", "by the estimate", "true"), bounds, strict=True))
             kept = "yes" if plan.certificate.certified else "no"
@@ -149,7 +162,7 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
         claim(
             "design and estimation in turn converge",
             all(loop.rounds.settled for loop in loops.values()),
-            f"rounds until no parameter moves by more than {SETTLED:g} σ_c2 of Table II: "
+            f"rounds until no parameter moves by more than {SETTLED_SIGMA_RATIO:g} σ_c2 of Table II: "
             + ", ".join(f"{len(loop.rounds.plans)} from {name}" for name, loop in loops.items()),
         ),
         claim(
@@ -160,7 +173,7 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
         ),
         claim(
             "the estimates of all rounds lie within their bounds",
-            chance > CHANCE,
+            chance > LOOP_FALSE_ALARM_CHANCE,
             f"χ² of {freedom} degrees of freedom, chance {chance:.2g}",
         ),
         shown("all motions keep all limits at every instant", all(plan.certificate.certified for plan in plans)),
@@ -182,8 +195,10 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
         "Section III-B, iteration",
         "Design with the Cramér–Rao bound and estimate, in turn",
         f"Noise is ours, for the paper's makes the loop needless: a tenth of its torque noise, angles of variance "
-        f"{ANGLES:g} rad² (averages of {PERIODS} periods). Criterion: log det of the bound (6) on θ; starts per "
-        f"design: {starts}, seed 0, {COARSE} samples while designing. First guesses: maximum likelihood from a motion "
+        f"{LOOP_ANGLE_VARIANCE:g} rad² (averages of {RECORDED_PERIODS} periods). Criterion: log det of the bound (6) "
+        "on θ; starts per "
+        f"design: {starts}, seed 0, {DESIGN_SAMPLES_PER_PERIOD} samples while designing. First guesses: maximum "
+        "likelihood from a motion "
         f"optimised by condition number, as in the paper (starts: {starts}, seed 0; log of seed 0), and wrong "
         "parameters. Virtual logs of the robot of Table I; the table has their seeds.",
         findings,

@@ -20,12 +20,22 @@ from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown, typical
-from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, PAPER, SAMPLES, chi, model, order, sampled, theta
+from exciter_papers.swevers_ieee.set_up import (
+    IEEE_FAMILY,
+    IEEE_FIGURES,
+    IEEE_SAMPLES,
+    TORQUE_NOISE_STD,
+    chi,
+    model,
+    order,
+    sampled,
+    theta,
+)
 
 # -- records of exact motion and noisy torque --------------------------------------------------------------------------
 
-TABLE = PAPER["table_2"]
-RUNS: int = TABLE["runs"]  #: N_s, estimates of one Monte Carlo
+PRINTED_TABLE_2 = IEEE_FIGURES["table_2"]
+RUNS: int = PRINTED_TABLE_2["runs"]  #: N_s, estimates of one Monte Carlo
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +48,7 @@ class Record:
     def rows(self) -> Array:
         """Σ^-1/2 F (3 N, 21)."""
         phi = model().base.project(model().regressor(self.motion))
-        return (phi / NOISE[:, None]).reshape(-1, phi.shape[-1])
+        return (phi / TORQUE_NOISE_STD[:, None]).reshape(-1, phi.shape[-1])
 
     @cached_property
     def information(self) -> Information:
@@ -58,7 +68,7 @@ class Record:
     def sigma(self) -> Array:
         return np.sqrt(self.covariance.diagonal())
 
-    def repeated(self, repetitions: int, seed: int) -> Repeated:
+    def repeated(self, repetitions: int, seed: int) -> RepeatedMonteCarlo:
         """So many Monte Carlos of 200; the noise of every one is drawn anew."""
         rng = np.random.default_rng(seed)
         means, deviations, squares = [], [], 0.0
@@ -68,11 +78,11 @@ class Record:
             means.append(errors.mean(axis=0))
             deviations.append(errors.std(axis=0, ddof=1))
             squares += float((((errors - means[-1]) @ factor) ** 2).sum())
-        return Repeated(self, np.array(means), np.array(deviations), squares)
+        return RepeatedMonteCarlo(self, np.array(means), np.array(deviations), squares)
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
+class RepeatedMonteCarlo:
     """R Monte Carlos. means (R, 21): of the errors; deviations (R, 21): σ_e; squares: of all errors about their means,
     by the inverse covariance."""
 
@@ -90,7 +100,7 @@ class Repeated:
     def ratios_inside(self) -> NDArray[np.int64]:
         """(R,) how many of σ_e/σ lie within the printed interval."""
         ratios = self.deviations / self.record.sigma
-        low, high = TABLE["ratio_interval"]
+        low, high = PRINTED_TABLE_2["ratio_interval"]
         return np.asarray(np.count_nonzero((low < ratios) & (ratios < high), axis=1))
 
     @property
@@ -129,15 +139,15 @@ def ratio_probability(low: float, high: float) -> float:
 
 # -- Table II ----------------------------------------------------------------------------------------------------------
 
-SLOW = "Fv3"  # the larger its σ, the slower joint 3
-FAR = 3.0  # standard deviations beyond which a parameter stands out
+SLOWLY_CONVERGING_PARAMETER = "Fv3"  # the larger its σ, the slower joint 3
+OUTLYING_STDS = 3.0  # standard deviations beyond which a parameter stands out
 
 
 def table_2_part(c1: Design, c2: Design, starts_c1: Array, starts_c2: Array) -> Part:
     """starts_…: σ (k, 21) of every accepted start, in the order of Table I."""
     sigma_c1, sigma_c2 = c1.predicted_std[order()], c2.predicted_std[order()]
     estimates = estimated(sampled(c2.delta))[:, order()]
-    at = [line["standard"] for line in PAPER["table_1"]["rows"]].index(SLOW)
+    at = [line["standard"] for line in IEEE_FIGURES["table_1"]["rows"]].index(SLOWLY_CONVERGING_PARAMETER)
     mean, sigma_e = estimates.mean(axis=0), estimates.std(axis=0, ddof=1)
     larger = ", ".join(str(k + 1) for k in np.flatnonzero(sigma_c2 > sigma_c1)) or "none"
     return Part(
@@ -151,7 +161,7 @@ def table_2_part(c1: Design, c2: Design, starts_c1: Array, starts_c2: Array) -> 
             *_compared("c2", starts_c2, sigma_c2),
             typical(
                 "number of parameters whose σ is larger with c2 than with c1",
-                len(TABLE["larger_with_c2"]),
+                len(PRINTED_TABLE_2["larger_with_c2"]),
                 larger_in_pairs(starts_c2, starts_c1),
                 f"every c1 start with every c2 start; our best two: parameters {larger}",
                 of="pairs",
@@ -160,14 +170,15 @@ def table_2_part(c1: Design, c2: Design, starts_c1: Array, starts_c2: Array) -> 
                 "the uncertainty of c2 as a whole is smaller: product of the ratios σ_c2/σ_c1 below one",
                 np.prod(sigma_c2 / sigma_c1) < 1.0,
                 f"geometric mean of the ratios {_mean_ratio(sigma_c2, sigma_c1):.2f} here, "
-                f"{_mean_ratio(TABLE['sigma_c2'], TABLE['sigma_c1']):.2f} in the paper",
+                f"{_mean_ratio(PRINTED_TABLE_2['sigma_c2'], PRINTED_TABLE_2['sigma_c1']):.2f} in the paper",
             ),
             *_counted(mean, sigma_c2, sigma_e),
         ),
         _table(mean, sigma_c1, sigma_c2, sigma_e),
         differences="Standard deviations belong to a motion, and the published motions are not available. Columns 3 to "
         "6 agree with ours in size, but not parameter by parameter: the published motions are unlike those that our "
-        f"starts find. σ of {SLOW} is {_times(starts_c1, starts_c2, at)} times ours for c1 and c2, as if joint "
+        f"starts find. σ of {SLOWLY_CONVERGING_PARAMETER} is {_times(starts_c1, starts_c2, at)} times ours for c1 "
+        "and c2, as if joint "
         "3 moved less. Length of the tool, height of the shoulder and posture at zero, which with the limited height "
         "decide how joint 3 can move, are not in the paper but assumed. Columns 2 and 5 are random.",
     )
@@ -175,9 +186,9 @@ def table_2_part(c1: Design, c2: Design, starts_c1: Array, starts_c2: Array) -> 
 
 def estimated(motion: ex.Motion, runs: int = RUNS) -> Array:
     """(runs, 21) estimates (7) of synthetic logs of seeds 0 … runs − 1, in the product's order."""
-    estimator = ex.WeightedLeastSquares(noise=tuple(NOISE))
-    rate = len(motion) / FAMILY.period
-    logs = (synthetic(model(), motion, chi(), NOISE, seed) for seed in range(runs))
+    estimator = ex.WeightedLeastSquares(noise=tuple(TORQUE_NOISE_STD))
+    rate = len(motion) / IEEE_FAMILY.period
+    logs = (synthetic(model(), motion, chi(), TORQUE_NOISE_STD, seed) for seed in range(runs))
     problems = (Problem(model(), (Run.at(motion, log.torque, rate),), folds=1) for log in logs)
     return np.array([estimator.estimate(problem).values for problem in problems])
 
@@ -205,7 +216,7 @@ def inside(sigma: Array, starts: Array) -> int:
 
 def _compared(name: str, starts: Array, best: Array) -> tuple[Finding, Finding]:
     """The published σ of a motion as if it were one of our starts: parameter by parameter, and in size."""
-    published = np.array(TABLE[f"sigma_{name}"])
+    published = np.array(PRINTED_TABLE_2[f"sigma_{name}"])
     ratios = best / published
     within = [inside(row, np.delete(starts, k, axis=0)) for k, row in enumerate(starts)]
     return (
@@ -234,25 +245,25 @@ def _outstanding(sigma: Array, starts: Array) -> str:
     """Parameters that depart most, with the ratio to ours."""
     z = departures(sigma, starts)
     ratios = sigma / np.exp(np.log(starts).mean(axis=0))
-    most = [k for k in np.argsort(-np.abs(z)) if abs(z[k]) > FAR]
+    most = [k for k in np.argsort(-np.abs(z)) if abs(z[k]) > OUTLYING_STDS]
     return ", ".join(f"{model().base.names[order()[k]]} ({ratios[k]:.2f} times ours, {z[k]:+.1f})" for k in most)
 
 
 def _counted(mean: Array, sigma_c2: Array, sigma_e: Array) -> tuple[Finding, Finding]:
     """Columns 2 and 5 of ours counted as the paper counts its own."""
-    truth, (low, high) = theta()[order()], TABLE["ratio_interval"]
+    truth, (low, high) = theta()[order()], PRINTED_TABLE_2["ratio_interval"]
     ratios = sigma_e / sigma_c2
     note = f"one draw, as the {{}} of the paper; see the Monte Carlo for its distribution (of {len(truth)})"
     return (
         shown(
             "column 2, ours: means within θ ± column 6",
             int((np.abs(mean - truth) < sigma_c2 / np.sqrt(RUNS)).sum()),
-            note.format(TABLE["means_inside"]),
+            note.format(PRINTED_TABLE_2["means_inside"]),
         ),
         shown(
             "column 5, ours: ratios σ_e/σ_c2 within the printed interval",
             int(((low < ratios) & (ratios < high)).sum()),
-            note.format(TABLE["ratios_inside"]),
+            note.format(PRINTED_TABLE_2["ratios_inside"]),
         ),
     )
 
@@ -265,7 +276,7 @@ def larger_in_pairs(first: Array, second: Array) -> NDArray[np.int64]:
 def _times(starts_c1: Array, starts_c2: Array, at: int) -> str:
     """Published σ of one parameter over the median of ours, for both criteria."""
     groups = (("sigma_c1", starts_c1), ("sigma_c2", starts_c2))
-    return " and ".join(f"{TABLE[key][at] / np.median(starts[:, at]):.1f}" for key, starts in groups)
+    return " and ".join(f"{PRINTED_TABLE_2[key][at] / np.median(starts[:, at]):.1f}" for key, starts in groups)
 
 
 def _mean_ratio(ours: Array | list[float], published: Array | list[float]) -> float:
@@ -273,16 +284,16 @@ def _mean_ratio(ours: Array | list[float], published: Array | list[float]) -> fl
 
 
 def _table(mean: Array, sigma_c1: Array, sigma_c2: Array, sigma_e: Array) -> DataTable:
-    lines, names = PAPER["table_1"]["rows"], model().base.names
+    lines, names = IEEE_FIGURES["table_1"]["rows"], model().base.names
     columns: dict[str, Iterable[Any]] = {"i": range(1, len(lines) + 1), "parameter": [names[k] for k in order()]}
     columns |= {"unit": [line["unit"] for line in lines], "θ": theta()[order()]}
     for title, published, ours in (
-        ("mean", TABLE["mean"], mean),
-        ("σ_c1", TABLE["sigma_c1"], sigma_c1),
-        ("σ_c2", TABLE["sigma_c2"], sigma_c2),
-        ("σ_e", TABLE["sigma_e"], sigma_e),
-        (f"σ_c2/√{RUNS}", TABLE["sigma_mean"], sigma_c2 / np.sqrt(RUNS)),
-        ("σ_e/σ_c2", np.divide(TABLE["sigma_e"], TABLE["sigma_c2"]), sigma_e / sigma_c2),
+        ("mean", PRINTED_TABLE_2["mean"], mean),
+        ("σ_c1", PRINTED_TABLE_2["sigma_c1"], sigma_c1),
+        ("σ_c2", PRINTED_TABLE_2["sigma_c2"], sigma_c2),
+        ("σ_e", PRINTED_TABLE_2["sigma_e"], sigma_e),
+        (f"σ_c2/√{RUNS}", PRINTED_TABLE_2["sigma_mean"], sigma_c2 / np.sqrt(RUNS)),
+        ("σ_e/σ_c2", np.divide(PRINTED_TABLE_2["sigma_e"], PRINTED_TABLE_2["sigma_c2"]), sigma_e / sigma_c2),
     ):
         columns |= {f"{title}, published": published, f"{title}, ours": ours}
     return DataTable.by_columns("table-2", f"Table II, published and ours ({RUNS} estimates each)", columns)
@@ -290,62 +301,66 @@ def _table(mean: Array, sigma_c1: Array, sigma_c2: Array, sigma_e: Array) -> Dat
 
 # -- the Monte Carlo, repeated -----------------------------------------------------------------------------------------
 
-SHORT: int = TABLE["short_record"]
+SHORT: int = PRINTED_TABLE_2["short_record"]
 REPETITIONS = (40, 1000)  #: quick, full
-SEED = 0
-FALSE_ALARM = 1e-3  #: chance at which an unbiased, efficient estimator would be called biased or inefficient
-CHECKED = 20  #: logs for which the linear map is compared with the product's estimator
+MONTE_CARLO_SEED = 0
+FALSE_ALARM_CHANCE = 1e-3  #: chance at which an unbiased, efficient estimator would be called biased or inefficient
+CHECKED_LOGS = 20  #: logs for which the linear map is compared with the product's estimator
 
 
 def parts(delta: Array, effort: Effort) -> Sequence[Part]:
     """delta (3, 11): the c2 motion."""
     motion = sampled(delta)
     repetitions = effort.pick(*REPETITIONS)
-    whole = Record(motion).repeated(repetitions, SEED)
-    coarse = Record(sampled(delta, SHORT)).repeated(repetitions, SEED + 1)
-    third = Record(motion[:SHORT]).repeated(repetitions, SEED + 2)
+    whole = Record(motion).repeated(repetitions, MONTE_CARLO_SEED)
+    coarse = Record(sampled(delta, SHORT)).repeated(repetitions, MONTE_CARLO_SEED + 1)
+    third = Record(motion[:SHORT]).repeated(repetitions, MONTE_CARLO_SEED + 2)
     return _whole(whole), _short(whole, coarse, third)
 
 
 # -- 1500 samples --------------------------------------------------------------------------------------------------
 
 
-def _whole(whole: Repeated) -> Part:
+def _whole(whole: RepeatedMonteCarlo) -> Part:
     count = whole.means.shape[1]
     means, ratios = whole.means_inside(), whole.ratios_inside
-    printed = ratio_probability(*TABLE["ratio_interval"])
+    printed = ratio_probability(*PRINTED_TABLE_2["ratio_interval"])
     table = _counts(means, ratios, count, printed)
     return Part(
         "Section IV-B, Monte Carlo",
         f"{RUNS} estimates, {len(means)} times over",
-        f"Our c2 motion, {SAMPLES} samples, exact joint angles, noise of the paper, seed {SEED}. The estimate (7) "
-        f"is linear in the torques; its map was compared with the product's estimator on {CHECKED} logs. Published "
+        f"Our c2 motion, {IEEE_SAMPLES} samples, exact joint angles, noise of the paper, seed {MONTE_CARLO_SEED}. "
+        "The estimate (7) "
+        f"is linear in the torques; its map was compared with the product's estimator on {CHECKED_LOGS} logs. "
+        "Published "
         "counts are one draw each: they are judged by the distribution of the same count here.",
         (
             typical(
-                f"means within their {100 * TABLE['mean_confidence']:.0f} % interval, of {count}",
-                TABLE["means_inside"],
+                f"means within their {100 * PRINTED_TABLE_2['mean_confidence']:.0f} % interval, of {count}",
+                PRINTED_TABLE_2["means_inside"],
                 means,
-                _theory(means, count, mean_probability(), TABLE["means_inside"]),
+                _theory(means, count, mean_probability(), PRINTED_TABLE_2["means_inside"]),
             ),
             typical(
                 f"ratios σ_e/σ_c2 within the printed interval, of {count}",
-                TABLE["ratios_inside"],
+                PRINTED_TABLE_2["ratios_inside"],
                 ratios,
-                _theory(ratios, count, printed, TABLE["ratios_inside"]),
+                _theory(ratios, count, printed, PRINTED_TABLE_2["ratios_inside"]),
             ),
             claim(
-                f"the estimator is unbiased for {SAMPLES} samples", whole.bias_chance >= FALSE_ALARM, _unbiased(whole)
+                f"the estimator is unbiased for {IEEE_SAMPLES} samples",
+                whole.bias_chance >= FALSE_ALARM_CHANCE,
+                _unbiased(whole),
             ),
             claim(
-                f"the estimator is efficient for {SAMPLES} samples",
-                whole.excess_chance >= FALSE_ALARM,
+                f"the estimator is efficient for {IEEE_SAMPLES} samples",
+                whole.excess_chance >= FALSE_ALARM_CHANCE,
                 _efficient(whole),
             ),
             shown(
                 "largest difference of the linear map from the product's weighted least squares, in σ",
                 _difference(whole.record),
-                f"{CHECKED} logs",
+                f"{CHECKED_LOGS} logs",
             ),
         ),
         table,
@@ -365,27 +380,27 @@ def _theory(counts: NDArray[np.int64], of: int, chance: float, published: int) -
     )
 
 
-def _unbiased(found: Repeated) -> str:
+def _unbiased(found: RepeatedMonteCarlo) -> str:
     largest = np.abs(found.means.mean(axis=0) / found.record.sigma).max()
     return (
         f"mean of all {found.means.shape[0] * RUNS} estimates: χ² test with chance {found.bias_chance:.2g} (alarm "
-        f"below {FALSE_ALARM:g}); largest deviation {largest:.4f} σ"
+        f"below {FALSE_ALARM_CHANCE:g}); largest deviation {largest:.4f} σ"
     )
 
 
-def _efficient(found: Repeated) -> str:
+def _efficient(found: RepeatedMonteCarlo) -> str:
     return (
         f"sample covariance over (9): {found.excess:.4f} ± {np.sqrt(2.0 / found.freedom):.4f}, chance of more "
-        f"{found.excess_chance:.2g} (alarm below {FALSE_ALARM:g})"
+        f"{found.excess_chance:.2g} (alarm below {FALSE_ALARM_CHANCE:g})"
     )
 
 
 def _difference(record: Record) -> float:
-    estimates = estimated(record.motion, CHECKED)
+    estimates = estimated(record.motion, CHECKED_LOGS)
     exact = model().torque(record.motion, chi())
     shape = exact.shape
-    noise = np.array([np.random.default_rng(seed).standard_normal(shape) for seed in range(CHECKED)])
-    linear = (exact / NOISE + noise).reshape(CHECKED, -1) @ record.gain
+    noise = np.array([np.random.default_rng(seed).standard_normal(shape) for seed in range(CHECKED_LOGS)])
+    linear = (exact / TORQUE_NOISE_STD + noise).reshape(CHECKED_LOGS, -1) @ record.gain
     return float((np.abs(linear - estimates) / record.sigma).max())
 
 
@@ -400,7 +415,7 @@ def _counts(means: NDArray[np.int64], ratios: NDArray[np.int64], of: int, printe
 def _bars(table: DataTable, repetitions: str) -> Plot:
     count, means, _, ratios, _ = np.array(table.rows, dtype=float).T
     lines = (Line("means inside", means), Line("ratios inside", ratios))
-    inside = f"published {TABLE['means_inside']} means and {TABLE['ratios_inside']} ratios"
+    inside = f"published {PRINTED_TABLE_2['means_inside']} means and {PRINTED_TABLE_2['ratios_inside']} ratios"
     title = f"How many of {len(count) - 1} lie inside ({inside}), {repetitions}"
     return Plot(title, count, "count", "share of repetitions", lines, bars=True)
 
@@ -408,8 +423,8 @@ def _bars(table: DataTable, repetitions: str) -> Plot:
 # -- 500 samples ---------------------------------------------------------------------------------------------------
 
 
-def _short(whole: Repeated, coarse: Repeated, third: Repeated) -> Part:
-    kinds = {f"{SHORT} samples of one period": coarse, f"the first {SHORT} of {SAMPLES} samples": third}
+def _short(whole: RepeatedMonteCarlo, coarse: RepeatedMonteCarlo, third: RepeatedMonteCarlo) -> Part:
+    kinds = {f"{SHORT} samples of one period": coarse, f"the first {SHORT} of {IEEE_SAMPLES} samples": third}
     findings: list[Finding] = []
     count = whole.means.shape[1]
     for name, found in kinds.items():
@@ -418,23 +433,24 @@ def _short(whole: Repeated, coarse: Repeated, third: Repeated) -> Part:
         findings += [
             claim(
                 f"{name} give biased estimates",
-                found.bias_chance < FALSE_ALARM,
+                found.bias_chance < FALSE_ALARM_CHANCE,
                 f"{_unbiased(found)}; {found.means_inside().mean():.1f} of {count} means inside their "
-                f"{100 * TABLE['mean_confidence']:.0f} % interval on average. (7) is unbiased for any number of "
-                f"samples as F is exact. Only by the interval of {SAMPLES} samples would they look biased: "
+                f"{100 * PRINTED_TABLE_2['mean_confidence']:.0f} % interval on average. (7) is unbiased for any "
+                "number of "
+                f"samples as F is exact. Only by the interval of {IEEE_SAMPLES} samples would they look biased: "
                 f"{mistaken:.1f} of {count} lie inside that",
             ),
             claim(
                 f"{name} give a covariance significantly larger than the Cramér–Rao bound",
-                found.excess_chance < FALSE_ALARM,
+                found.excess_chance < FALSE_ALARM_CHANCE,
                 f"{_efficient(found)}; {found.ratios_inside.mean():.1f} of {count} ratios inside the printed interval "
-                f"on average. The bound itself is larger: σ grows by {scale:.2f} (median) over that of {SAMPLES} "
+                f"on average. The bound itself is larger: σ grows by {scale:.2f} (median) over that of {IEEE_SAMPLES} "
                 "samples",
             ),
             shown(
                 f"{name}: condition number, columns of unit length",
                 found.record.information.condition_number_normalized,
-                f"{whole.record.information.condition_number_normalized:.2f} with {SAMPLES} samples",
+                f"{whole.record.information.condition_number_normalized:.2f} with {IEEE_SAMPLES} samples",
             ),
         ]
     rows = [
@@ -447,16 +463,17 @@ def _short(whole: Repeated, coarse: Repeated, third: Repeated) -> Part:
             "chance if unbiased": found.bias_chance,
             "excess": found.excess,
         }
-        for name, found in {f"{SAMPLES} samples": whole, **kinds}.items()
+        for name, found in {f"{IEEE_SAMPLES} samples": whole, **kinds}.items()
     ]
     return Part(
         "Section IV-B, shorter records",
         f"{SHORT} samples",
         f"The text does not say whether {SHORT} samples are a period at a lower rate or a third of a period; both are "
-        f"run, {len(whole.means)} Monte Carlos of {RUNS} each, seeds {SEED + 1} and {SEED + 2}, along our c2 motion.",
+        f"run, {len(whole.means)} Monte Carlos of {RUNS} each, seeds {MONTE_CARLO_SEED + 1} and "
+        f"{MONTE_CARLO_SEED + 2}, along our c2 motion.",
         findings,
         DataTable.by_rows("short-records", "Shorter records (σ relative to the whole record)", rows),
         differences="With exact joint angles, weighted least squares is unbiased and reaches its covariance (9) "
         "for any number of samples: neither statement on shorter records can come from the set-up as described. "
-        f"They can come from judging short records by the standard deviations of {SAMPLES} samples.",
+        f"They can come from judging short records by the standard deviations of {IEEE_SAMPLES} samples.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exciter_papers.paper import Paper, Study
 from exciter_papers.swevers_ieee import designs, estimation, loop, printed, validation
 
-PAPER = Paper(
+SWEVERS_1997_IEEE = Paper(
     "swevers-1997-ieee",
     "J. Swevers, C. Ganseman, D. Bilgin Tükel, J. De Schutter, H. Van Brussel: Optimal Robot Excitation and "
     "Identification. IEEE Transactions on Robotics and Automation 13(5), 1997, 730–740.",

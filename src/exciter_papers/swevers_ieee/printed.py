@@ -17,13 +17,13 @@ from exciter_papers.swevers_ieee.monte_carlo import RUNS, Record, ratio_probabil
 
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
-LINES: list[dict[str, Any]] = set_up.PAPER["table_1"]["rows"]
-SEED = 0  #: of random inertias, and of the noise
+LINES: list[dict[str, Any]] = set_up.IEEE_FIGURES["table_1"]["rows"]
+PRINTED_CHECK_SEED = 0  #: of random inertias, and of the noise
 
 
 def groupings(corrected: bool) -> Array:
     """(21, 36) Table I as combinations of standard parameters: as printed, or with its misprint corrected."""
-    distance = set_up.PAPER["table_1"]["distance"]
+    distance = set_up.IEEE_FIGURES["table_1"]["distance"]
     symbols = {"l": distance, "l²": distance**2, "−l": -distance, "−l²": -(distance**2)}
     found = np.zeros((len(LINES), len(set_up.model().standard)))
     for row, line in zip(found, LINES, strict=True):
@@ -53,10 +53,11 @@ def table_1_part() -> Part:
     return Part(
         "Table I",
         "The minimal model",
-        f"Base parameters of a chain with α = (0, 90°, 0), d₃ = {set_up.PAPER['table_1']['distance']:g} m, θ = (q1, q2 "
+        f"Base parameters of a chain with α = (0, 90°, 0), d₃ = {set_up.IEEE_FIGURES['table_1']['distance']:g} m, θ "
+        "= (q1, q2 "
         "+ 90°, q3), found by closed-form rules and confirmed by rank; b and c of the paper are Fv and Fs. The "
         "distance of joints 2 and 3 is not in this paper, but in the authors' ASME paper on this robot. Random "
-        f"inertias: standard normal, seed {SEED}, along a drawn motion of seed {set_up.MOTION_SEED}.",
+        f"inertias: standard normal, seed {PRINTED_CHECK_SEED}, along a drawn motion of seed {set_up.MOTION_SEED}.",
         (
             same("number of independent parameters", len(LINES), len(base), 0.0, base.decision.words),
             same(
@@ -101,7 +102,7 @@ def _of_a_body(values: dict[str, float]) -> bool:
 
 def _torque_error(corrected: bool) -> float:
     """[N·m] Largest difference between the torques of random standard parameters and those of the 21 of Table I."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(PRINTED_CHECK_SEED)
     drawn = rng.standard_normal(len(set_up.model().standard))
     motion = set_up.sampled(set_up.some_motion())
     values = np.empty(len(LINES))
@@ -119,11 +120,11 @@ def _limits_agree() -> bool:
     )
 
 
-TABLE: dict[str, Any] = {
-    key: np.array(value) if isinstance(value, list) else value for key, value in set_up.PAPER["table_2"].items()
+PRINTED_COLUMNS: dict[str, Any] = {
+    key: np.array(value) if isinstance(value, list) else value for key, value in set_up.IEEE_FIGURES["table_2"].items()
 }
-DIGIT = 5e-5  #: half a unit of the last digit of Table II
-DRAWS = 2000
+HALF_LAST_DIGIT = 5e-5  #: half a unit of the last digit of Table II
+RATIO_DRAWS = 2000
 
 
 def run(effort: Effort) -> Sequence[Part]:
@@ -136,11 +137,11 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def _table_2() -> Part:
     truth = np.array([line["value"] for line in LINES])
-    outside = np.abs(TABLE["mean"] - truth) >= TABLE["sigma_mean"]
-    ratios = TABLE["sigma_e"] / TABLE["sigma_c2"]
-    low, high = TABLE["ratio_interval"]
+    outside = np.abs(PRINTED_COLUMNS["mean"] - truth) >= PRINTED_COLUMNS["sigma_mean"]
+    ratios = PRINTED_COLUMNS["sigma_e"] / PRINTED_COLUMNS["sigma_c2"]
+    low, high = PRINTED_COLUMNS["ratio_interval"]
     beyond = (ratios <= low) | (ratios >= high)
-    larger = np.flatnonzero(TABLE["sigma_c2"] > TABLE["sigma_c1"]) + 1
+    larger = np.flatnonzero(PRINTED_COLUMNS["sigma_c2"] > PRINTED_COLUMNS["sigma_c1"]) + 1
     count = len(truth)
     return Part(
         "Table II, as printed",
@@ -149,21 +150,21 @@ def _table_2() -> Part:
         (
             same(
                 "means within θ ± column 6",
-                TABLE["means_inside"],
+                PRINTED_COLUMNS["means_inside"],
                 count - outside.sum(),
                 0.0,
                 f"outside: {_listed(np.flatnonzero(outside) + 1)}",
             ),
             same(
                 "ratios of columns 5 and 4 within the printed interval",
-                TABLE["ratios_inside"],
+                PRINTED_COLUMNS["ratios_inside"],
                 count - beyond.sum(),
                 0.0,
                 "outside: " + ", ".join(f"{k + 1} ({ratios[k]:.3f})" for k in np.flatnonzero(beyond)),
             ),
             claim(
-                f"σ_c2 is smaller than σ_c1 except for parameters {_listed(TABLE['larger_with_c2'])}",
-                np.array_equal(larger, TABLE["larger_with_c2"]),
+                f"σ_c2 is smaller than σ_c1 except for parameters {_listed(PRINTED_COLUMNS['larger_with_c2'])}",
+                np.array_equal(larger, PRINTED_COLUMNS["larger_with_c2"]),
                 f"recomputed: {_listed(larger)}",
             ),
             *(_hadamard(name) for name in ("c1", "c2")),
@@ -177,8 +178,8 @@ def _listed(numbers: NDArray[np.int64]) -> str:
 
 
 def _hadamard(name: str) -> Finding:
-    product = 2.0 * float(np.log10(TABLE[f"sigma_{name}"]).sum())
-    determinant = float(np.log10(set_up.PAPER["designs"][name]["determinant"]))
+    product = 2.0 * float(np.log10(PRINTED_COLUMNS[f"sigma_{name}"]).sum())
+    determinant = float(np.log10(set_up.IEEE_FIGURES["designs"][name]["determinant"]))
     return claim(
         f"{name}: the printed determinant is at most the product of the printed variances (Hadamard)",
         determinant <= product,
@@ -187,14 +188,15 @@ def _hadamard(name: str) -> Finding:
 
 
 def _column_6() -> Finding:
-    exact = TABLE["sigma_c2"] / np.sqrt(RUNS)
-    error = np.abs(TABLE["sigma_mean"] - exact)
-    off = np.flatnonzero(error > DIGIT)
+    exact = PRINTED_COLUMNS["sigma_c2"] / np.sqrt(RUNS)
+    error = np.abs(PRINTED_COLUMNS["sigma_mean"] - exact)
+    off = np.flatnonzero(error > HALF_LAST_DIGIT)
     return claim(
         f"column 6 is column 4 over √{RUNS}, within the rounding of both",
-        (error <= DIGIT * (1.0 + 1.0 / np.sqrt(RUNS))).all(),
+        (error <= HALF_LAST_DIGIT * (1.0 + 1.0 / np.sqrt(RUNS))).all(),
         "; ".join(
-            f"line {k + 1}: printed column 4 would give {exact[k]:.5f} for {TABLE['sigma_mean'][k]:.4f}" for k in off
+            f"line {k + 1}: printed column 4 would give {exact[k]:.5f} for {PRINTED_COLUMNS['sigma_mean'][k]:.4f}"
+            for k in off
         ),
     )
 
@@ -204,20 +206,20 @@ def _column_6() -> Finding:
 
 def formula_interval() -> Array:
     """(2,) (√(2 N_s − 1) ∓ z)/√(2 (N_s − 1)): Fisher's approximation, as printed."""
-    root, z = np.sqrt(2.0 * RUNS - 1.0), TABLE["ratio_quantile"]
+    root, z = np.sqrt(2.0 * RUNS - 1.0), PRINTED_COLUMNS["ratio_quantile"]
     return np.asarray(np.array([root - z, root + z]) / np.sqrt(2.0 * (RUNS - 1.0)))
 
 
 def exact_interval() -> Array:
     """(2,) from quantiles of χ² with N_s − 1 degrees of freedom."""
-    tail = (1.0 - TABLE["ratio_confidence"]) / 2.0
+    tail = (1.0 - PRINTED_COLUMNS["ratio_confidence"]) / 2.0
     return np.asarray(np.sqrt(stats.chi2.ppf([tail, 1.0 - tail], RUNS - 1) / (RUNS - 1.0)))
 
 
 def _interval() -> Part:
-    printed, formula, exact = TABLE["ratio_interval"], formula_interval(), exact_interval()
+    printed, formula, exact = PRINTED_COLUMNS["ratio_interval"], formula_interval(), exact_interval()
     inverse = 1.0 / formula[::-1]
-    ratios = TABLE["sigma_e"] / TABLE["sigma_c2"]
+    ratios = PRINTED_COLUMNS["sigma_e"] / PRINTED_COLUMNS["sigma_c2"]
     inside = {name: ((low < ratios) & (ratios < high)).sum() for name, (low, high) in _named(printed, formula, exact)}
     note = (
         f"exact χ² quantiles give {_range(exact)}. The inverse ratio would have {_range(inverse)} by the same formula, "
@@ -225,7 +227,7 @@ def _interval() -> Part:
     )
     return Part(
         "Section IV-B, interval of the ratios",
-        f"The {100 * TABLE['ratio_confidence']:g} % interval of σ_e/σ_c2",
+        f"The {100 * PRINTED_COLUMNS['ratio_confidence']:g} % interval of σ_e/σ_c2",
         f"{RUNS} runs: (N_s − 1) σ_e²/σ² is χ² with {RUNS - 1} degrees of freedom. The printed formula and exact "
         "quantiles.",
         (
@@ -234,17 +236,18 @@ def _interval() -> Part:
             shown(
                 "probability of the printed interval",
                 ratio_probability(*printed),
-                f"{ratio_probability(*formula):.4f} for that of the formula; {TABLE['ratio_confidence']} is stated",
+                f"{ratio_probability(*formula):.4f} for that of the formula; {PRINTED_COLUMNS['ratio_confidence']} "
+                "is stated",
             ),
             claim(
-                f"the count of {TABLE['ratios_inside']} ratios does not depend on which interval is used",
+                f"the count of {PRINTED_COLUMNS['ratios_inside']} ratios does not depend on which interval is used",
                 len(set(inside.values())) == 1,
                 ", ".join(f"{name}: {count}" for name, count in inside.items()),
             ),
         ),
         DataTable(
             "interval",
-            f"{100 * TABLE['ratio_confidence']:g} % interval of σ_e/σ_c2",
+            f"{100 * PRINTED_COLUMNS['ratio_confidence']:g} % interval of σ_e/σ_c2",
             ("by", "lower", "upper", "probability", "printed ratios inside"),
             [
                 (name, low, high, ratio_probability(low, high), int(inside[name]))
@@ -274,24 +277,25 @@ def _equations() -> Part:
     wanted, other = (-float(np.linalg.slogdet(record.covariance)[1]) for record in (large, small))
     gradient = large.rows.T @ (
         large.rows @ set_up.theta()
-        - (set_up.model().torque(set_up.sampled(set_up.some_motion()), set_up.chi()) / set_up.NOISE).ravel()
+        - (set_up.model().torque(set_up.sampled(set_up.some_motion()), set_up.chi()) / set_up.TORQUE_NOISE_STD).ravel()
     )
     information = large.information.gram()
     product = float(np.linalg.norm(np.outer(gradient, gradient)) / np.linalg.norm(information))
-    scores = np.random.default_rng(SEED).standard_normal((DRAWS, len(large.rows))) @ large.rows
+    scores = np.random.default_rng(PRINTED_CHECK_SEED).standard_normal((RATIO_DRAWS, len(large.rows))) @ large.rows
     mean = float((scores * (scores @ large.covariance)).sum(axis=1).mean()) / len(LINES)
     return Part(
         "Equations (6) and (9)",
         "Fisher information and the sign of the criterion",
-        f"A drawn motion (seed {set_up.MOTION_SEED}) and the same with half its coefficients; {DRAWS} draws of torque "
-        f"noise, seed {SEED}.",
+        f"A drawn motion (seed {set_up.MOTION_SEED}) and the same with half its coefficients; {RATIO_DRAWS} draws of "
+        "torque "
+        f"noise, seed {PRINTED_CHECK_SEED}.",
         (
             claim(
                 "(6): the Fisher information is the product of the gradients at exact data",
                 np.isclose(product, 1.0, atol=0.01),
                 "with exact data residuals are zero, hence the gradient, hence the product: its norm is "
                 f"{product:.0e} times that of FᵀΣ⁻¹F. The mean over noise, the first line of (6), is right: "
-                f"{mean:.3f} ± {np.sqrt(2.0 / (DRAWS * len(LINES))):.3f} times FᵀΣ⁻¹F over {DRAWS} draws",
+                f"{mean:.3f} ± {np.sqrt(2.0 / (RATIO_DRAWS * len(LINES))):.3f} times FᵀΣ⁻¹F over {RATIO_DRAWS} draws",
             ),
             claim(
                 "minimising −log det M of the covariance M makes uncertainty small",

@@ -15,19 +15,19 @@ from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 from exciter_papers.paper import published
 
-PAPER = published("swevers_ieee")
-SIMULATION = PAPER["simulation"]
-USUAL = (ex.Viscous(), ex.Coulomb())
-NOISE: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
-SAMPLES: int = SIMULATION["samples"]  #: of one period
+IEEE_FIGURES = published("swevers_ieee")
+SIMULATION = IEEE_FIGURES["simulation"]
+FRICTION_TERMS = (ex.Viscous(), ex.Coulomb())
+TORQUE_NOISE_STD: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
+IEEE_SAMPLES: int = SIMULATION["samples"]  #: of one period
 MOTION_SEED = 0  #: of ``some_motion``
-FAMILY = ex.Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
+IEEE_FAMILY = ex.Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
 
 
 @cache
 def model() -> ex.DynamicModel:
     """The robot with viscous and Coulomb friction; limits and nominal parameters are the paper's."""
-    return ex.DynamicModel(ex.load("kuka-ir361"), USUAL)
+    return ex.DynamicModel(ex.load("kuka-ir361"), FRICTION_TERMS)
 
 
 def workspace(robot: ex.Robot) -> ex.Box:
@@ -41,14 +41,14 @@ def order() -> NDArray[np.int64]:
     """(21,) the base parameter of the product that each line of Table I is."""
     base = model().base
     kept = [base.standard[k] for k in base.independent]
-    return np.array([kept.index(row["standard"]) for row in PAPER["table_1"]["rows"]])
+    return np.array([kept.index(row["standard"]) for row in IEEE_FIGURES["table_1"]["rows"]])
 
 
 @cache
 def theta() -> Array:
     """θ (21,) of Table I in the product's order of base parameters."""
     values = np.empty(len(model().base))
-    values[order()] = [row["value"] for row in PAPER["table_1"]["rows"]]
+    values[order()] = [row["value"] for row in IEEE_FIGURES["table_1"]["rows"]]
     values.flags.writeable = False
     return values
 
@@ -67,21 +67,21 @@ def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: ex.
     chosen = model() if other is None else other
     return design(
         chosen,
-        FAMILY,
+        IEEE_FAMILY,
         criterion=criterion,
-        noise=NOISE,
+        noise=TORQUE_NOISE_STD,
         constraints=[workspace(chosen.robot)],
-        samples=SAMPLES,
+        samples=IEEE_SAMPLES,
         starts=starts,
         seed=seed,
     )
 
 
-def sampled(delta: Array, samples: int = SAMPLES) -> ex.Motion:
+def sampled(delta: Array, samples: int = IEEE_SAMPLES) -> ex.Motion:
     """One period of coefficients (3, 11) at so many instants."""
-    return motion(FAMILY, delta, FAMILY.sample_times(samples))
+    return motion(IEEE_FAMILY, delta, IEEE_FAMILY.sample_times(samples))
 
 
 def some_motion() -> Array:
     """(3, 11) coefficients of some motion, drawn, that moves every joint; nothing is claimed of it."""
-    return 0.3 * np.random.default_rng(MOTION_SEED).standard_normal((model().n, FAMILY.coefficients))
+    return 0.3 * np.random.default_rng(MOTION_SEED).standard_normal((model().n, IEEE_FAMILY.coefficients))

@@ -29,19 +29,28 @@ from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 from exciter_papers.paper import DataTable, Effort, Part, claim, closed, shown
-from exciter_papers.swevers_ieee.experiment import PERIODS, PRINTED, RATE, TORQUE_VARIANCE
+from exciter_papers.swevers_ieee.experiment import LOG_RATE, PRINTED_EXPERIMENT, RECORDED_PERIODS, TORQUE_VARIANCE
 from exciter_papers.swevers_ieee.monte_carlo import Record
-from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, chi, model, optimised, sampled, theta, workspace
+from exciter_papers.swevers_ieee.set_up import (
+    IEEE_FAMILY,
+    TORQUE_NOISE_STD,
+    chi,
+    model,
+    optimised,
+    sampled,
+    theta,
+    workspace,
+)
 
 # -- virtual robots ----------------------------------------------------------------------------------------------------
 
-FITTED: Array = np.array(PRINTED["estimation_residual"])  #: (3,) [(N·m)²]
-POINTS = ex.RandomPoints(points=PRINTED["validation"]["points"], rest=0.0)
-LOW_PASS = ParallelFilter(Butterworth(float(PRINTED["validation"]["cutoff"])), 1)
-SLOW = 0.1  # [rad/s]
-VELOCITIES = (0.03, 0.3)  # [rad/s] of Stribeck friction
-WAVES = (1.0, 30.0)  # of the gear, per radian
-ROUNDS = 4  # of sizing model errors to the published residual
+FITTED: Array = np.array(PRINTED_EXPERIMENT["estimation_residual"])  #: (3,) [(N·m)²]
+VALIDATION_FAMILY = ex.RandomPoints(points=PRINTED_EXPERIMENT["validation"]["points"], rest=0.0)
+LOW_PASS = ParallelFilter(Butterworth(float(PRINTED_EXPERIMENT["validation"]["cutoff"])), 1)
+SLOW_SPEED = 0.1  # [rad/s]
+STRIBECK_VELOCITIES = (0.03, 0.3)  # [rad/s] of Stribeck friction
+GEAR_WAVES_PER_RADIAN = (1.0, 30.0)  # of the gear, per radian
+MODEL_ERROR_ROUNDS = 4  # of sizing model errors to the published residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +79,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class MotionPairs:
     """Motions of both criteria (every start of its design ends in one), and motions for validation: independent pairs,
     each with its own validation motion."""
 
@@ -90,13 +99,13 @@ class Bench:
         """Of all motions."""
         robot, limits = model().robot, [workspace(model().robot)]
         deltas = [one.delta for found in self.designs for one in found.attempts if one.delta is not None]
-        own = [certify(robot, FAMILY.curve(delta), limits) for delta in deltas]
+        own = [certify(robot, IEEE_FAMILY.curve(delta), limits) for delta in deltas]
         return [*own, *(one.certificate for one in self.validation)]
 
     @cached_property
     def unseen(self) -> tuple[ex.Motion, ...]:
         return tuple(
-            one.curve.motion(np.arange(int(one.curve.duration * RATE)) / RATE + one.curve.start)
+            one.curve.motion(np.arange(int(one.curve.duration * LOG_RATE)) / LOG_RATE + one.curve.start)
             for one in self.validation
         )
 
@@ -120,9 +129,9 @@ class Bench:
             residuals.append((left**2).mean(axis=0))
         white = estimated(motions[1], model().torque(motions[1], chi()) + _noise(motions[1], rng))
         exact = model().torque(unseen, chi()) + extra.torque(unseen)
-        noisy = exact + np.sqrt(PERIODS) * _noise(unseen, rng)  # one run: no average
+        noisy = exact + np.sqrt(RECORDED_PERIODS) * _noise(unseen, rng)  # one run: no average
         both = [[residual(unseen, torque, one) for one in models] for torque in (noisy, exact)]
-        slow = np.abs(motions[1].qd[:, 0]) < SLOW
+        slow = np.abs(motions[1].qd[:, 0]) < SLOW_SPEED
         peaks = float((left[slow, 0] ** 2).mean() / (left[~slow, 0] ** 2).mean())
         control = (white.values - theta()) / white.std
         return Outcome(
@@ -143,8 +152,8 @@ class Unmodelled:
     @classmethod
     def drawn(cls, rng: np.random.Generator, motion: ex.Motion) -> Unmodelled:
         """With any shares of the three in the mean square along a motion."""
-        velocity = np.exp(rng.uniform(np.log(VELOCITIES[0]), np.log(VELOCITIES[1]), 3))
-        waves = np.exp(rng.uniform(np.log(WAVES[0]), np.log(WAVES[1]), 3))
+        velocity = np.exp(rng.uniform(np.log(STRIBECK_VELOCITIES[0]), np.log(STRIBECK_VELOCITIES[1]), 3))
+        waves = np.exp(rng.uniform(np.log(GEAR_WAVES_PER_RADIAN[0]), np.log(GEAR_WAVES_PER_RADIAN[1]), 3))
         one = cls(velocity, waves, rng.uniform(0.0, 2.0 * np.pi, 3), np.ones((3, 3)))
         shares = rng.dirichlet(np.ones(3), 3).T
         return replace(one, amplitude=np.sqrt(shares / (one.kinds(motion) ** 2).mean(axis=1))).sized(motion)
@@ -169,9 +178,9 @@ class Unmodelled:
         """So that what the model cannot explain of it has the mean square that the paper found beyond noise."""
         found, kinds = self, self.kinds(motion)
         explained, _ = np.linalg.qr(Record(motion).rows)
-        for _ in range(ROUNDS):
-            torque = ((found.amplitude[:, None] * kinds).sum(axis=0) / NOISE).ravel()
-            left = NOISE * (torque - explained @ (explained.T @ torque)).reshape(-1, len(NOISE))
+        for _ in range(MODEL_ERROR_ROUNDS):
+            torque = ((found.amplitude[:, None] * kinds).sum(axis=0) / TORQUE_NOISE_STD).ravel()
+            left = TORQUE_NOISE_STD * (torque - explained @ (explained.T @ torque)).reshape(-1, len(TORQUE_NOISE_STD))
             growth = np.sqrt((FITTED - TORQUE_VARIANCE) / (left**2).mean(axis=0))
             found = replace(found, amplitude=found.amplitude * growth)
         return found
@@ -179,8 +188,8 @@ class Unmodelled:
 
 def estimated(motion: ex.Motion, torque: Array) -> Estimate:
     """By (7)."""
-    problem = Problem(model(), (Run.at(motion, torque, RATE),), folds=1)
-    return ex.WeightedLeastSquares(tuple(NOISE)).estimate(problem)
+    problem = Problem(model(), (Run.at(motion, torque, LOG_RATE),), folds=1)
+    return ex.WeightedLeastSquares(tuple(TORQUE_NOISE_STD)).estimate(problem)
 
 
 def predicted(motion: ex.Motion, found: Estimate) -> Array:
@@ -189,29 +198,31 @@ def predicted(motion: ex.Motion, found: Estimate) -> Array:
 
 def residual(motion: ex.Motion, torque: Array, found: Estimate) -> Array:
     """(3,) mean square [(N·m)²] of both torques low-passed."""
-    measured, foretold = filtered_pair(torque, predicted(motion, found), RATE, LOW_PASS)
+    measured, foretold = filtered_pair(torque, predicted(motion, found), LOG_RATE, LOW_PASS)
     return np.asarray(((measured - foretold) ** 2).mean(axis=0))
 
 
 def _noise(motion: ex.Motion, rng: np.random.Generator) -> Array:
-    return np.asarray(NOISE * rng.standard_normal(motion.q.shape))
+    return np.asarray(TORQUE_NOISE_STD * rng.standard_normal(motion.q.shape))
 
 
 # -- what comes of them ------------------------------------------------------------------------------------------------
 
-UNSEEN: Array = np.array(PRINTED["validation"]["residual"])  #: (3,) [(N·m)²]
-LARGER: float = PRINTED["validation"]["model_1_over_model_2"]
-RANGE: float = float(PRINTED["sigma_range"])
-CHANCE = 1e-3
+UNSEEN: Array = np.array(PRINTED_EXPERIMENT["validation"]["residual"])  #: (3,) [(N·m)²]
+LARGER: float = PRINTED_EXPERIMENT["validation"]["model_1_over_model_2"]
+RANGE: float = float(PRINTED_EXPERIMENT["sigma_range"])
+MODELS_FALSE_ALARM_CHANCE = 1e-3
 SIGN_CHANCE = 0.05  # of a false alarm of the sign test: pairs of motions are few
-LEVERS = ((0.5, 0.2), (0.8, 0.1), (0.3, 0.25))  # [m] of a spring: ours
+SPRING_LEVERS = ((0.5, 0.2), (0.8, 0.1), (0.3, 0.25))  # [m] of a spring: ours
 
 
 def run(effort: Effort) -> Sequence[Part]:
     pairs = effort.pick(5, 12)
     designs = optimised(NormalizedCondition(), pairs), optimised(ex.DOptimality(), pairs)
-    motions = [draw_motion(model().robot, POINTS, [workspace(model().robot)], seed=seed) for seed in range(pairs)]
-    bench = Bench(designs, tuple(motions))
+    motions = [
+        draw_motion(model().robot, VALIDATION_FAMILY, [workspace(model().robot)], seed=seed) for seed in range(pairs)
+    ]
+    bench = MotionPairs(designs, tuple(motions))
     robots = [bench.robot(seed) for seed in range(effort.pick(20, 300))]
     return fit_part(bench, robots), unseen_part(bench, robots), unpublished_part(designs, effort.pick(1, 4))
 
@@ -219,12 +230,12 @@ def run(effort: Effort) -> Sequence[Part]:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
-    larger = np.array([one.residuals[1] for one in robots]).mean(axis=0) / NOISE**2
+def fit_part(bench: MotionPairs, robots: Sequence[Outcome]) -> Part:
+    larger = np.array([one.residuals[1] for one in robots]).mean(axis=0) / TORQUE_NOISE_STD**2
     outside = np.array([np.abs(one.errors(1)) > RANGE for one in robots])
     honest = np.abs(np.array([one.control for one in robots])) > RANGE
     expected = float(2.0 * stats.norm.sf(RANGE))
-    allowed = stats.binom.isf(CHANCE, honest.size, expected)
+    allowed = stats.binom.isf(MODELS_FALSE_ALARM_CHANCE, honest.size, expected)
     peaks = np.array([one.slow for one in robots])
     findings = (
         *(
@@ -252,12 +263,12 @@ def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
             "with nothing left out of the model, no more parameters lie outside than noise explains",
             int(honest.sum()) <= allowed,
             f"{honest.sum()} of {honest.size}, {100 * honest.mean():.2f} %; expected {100 * expected:.2f} %, by chance "
-            f"({CHANCE:g}) at most {allowed:.0f}",
+            f"({MODELS_FALSE_ALARM_CHANCE:g}) at most {allowed:.0f}",
         ),
         claim(
             "the residual is largest at low speed where friction is too simple",
             float(np.median(peaks)) > 1.0,
-            f"mean square of joint 1 below {SLOW:g} rad/s over that above: median {np.median(peaks):.2f}, "
+            f"mean square of joint 1 below {SLOW_SPEED:g} rad/s over that above: median {np.median(peaks):.2f}, "
             f"10 … 90 % of the robots {np.quantile(peaks, 0.1):.2f} … {np.quantile(peaks, 0.9):.2f}",
         ),
     )
@@ -278,7 +289,7 @@ def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
     )
 
 
-def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
+def unseen_part(bench: MotionPairs, robots: Sequence[Outcome]) -> Part:
     noisy = np.array([one.ratio() for one in robots])
     quiet = np.array([one.ratio(quiet=True) for one in robots])
     means = np.array([one.unseen for one in robots]).mean(axis=0), np.array([one.quiet for one in robots]).mean(axis=0)
@@ -330,7 +341,8 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         claim(
             "the noise of torques is white after prewhitening, as (3) assumes",
             (least < UNSEEN).all(),
-            f"white noise of the published variance, {PERIODS} times that of the average, would leave at least "
+            f"white noise of the published variance, {RECORDED_PERIODS} times that of the average, would leave at "
+            "least "
             + ", ".join(f"{x:.1f}" for x in least)
             + " (N·m)² behind 10 Hz (Butterworth of order 1 to 8, both ways), model errors apart; published are "
             + ", ".join(f"{x:.1f}" for x in UNSEEN)
@@ -360,7 +372,7 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         f"The virtual robots of V-B. Model 1 is identified along a motion of criterion c1 (cond {_range(bench, 0)}), "
         f"model 2 along one of c2 (log10 det {_range(bench, 1)}): a local minimum of each, as the paper had. These "
         f"are {bench.pairs} pairs, by the starts of a design (seed 0), and robots take them in turn. Validation: every "
-        f"pair has its own motion (seeds 0 …) through {POINTS.points} points within the paper's "
+        f"pair has its own motion (seeds 0 …) through {VALIDATION_FAMILY.points} points within the paper's "
         "limits at full acceleration, with a stop at each; both torques through a Butterworth low-pass of order 4 and "
         "10 Hz, forwards and backwards (the paper gives no order). Angles are exact.",
         findings,
@@ -375,11 +387,14 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
 
 def unpublished_part(designs: tuple[Design, Design], starts: int) -> Part:
     """starts: of motions that are designed with the first of the springs."""
-    printed = PRINTED["designs"]
-    added = [Spring("joint_2", a, b, offset=0.0, free_length=a - b) for a, b in LEVERS]
+    printed = PRINTED_EXPERIMENT["designs"]
+    added = [Spring("joint_2", a, b, offset=0.0, free_length=a - b) for a, b in SPRING_LEVERS]
     rich = [ex.DynamicModel(model().robot, (*model().terms, ex.Offset(), spring)) for spring in added]
     springs = np.array(
-        [[evaluate(one, sampled(d.delta), NOISE**-2.0).condition_number_normalized for d in designs] for one in rich]
+        [
+            [evaluate(one, sampled(d.delta), TORQUE_NOISE_STD**-2.0).condition_number_normalized for d in designs]
+            for one in rich
+        ]
     )
     own = [optimised(criterion, starts, other=rich[0]) for criterion in (NormalizedCondition(), ex.DOptimality())]
     first, second = (one.condition_number_normalized for one in own)
@@ -416,7 +431,8 @@ def unpublished_part(designs: tuple[Design, Design], starts: int) -> Part:
         "Trajectories of the experiment",
         f"Our motions c1 and c2 of section IV (starts: {len(designs[0].attempts)}, seed 0), evaluated with three "
         "offsets and a linear spring (stiffness, preload) at joint 2, and motions designed with them (starts: "
-        f"{starts}, seed 0). Levers of the spring [m, m] are ours: {', '.join(f'{a:g} and {b:g}' for a, b in LEVERS)}.",
+        f"{starts}, seed 0). Levers of the spring [m, m] are ours: "
+        f"{', '.join(f'{a:g} and {b:g}' for a, b in SPRING_LEVERS)}.",
         findings,
     )
 
@@ -436,13 +452,13 @@ def _words(values: Array) -> str:
     return ", ".join(f"{x:.3g}" for x in values)
 
 
-def _uncertain(bench: Bench, found: Estimate) -> Array:
+def _uncertain(bench: MotionPairs, found: Estimate) -> Array:
     """(3,) mean of φ C φᵀ along the first validation motion [(N·m)²]: what noise in the parameters adds."""
     rows = model().regressor(bench.unseen[0])[:, :, model().base.independent]
     return np.asarray(np.einsum("Njp,pq,Njq->j", rows, found.covariance, rows, optimize=True) / len(rows))
 
 
-def _range(bench: Bench, which: int) -> str:
+def _range(bench: MotionPairs, which: int) -> str:
     """Of the motions of a criterion, in words."""
     values = [attempt.value for attempt in bench.designs[which].attempts if attempt.delta is not None]
     scaled = [value / np.log(10.0) for value in values] if which else values
@@ -451,5 +467,7 @@ def _range(bench: Bench, which: int) -> str:
 
 def _floor(order: int) -> Array:
     """(3,) [(N·m)²] of white noise of one run behind the low-pass of the validation."""
-    share = 2.0 * Butterworth(float(PRINTED["validation"]["cutoff"]), order).noise_bandwidth(RATE) / RATE
-    return np.asarray(share * PERIODS * TORQUE_VARIANCE)
+    share = (
+        2.0 * Butterworth(float(PRINTED_EXPERIMENT["validation"]["cutoff"]), order).noise_bandwidth(LOG_RATE) / LOG_RATE
+    )
+    return np.asarray(share * RECORDED_PERIODS * TORQUE_VARIANCE)
