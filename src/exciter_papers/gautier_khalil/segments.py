@@ -16,7 +16,7 @@ from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, 
 SEGMENT_SEED = 5
 TRIED_SEGMENT_TIMES = np.geomspace(0.05, 100.0, 200)  # u_f [s] at which extrema are compared
 SEGMENT_ROUNDING = 1e-9  # relative: less is rounding
-INSTANTS_PER_SEGMENT = 2001  # instants of a segment that extrema are compared with
+DENSE_INSTANTS_PER_SEGMENT = 2001  # instants of a segment that extrema are compared with
 RECIPE_ACCELERATION = 1.0  # [rad/s²] acceleration limit of the recipe of 5.2
 COUNTEREXAMPLE_TIMES = (1.0, 2.0, 20.0)  # u_f [s] of the counterexample
 
@@ -117,7 +117,7 @@ def _formulas(segments: Segments) -> list[Finding]:
         ]
     )
     gap = max(float(np.abs(_values(a, ends, order) - goal).max()) for order, goal in enumerate(wanted))
-    inside = np.linspace(0.0, u, INSTANTS_PER_SEGMENT)[:, None]
+    inside = np.linspace(0.0, u, DENSE_INSTANTS_PER_SEGMENT)[:, None]
     dense = [np.abs(_values(a, inside, order)).max(axis=0) for order in (1, 2)]
     exact = segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0]
     velocity, printed_velocity, acceleration, printed = _by_roots(a, u)
@@ -150,7 +150,7 @@ def _formulas(segments: Segments) -> list[Finding]:
             f"at those instants q̈ is zero by definition (here up to {printed.max():.1g} rad/s²): the jerk is meant",
         ),
         shown(
-            f"largest |q̇|, |q̈| by roots, less those of {INSTANTS_PER_SEGMENT} samples [rad/s, rad/s²]",
+            f"largest |q̇|, |q̈| by roots, less those of {DENSE_INSTANTS_PER_SEGMENT} samples [rad/s, rad/s²]",
             f"{(exact[0] - dense[0]).max():.1g}, {(exact[1] - dense[1]).max():.1g}",
             "sampling never exceeds the exact values and comes near them",
         ),

@@ -17,7 +17,7 @@ from exciter_papers.paper import published
 
 IEEE_FIGURES = published("swevers_ieee")
 SIMULATION = IEEE_FIGURES["simulation"]
-FRICTION_TERMS = (ex.Viscous(), ex.Coulomb())
+IEEE_FRICTION_TERMS = (ex.Viscous(), ex.Coulomb())
 TORQUE_NOISE_STD: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
 IEEE_SAMPLES: int = SIMULATION["samples"]  #: of one period
 MOTION_SEED = 0  #: of ``some_motion``
@@ -27,7 +27,7 @@ IEEE_FAMILY = ex.Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. 
 @cache
 def model() -> ex.DynamicModel:
     """The robot with viscous and Coulomb friction; limits and nominal parameters are the paper's."""
-    return ex.DynamicModel(ex.load("kuka-ir361"), FRICTION_TERMS)
+    return ex.DynamicModel(ex.load("kuka-ir361"), IEEE_FRICTION_TERMS)
 
 
 def workspace(robot: ex.Robot) -> ex.Box:

@@ -48,7 +48,7 @@ FITTED: Array = np.array(PRINTED_EXPERIMENT["estimation_residual"])  #: (3,) [(N
 VALIDATION_FAMILY = ex.RandomPoints(points=PRINTED_EXPERIMENT["validation"]["points"], rest=0.0)
 LOW_PASS = ParallelFilter(Butterworth(float(PRINTED_EXPERIMENT["validation"]["cutoff"])), 1)
 SLOW_SPEED = 0.1  # [rad/s]
-STRIBECK_VELOCITIES = (0.03, 0.3)  # [rad/s] of Stribeck friction
+TRIED_STRIBECK_VELOCITIES = (0.03, 0.3)  # [rad/s] of Stribeck friction
 GEAR_WAVES_PER_RADIAN = (1.0, 30.0)  # of the gear, per radian
 MODEL_ERROR_ROUNDS = 4  # of sizing model errors to the published residual
 
@@ -152,7 +152,7 @@ class Unmodelled:
     @classmethod
     def drawn(cls, rng: np.random.Generator, motion: ex.Motion) -> Unmodelled:
         """With any shares of the three in the mean square along a motion."""
-        velocity = np.exp(rng.uniform(np.log(STRIBECK_VELOCITIES[0]), np.log(STRIBECK_VELOCITIES[1]), 3))
+        velocity = np.exp(rng.uniform(np.log(TRIED_STRIBECK_VELOCITIES[0]), np.log(TRIED_STRIBECK_VELOCITIES[1]), 3))
         waves = np.exp(rng.uniform(np.log(GEAR_WAVES_PER_RADIAN[0]), np.log(GEAR_WAVES_PER_RADIAN[1]), 3))
         one = cls(velocity, waves, rng.uniform(0.0, 2.0 * np.pi, 3), np.ones((3, 3)))
         shares = rng.dirichlet(np.ones(3), 3).T
