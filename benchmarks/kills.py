@@ -32,7 +32,7 @@ from pathlib import Path
 from exciter.cli import main as exciter
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import MOTION_FILES
-from exciter.files import PREFIX, Seal
+from exciter.files import STAGE_PREFIX, Seal
 
 ROBOT, PAPER = "gautier-khalil", "rackl-2012"
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
@@ -179,13 +179,13 @@ def killed(job: Job, folder: Path, chance: random.Random) -> None:
     job.counts["MIXED" if state.startswith("MIXED") else state] += 1
     if state.startswith("MIXED"):
         print(f"{job.words[0]}, {how.name}: {state}", flush=True)
-    job.counts["hidden folders left"] += len(list(folder.glob(f"{PREFIX}*")))
+    job.counts["hidden folders left"] += len(list(folder.glob(f"{STAGE_PREFIX}*")))
 
 
 def writing(folder: Path, files: int) -> bool:
     """Whether a hidden folder has so many files."""
     with contextlib.suppress(OSError):  # it went while it was looked at
-        return any(len(list(hidden.iterdir())) >= files for hidden in folder.glob(f"{PREFIX}*"))
+        return any(len(list(hidden.iterdir())) >= files for hidden in folder.glob(f"{STAGE_PREFIX}*"))
     return False
 
 

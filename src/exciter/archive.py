@@ -31,8 +31,8 @@ from exciter.files import Seal
 from exciter.settings import Settings
 
 T = TypeVar("T")
-TREE = "tree"
-OURS = "exciter."
+TREE_ARRAY = "tree"
+OWN_MODULES = "exciter."
 LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
 
 
@@ -41,7 +41,7 @@ def archived(value: Any, known: Mapping[str, Any] | None = None) -> bytes:
     packer = _Packer({id(one): name for name, one in (known or {}).items()})
     tree = json.dumps(packer.pack(value), ensure_ascii=False, allow_nan=False).encode()
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **{TREE: np.frombuffer(tree, dtype=np.uint8), **packer.arrays})
+    np.savez_compressed(file, allow_pickle=False, **{TREE_ARRAY: np.frombuffer(tree, dtype=np.uint8), **packer.arrays})
     return file.getvalue()
 
 
@@ -53,7 +53,7 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
                 raise ValueError("it is too large")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        tree = json.loads(arrays.pop(TREE).tobytes())
+        tree = json.loads(arrays.pop(TREE_ARRAY).tobytes())
         for array in arrays.values():
             array.flags.writeable = False
         return _Unpacker(arrays, known or {}).unpack(tree)
@@ -181,7 +181,7 @@ class _Unpacker:
 
 def _kept(cls: type) -> bool:
     """Classes of Exciter, and settings of somebody's own."""
-    return issubclass(cls, Settings) or (cls.__module__.startswith(OURS) and "." not in cls.__qualname__)
+    return issubclass(cls, Settings) or (cls.__module__.startswith(OWN_MODULES) and "." not in cls.__qualname__)
 
 
 def _below(cls: type[Any]) -> list[type[Any]]:
@@ -198,12 +198,12 @@ def _name(cls: type) -> str:
 def _class(name: str) -> Any:
     """The dataclass or enumeration of a name; nothing else is made, and no module of somebody else's is imported."""
     module, _, qualified = name.partition(":")
-    if not module.startswith(OURS):
+    if not module.startswith(OWN_MODULES):
         own = [cls for cls in _below(Settings) if _name(cls) == name]
         if not own:
             raise ExciterError(f"it holds {qualified} of {module}, which is not known here; import it, then open again")
         return own[-1]
-    if not module.startswith(OURS) or not qualified.isidentifier():
+    if not module.startswith(OWN_MODULES) or not qualified.isidentifier():
         raise ValueError(f"'{name}' is no class of Exciter")
     found = getattr(importlib.import_module(module), qualified)
     if not isinstance(found, type) or not (dataclasses.is_dataclass(found) or issubclass(found, Enum)):

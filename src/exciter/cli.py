@@ -16,7 +16,7 @@ from exciter.commands.arguments import parser
 from exciter.dynamics.kernels.cache import when_compiling
 from exciter.errors import ExciterError, visible
 
-STDERR = 2  #: its number in the operating system
+STDERR_NUMBER = 2  #: its number in the operating system
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -83,7 +83,7 @@ class Unread(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            if self.fileno() != STDERR and not isinstance(error, ConnectionError):  # a full disk is told
+            if self.fileno() != STDERR_NUMBER and not isinstance(error, ConnectionError):  # a full disk is told
                 raise
             discard(self.fileno())
             return super().write(data)

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-MOST_SHOWN = 80  # characters of a foreign value in a message
+MOST_SHOWN_CHARACTERS = 80  # characters of a foreign value in a message
 MOST_SHOWN_DIGITS = 40  # of a whole number
 LONGEST_MESSAGE = 2000  # characters; a line that nobody reads to its end helps nobody
 MESSAGE_HEAD = 1500  # of these, from the start; the advice stands at the end
@@ -67,7 +67,7 @@ def not_allowed(given: Any, words: Iterable[str]) -> str:
 
 
 def _near(name: str, names: list[str]) -> str:
-    close = get_close_matches(name[:MOST_SHOWN], names, 1)
+    close = get_close_matches(name[:MOST_SHOWN_CHARACTERS], names, 1)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
@@ -85,15 +85,15 @@ def shown(given: Any) -> str:
     text = ""
     for part in _parts(given):
         text += part
-        if len(text) > MOST_SHOWN:
+        if len(text) > MOST_SHOWN_CHARACTERS:
             break
     return _cut(text)
 
 
 def _cut(text: str) -> str:
     """At most 80 characters."""
-    plain = visible(text[: MOST_SHOWN + 1])
-    return plain if len(plain) <= MOST_SHOWN else f"{plain[: MOST_SHOWN - 1]}…"
+    plain = visible(text[: MOST_SHOWN_CHARACTERS + 1])
+    return plain if len(plain) <= MOST_SHOWN_CHARACTERS else f"{plain[: MOST_SHOWN_CHARACTERS - 1]}…"
 
 
 def _parts(given: Any) -> Iterator[str]:
@@ -103,12 +103,12 @@ def _parts(given: Any) -> Iterator[str]:
     elif isinstance(given, bool):
         yield str(given).lower()
     elif isinstance(given, str):
-        yield f'"{given[: MOST_SHOWN + 1]}"'
+        yield f'"{given[: MOST_SHOWN_CHARACTERS + 1]}"'
     elif isinstance(given, int) and given.bit_length() > 3.3 * MOST_SHOWN_DIGITS:
         yield f"a whole number of {int(given.bit_length() / 3.3219281)} digits"  # Python may refuse to write it
     elif isinstance(given, Mapping):
         yield "{"
-        for k, (key, value) in enumerate(islice(given.items(), MOST_SHOWN)):
+        for k, (key, value) in enumerate(islice(given.items(), MOST_SHOWN_CHARACTERS)):
             yield ", " if k else ""
             yield from _parts(key)
             yield ": "
@@ -116,7 +116,7 @@ def _parts(given: Any) -> Iterator[str]:
         yield "}"
     elif isinstance(given, list | tuple):
         yield "["
-        for k, value in enumerate(islice(given, MOST_SHOWN)):
+        for k, value in enumerate(islice(given, MOST_SHOWN_CHARACTERS)):
             yield ", " if k else ""
             yield from _parts(value)
         yield "]"

@@ -25,10 +25,10 @@ from typing import Any
 
 from exciter.errors import ExciterError, shown, unseen
 
-PREFIX = ".exciter-stage-"
-HIDDEN = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
+STAGE_PREFIX = ".exciter-stage-"
+STAGE_NAME = re.compile(re.escape(STAGE_PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
 HASHES, OPEN = "sha256", "unfinished"  #: keys of a seal
-DIGEST = re.compile(r"[0-9a-f]{64}")
+SHA256_DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_SEAL_BYTES = 300_000_000
 HIDDEN_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 HIDDEN_END = "at which some readers begin a new line and others do not; remove it"
@@ -192,7 +192,7 @@ def sha256(path: Path) -> str:
 
 
 def _is_digest(text: Any) -> bool:
-    return isinstance(text, str) and DIGEST.fullmatch(text) is not None
+    return isinstance(text, str) and SHA256_DIGEST.fullmatch(text) is not None
 
 
 def is_plain(name: Any) -> bool:
@@ -313,7 +313,7 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 def _locked(parent: Path) -> tuple[Path, int | None]:
     """A new folder and the lock on it; another one where a run that tidies up was faster than the lock."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=parent))
         try:
             handle = _lock(folder)
         except (BlockingIOError, FileNotFoundError):
@@ -346,7 +346,7 @@ def _sweep(parent: Path) -> None:
     if sys.platform == "win32":
         return
     for entry in os.scandir(parent):
-        if HIDDEN.fullmatch(entry.name) is None:
+        if STAGE_NAME.fullmatch(entry.name) is None:
             continue
         with suppress(OSError):  # somebody else's, at work, or gone meanwhile
             status = entry.stat(follow_symlinks=False)

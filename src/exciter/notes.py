@@ -10,9 +10,9 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
-COLLISIONS = "collisions"  #: subject of what is remarked on shapes that collide
-LONGEST_TEXT = 170  #: characters of a line of many; the whole text stands where the logs are judged
-CUTS = ("; ", ": ", ", ")  #: where a text may be cut
+COLLISION_SUBJECT = "collisions"  #: subject of what is remarked on shapes that collide
+LONGEST_NOTE_LINE = 170  #: characters of a line of many; the whole text stands where the logs are judged
+NOTE_CUTS = ("; ", ": ", ", ")  #: where a text may be cut
 
 
 class Severity(IntEnum):
@@ -146,14 +146,14 @@ def _common_end(sentences: list[str]) -> str:
     end = "".join(letters[0] for letters in same)[::-1]
     if len(set(sentences)) == 1:
         return end
-    starts = [end.index(cut) + len(cut) for cut in CUTS if cut in end]
+    starts = [end.index(cut) + len(cut) for cut in NOTE_CUTS if cut in end]
     return end[min(starts) :] if starts else ""
 
 
 def shortened(text: str) -> str:
     """What is too long ends with a part of the sentence, and …"""
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= LONGEST_NOTE_LINE:
         return text
-    head = text[:LONGEST_TEXT]
-    cut = next((at for end in CUTS if (at := head.rfind(end)) > LONGEST_TEXT // 3), LONGEST_TEXT)
+    head = text[:LONGEST_NOTE_LINE]
+    cut = next((at for end in NOTE_CUTS if (at := head.rfind(end)) > LONGEST_NOTE_LINE // 3), LONGEST_NOTE_LINE)
     return f"{head[:cut]} …"

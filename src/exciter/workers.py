@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 from exciter.errors import ExciterError
 
 Result = TypeVar("Result")
-LOOK_AT_PARENT = 0.5  # [s] between two looks of a worker at whether its parent is alive
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+PARENT_LOOK_INTERVAL = 0.5  # [s] between two looks of a worker at whether its parent is alive
+STOPPING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -81,7 +81,7 @@ def over_processes(
 def obey_parent(parent: int) -> None:
     """In a worker: signals that a terminal or a service manager sends to all of them are the parent's business, and
     when there is no parent any more there is nobody to work for."""
-    for number in STOPPING:
+    for number in STOPPING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if os.name == "posix":  # elsewhere the number of a dead parent stays
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -89,7 +89,7 @@ def obey_parent(parent: int) -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_AT_PARENT)
+        time.sleep(PARENT_LOOK_INTERVAL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -100,7 +100,7 @@ def one_interrupt() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    handlers = {number: signal.getsignal(number) for number in STOPPING_SIGNALS}
     before = {number: how for number, how in handlers.items() if callable(how) or number == signal.SIGINT}
 
     def first(number: int, frame: FrameType | None) -> None:

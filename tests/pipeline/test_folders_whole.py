@@ -19,7 +19,7 @@ from exciter.experiment.recording import Recording, read_recording
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.native import write_recording
 from exciter.export.ros2 import joint_trajectory
-from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
+from exciter.files import HASHES, STAGE_PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified_model import RESULT_KINDS, RESULT_SEAL, IdentifiedModel, read_result
 from exciter.pipeline.saving import unsealed_result
 from exciter.robot import embedded, load
@@ -538,11 +538,11 @@ def test_left_over_folders_of_killed_runs_are_cleaned_and_live_ones_are_kept(tmp
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("")
-    (tmp_path / f"{PREFIX}abcdefgh").symlink_to(precious)
+    (tmp_path / f"{STAGE_PREFIX}abcdefgh").symlink_to(precious)
     (tmp_path / ".exciter-settings").mkdir()
     with scratch(tmp_path) as alive:
         prepare(tmp_path)
-        assert stages(tmp_path) == sorted([".exciter-settings", f"{PREFIX}abcdefgh", alive.name])
+        assert stages(tmp_path) == sorted([".exciter-settings", f"{STAGE_PREFIX}abcdefgh", alive.name])
         assert (precious / "file").exists()
     assert not alive.exists()
 

@@ -29,7 +29,7 @@ from exciter.identification.runs.run import load_torque
 from exciter.identification.selection.friction_candidates import FRICTION_PARTS, FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction
 from exciter.identification.selection.trial import Choice
-from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
+from exciter.notes import LONGEST_NOTE_LINE, lines, note, shortened, warning
 from exciter.parameters.parameter_names import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
@@ -350,7 +350,7 @@ def test_notes_are_short_and_those_of_several_logs_are_one():
     assert told[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
     assert told[2:] == ["settings: usual ones"]
     assert shortened("as it is") == "as it is"
-    assert len(shortened(long)) <= LONGEST_TEXT + 2
+    assert len(shortened(long)) <= LONGEST_NOTE_LINE + 2
     assert shortened(long).endswith(" …")
 
 

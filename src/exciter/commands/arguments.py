@@ -21,8 +21,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"exciter: {visible(' '.join(message.split()))}; see '{self.prog} --help'\n")
 
 
-ROBOT = "URDF, MJCF or modified-DH file, or the name of an embedded robot (exciter robots)"
-STORY = """
+ROBOT_HELP = "URDF, MJCF or modified-DH file, or the name of an embedded robot (exciter robots)"
+STORY_HELP = """
     From a description to a model:
 
       exciter init arm.urdf                                     settings to start from: exciter.yaml
@@ -37,8 +37,8 @@ STORY = """
     exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input,
     130 interrupted."""
 MOST_COUNTED_DIGITS = 18
-FORMATS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
-ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
+EXPORT_WORDS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
+COMMAND_HELP = {  # of every command: a paragraph, examples, the page that has the rest
     "demo": """
         Design an exciting motion for an embedded robot, execute it on a virtual one,
         identify its parameters in several ways, check them on motion never seen, and
@@ -194,7 +194,7 @@ def parser() -> Parser:
     top = Parser(
         prog="exciter",
         description="Identify the dynamics of robots.",
-        epilog=dedent(STORY).strip(),
+        epilog=dedent(STORY_HELP).strip(),
         formatter_class=form,
     )
     top.add_argument("--version", action="version", version=f"exciter {__version__}")
@@ -202,7 +202,9 @@ def parser() -> Parser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str) -> Parser:
-        return commands.add_parser(name, help=summary, description=dedent(ABOUT[name]).strip(), formatter_class=form)
+        return commands.add_parser(
+            name, help=summary, description=dedent(COMMAND_HELP[name]).strip(), formatter_class=form
+        )
 
     demo = add("demo", "the whole story on an embedded robot: design, experiment, identification")
     demo.add_argument("-o", "--output", type=place, metavar="DIR", help="keep everything there; report.html first")
@@ -213,7 +215,7 @@ def parser() -> Parser:
     demo.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity in the base [m/s²]")
 
     base = add("base", "base parameters: what can be identified, in which combinations, and why")
-    base.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    base.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     base.add_argument("--json", action="store_true", help="print plain data instead of tables")
     base.add_argument("--all", action="store_true", help="say of every standard parameter what becomes of it")
     base.add_argument("--mdh", action="store_true", help="also show the modified-DH table the parameters refer to")
@@ -228,7 +230,7 @@ def parser() -> Parser:
     base.add_argument("--numeric", action="store_true", help="decide from random samples instead of in closed form")
 
     design = add("design", "the most exciting motion within all limits, certified for all time")
-    design.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    design.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     design.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the results")
     design.add_argument(
         "--trajectory",
@@ -247,7 +249,7 @@ def parser() -> Parser:
     add_robot_options(design, "the whole design: limits, gravity, lock, terms, trajectory, criterion, constraints, …")
 
     check = add("check", "certificate of a trajectory file; exit code 1 when a limit is broken")
-    check.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    check.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     check.add_argument(
         "trajectory", type=Path, metavar="TRAJECTORY", help="trajectory.csv, .json, or ROS 2 YAML or JSON"
     )
@@ -255,14 +257,14 @@ def parser() -> Parser:
     add_robot_options(check, "limits, gravity, lock, terms and constraints, as for design")
 
     slow = add("slow", "a trajectory at part of its speed, certified again")
-    slow.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    slow.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     slow.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
     slow.add_argument("--speed", type=percent, required=True, metavar="P", help="1 … 100 [%%] of its own speed")
     slow.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the files")
     add_robot_options(slow, "limits, gravity, lock, terms, constraints and trajectory: rate, as for design")
 
     simulate = add("simulate", "a virtual robot executes a trajectory and logs what it measures")
-    simulate.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    simulate.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     simulate.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
     simulate.add_argument("-o", "--output", type=place, metavar="LOG", required=True, help="log.csv or log.npz")
     simulate.add_argument("--periods", type=positive, metavar="K", help="repeat the periodic part (default: as it is)")
@@ -275,7 +277,7 @@ def parser() -> Parser:
     add_robot_options(simulate, "the section simulate: (truth, control, drive, encoder, log, …), limits, gravity, lock")
 
     inspect = add("inspect", "what a log is good for; exit code 1 when a problem makes it useless")
-    inspect.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    inspect.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     inspect.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind")
     inspect.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="compare with the motion it was sent")
     inspect.add_argument("--periods", type=positive, metavar="K", help="how often that was run through")
@@ -285,7 +287,7 @@ def parser() -> Parser:
     add_robot_options(inspect, "limits, gravity, lock of the robot; what a log is like stands in its recording.yaml")
 
     identify = add("identify", "parameters from logs, how sure they are, how well they predict")
-    identify.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    identify.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     identify.add_argument(
         "logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind"
     )
@@ -335,11 +337,11 @@ def parser() -> Parser:
 
     export = add("export", "an identified model as URDF, MJCF, SDF, YAML, JSON, C or Python; a motion for ROS 2")
     export.add_argument("folder", type=Path, metavar="DIR", help="a folder that exciter identify (ros2: design) wrote")
-    export.add_argument("--format", required=True, choices=FORMATS, help="what is written")
+    export.add_argument("--format", required=True, choices=EXPORT_WORDS, help="what is written")
     export.add_argument("-o", "--output", type=place, metavar="F", required=True, help="the file")
 
     init = add("init", "a commented configuration to start from")
-    init.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    init.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP)
     default = Path("exciter.yaml")
     init.add_argument("-o", "--output", type=place, metavar="F", default=default, help=f"the file (default: {default})")
     init.add_argument("--force", action="store_true", help="write over files that are there")

@@ -19,7 +19,7 @@ from exciter.pipeline.check import check
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
-STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
+LIMIT_STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
 
 
 def chosen_config(arguments: argparse.Namespace) -> DesignSettings:
@@ -62,6 +62,6 @@ def print_certificate(out: Console, certificate: Certificate) -> None:
             Text(reached_words(limit)),
             Text(f"{limit.at:.4f}"),
             Text(margin_words(limit)),
-            Text(limit.status, style=STYLES[limit.status]),
+            Text(limit.status, style=LIMIT_STYLES[limit.status]),
         )
     out.print(table)

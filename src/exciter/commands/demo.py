@@ -46,11 +46,11 @@ from exciter.robot.load import RobotOptions
 
 STARTS, PERIODS = 4, 3
 ESTIMATOR, METHODS = "consistent", ("wls", "huber", "filtered")
-STEPS = 6  #: of the identification
-NOTICEABLE = 5.0  #: [s] of compiling that are worth a line
-SETTINGS = "demo.yaml"
+IDENTIFICATION_STEPS = 6  #: of the identification
+NOTICEABLE_COMPILE_TIME = 5.0  #: [s] of compiling that are worth a line
+DEMO_SETTINGS_FILE = "demo.yaml"
 LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
-STORY = "demo.json"  #: there when all the rest is of one story
+DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,7 +92,7 @@ class Story:
     def tell(self, options: RobotOptions) -> dict[str, Any]:
         self.options = options
         robot = load(self.robot, options)
-        (self.folder / STORY).unlink(missing_ok=True)  # of an earlier story, whose files go one by one
+        (self.folder / DEMO_STORY_FILE).unlink(missing_ok=True)  # of an earlier story, whose files go one by one
         clock = time.perf_counter()
         self.meet(robot)
         self.experiment(robot, *self.design(robot))
@@ -105,13 +105,13 @@ class Story:
         model = DynamicModel(robot, declared_terms(robot))
         seconds = compiled(model)
         self.chapter("robot", f"{robot.name}: {robot.n} joints, {len(model.base)} base parameters")
-        if seconds > NOTICEABLE:
+        if seconds > NOTICEABLE_COMPILE_TIME:
             self.say(f"numerical kernels compiled in {seconds:.0f} s: once per machine, kept on disk")
         for remark in texts(robot.remarks):
             self.say(f"note: {remark}", style="yellow")
         text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
         with staged(self.folder) as stage:  # a link of that name is replaced, and not followed
-            (stage / SETTINGS).write_text(text, encoding="utf-8")
+            (stage / DEMO_SETTINGS_FILE).write_text(text, encoding="utf-8")
 
     def design(self, robot: Robot) -> tuple[Designed, Designed]:
         self.chapter("design", "a motion that shows the parameters, and another one to check them with")
@@ -134,23 +134,25 @@ class Story:
 
     def experiment(self, robot: Robot, motion: Designed, other: Designed) -> None:
         self.chapter("experiment", "a virtual robot whose bodies and friction are off the description; noise")
-        settings = ("--config", self.at(SETTINGS))
+        settings = ("--config", self.at(DEMO_SETTINGS_FILE))
         planned, unseen = (self.at(f"{name}/trajectory.json") for name in ("design", "other"))
         truth = ("--truth", self.at(TRUTH))
         self.show("simulate", self.robot, planned, "-o", self.at(LOG), "--periods", PERIODS, *truth, *settings)
         with simulation_bar() as tell:
-            first = simulate(robot, motion, self.folder / SETTINGS, periods=PERIODS, progress=tell)
+            first = simulate(robot, motion, self.folder / DEMO_SETTINGS_FILE, periods=PERIODS, progress=tell)
         first.save(self.folder / LOG, self.folder / TRUTH)
         seed = self.seed + 1  # of the noise: the robot is the same
         self.show("simulate", self.robot, unseen, "-o", self.at(OTHER_LOG), "--seed", seed, *settings)
         with simulation_bar() as tell:
-            simulate(robot, other, self.folder / SETTINGS, seed=seed, progress=tell).save(self.folder / OTHER_LOG)
+            simulate(robot, other, self.folder / DEMO_SETTINGS_FILE, seed=seed, progress=tell).save(
+                self.folder / OTHER_LOG
+            )
 
     def identify(self, robot: Robot) -> None:
         self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on motion they never saw")
         words = ("--estimator", ESTIMATOR, "--compare", *METHODS, "--validate", self.at(OTHER_LOG))
         self.show("identify", self.robot, self.at(LOG), "-o", self.at("."), *words)
-        with steps(STEPS) as step:
+        with steps(IDENTIFICATION_STEPS) as step:
             found = identify(
                 robot,
                 self.folder / LOG,
@@ -192,7 +194,7 @@ class Story:
         ]
         about = {"robot": found.model.robot.name, "seed": self.seed, "seconds": seconds}
         data = {**about, "inside": inside, "parameters": parameters}
-        write_json(self.folder / STORY, data)
+        write_json(self.folder / DEMO_STORY_FILE, data)
         return data
 
     def say_what_is_there(self) -> None:

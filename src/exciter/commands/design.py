@@ -26,11 +26,11 @@ from exciter.excitation.optimiser.starts import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit
-from exciter.pipeline.saving import CHECKPOINT, save_design
+from exciter.pipeline.saving import CHECKPOINT_FILE, save_design
 
-INTERRUPTED = 130
-BEST = TextColumn("{task.fields[best]}")
-WRITTEN = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
+INTERRUPTED_EXIT_CODE = 130
+BEST_VALUE_COLUMN = TextColumn("{task.fields[best]}")
+DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             designed = design(
                 arguments.robot,
                 settings=config,
-                checkpoint=folder / CHECKPOINT,
+                checkpoint=folder / CHECKPOINT_FILE,
                 resume=arguments.resume,
                 deadline=deadline,
                 progress=tell,
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_design(designed, files, folder)
     found = designed.design
-    return INTERRUPTED if found.interrupted and not found.out_of_time else 0
+    return INTERRUPTED_EXIT_CODE if found.interrupted and not found.out_of_time else 0
 
 
 def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
@@ -79,7 +79,9 @@ def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
 @contextmanager
 def progress_bar(starts: int) -> Iterator[Any]:
     """Starts done, the best value, the time."""
-    with bar_with(TextColumn("designing"), BarColumn(), MofNCompleteColumn(), BEST, TimeElapsedColumn()) as bar:
+    with bar_with(
+        TextColumn("designing"), BarColumn(), MofNCompleteColumn(), BEST_VALUE_COLUMN, TimeElapsedColumn()
+    ) as bar:
         task = bar.add_task("", total=starts, best="")
 
         def tell(report: SearchProgress) -> None:
@@ -113,6 +115,6 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
     reach = f"frame '{robot.tool_frame}' moves within {ranges} m"
     print_notes(out, (*texts(designed.notes), reach), texts(designed.not_checked))
-    out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)
+    out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}", markup=False)
     if found.interrupted:
         out.print(stopped_words(found), style="yellow")

@@ -31,9 +31,9 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.validation.comparison import Comparison
 
-WIDTH = 100  #: [columns] of tables with sentences in them
-CHOSEN = 30  #: of them, for what was chosen
-MOST_NAMED = 3  #: parameters on which methods disagree
+SENTENCE_TABLE_COLUMNS = 100  #: [columns] of tables with sentences in them
+CHOSEN_VALUE_COLUMNS = 30  #: of them, for what was chosen
+MOST_DISAGREEING_PARAMETERS = 3  #: parameters on which methods disagree
 STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
 
 
@@ -100,11 +100,11 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
 def print_choices(out: Console, choices: Sequence[Choice]) -> None:
     """Errors: see the report."""
     table = plain_table("setting", "chosen", "why")
-    table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN
+    table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN_VALUE_COLUMNS
     for one in choices:
         value = "joint by joint, below" if one.setting == "friction" else one.value
         table.add_row(Text(one.setting), Text(value), Text(one.reason))
-    out.print(table, width=min(WIDTH, out.width))
+    out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     out.print(
         "error: mean square of what predictions of stretches left out miss, over that of a fit to everything",
         style="dim",
@@ -119,7 +119,7 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
         chosen, best = joint.chosen, joint.best
         beside = ("it is", "") if joint.is_best else (best.candidate.name, f"{best.rms:.4g}")
         table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
-    out.print(table, width=min(WIDTH, out.width))
+    out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     if not choice.settled:
         out.print(UNSETTLED.text, markup=False)
     out.print()
@@ -171,7 +171,7 @@ def print_comparison(out: Console, comparison: Comparison) -> None:
         numbers_of = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
         numbers_of.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
         other = beside.get(one.name)
-        apart = "" if other is None else ", ".join(other.disagree[:MOST_NAMED]) or "nothing"
+        apart = "" if other is None else ", ".join(other.disagree[:MOST_DISAGREEING_PARAMETERS]) or "nothing"
         numbers_of.append("" if other is None else f"{other.torque_percent:.2g}")
         table.add_row(Text(one.name), *numbers_of, Text(apart))
     out.print(table)

@@ -21,8 +21,8 @@ from exciter.pipeline.inspect import inspect, repair
 from exciter.pipeline.logs import naming
 from exciter.pipeline.saving import refuse_overwriting, repaired_files
 
-STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
-HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
+SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
+SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_quality(out: Console, name: str, quality: Quality) -> None:
     """The verdict, then a table, problems first."""
-    style = STYLES[max((f.severity for f in quality.findings), default=Severity.NOTE)]
+    style = SEVERITY_STYLES[max((f.severity for f in quality.findings), default=Severity.NOTE)]
     out.print(Text.assemble((name, "bold"), ": ", (quality.verdict, style)))
     for severity in sorted(Severity, reverse=True):
         findings = quality.of(severity)
@@ -75,7 +75,7 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
         table.add_column(overflow="fold")
         for finding in findings:
             table.add_row(Text(finding.subject), Text(finding.joint or ""), Text(finding.text))
-        out.print(Text(f"\n{HEADINGS[severity]}", style=STYLES[severity]))
+        out.print(Text(f"\n{SEVERITY_HEADINGS[severity]}", style=SEVERITY_STYLES[severity]))
         out.print(table)
     out.print()
     print_notes(out, (), texts(quality.skipped))

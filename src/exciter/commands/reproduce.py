@@ -20,14 +20,14 @@ from exciter_papers.paper import text_of
 from exciter_papers.run import Reproduced, paper, reproduce
 from exciter_papers.saving import pages_of, write, write_pages
 
-COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
-FOLDER = Path("reproduced")  #: unless -o says otherwise
+TONE_COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
+USUAL_FOLDER = Path("reproduced")  #: unless -o says otherwise
 
 
 def run(arguments: argparse.Namespace) -> int:
     names = NAMES if arguments.paper is None else (arguments.paper,)
     total = sum(len(paper(name).studies) for name in names)
-    place = arguments.output or (None if arguments.json else FOLDER)
+    place = arguments.output or (None if arguments.json else USUAL_FOLDER)
     found: list[Reproduced] = []
     with ExitStack() as stack:
         folder = None if place is None else stack.enter_context(output_folder(place))
@@ -69,7 +69,7 @@ def print_paper(out: Console, one: Reproduced) -> None:
             Text(finding.quantity),
             text_of(finding.published),
             text_of(finding.reached),
-            Text(str(finding.verdict), style=COLOURS.get(TONES.get(finding.verdict, ""), "")),
+            Text(str(finding.verdict), style=TONE_COLOURS.get(TONES.get(finding.verdict, ""), "")),
         )
     out.print(table)
     out.print()

@@ -23,7 +23,7 @@ from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.simulate import simulate
 
-LOGS = (".csv", ".npz")
+LOG_SUFFIXES = (".csv", ".npz")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,8 +55,8 @@ def check_paths(arguments: argparse.Namespace) -> None:
     """Names that cannot be are told before any work, and so are files that would be lost."""
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     for flag, path in (("-o", log), ("--motion", motion)):
-        if path is not None and (path.suffix.lower() not in LOGS or path.is_dir()):
-            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(LOGS)}")
+        if path is not None and (path.suffix.lower() not in LOG_SUFFIXES or path.is_dir()):
+            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(LOG_SUFFIXES)}")
     if truth is not None and (truth.suffix.lower() != ".json" or truth.is_dir()):
         raise ExciterError(f"--truth is '{truth}'; give the name of a file that ends in .json")
     taken = {"TRAJECTORY": arguments.trajectory, "--config": arguments.config}

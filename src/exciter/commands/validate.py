@@ -16,8 +16,8 @@ from exciter.commands.progress import steps
 from exciter.files import json_text, output_folder
 from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identified_model import IdentifiedModel
-from exciter.pipeline.saving import REPORT, save_validated
-from exciter.pipeline.validate import VALIDATED, Validated, validate, validation_data
+from exciter.pipeline.saving import REPORT_FILE, save_validated
+from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validate, validation_data
 from exciter.validation.validation import RunValidation
 
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if model.config.settings.evaluation is not None:
         console().print(judged_words(model.config.evaluation(())), markup=False)
     if folder is not None:
-        console().print(f"written to {folder}: {REPORT}, {VALIDATED.name}", markup=False)
+        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}", markup=False)
     return 0
 
 

@@ -110,8 +110,8 @@ class Designed:
 
     def plot(self, quantity: str = "position", joints: str | tuple[str, ...] | None = None, axes: Any = None) -> Any:
         """position, velocity or acceleration over time; matplotlib's axes."""
-        if quantity not in QUANTITIES:
-            raise ExciterError(unknown_name("quantity", quantity, QUANTITIES))
+        if quantity not in DRAWN_QUANTITIES:
+            raise ExciterError(unknown_name("quantity", quantity, DRAWN_QUANTITIES))
         found: Labelled = getattr(self, quantity)
         return found.plot(joints, axes)
 
@@ -163,15 +163,15 @@ class Designed:
             "not_checked": texts(self.not_checked),
             "files": files.to_dict(),
             "interrupted": found.interrupted,
-            "starts": [{key: getattr(attempt, key) for key in STARTS} for attempt in found.attempts],
+            "starts": [{key: getattr(attempt, key) for key in KEPT_OF_A_START} for attempt in found.attempts],
             "spectrum": _spectrum(found),
             "settings": config.to_dict(),
             "versions": versions(),
         }
 
 
-QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
-STARTS = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
+DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
+KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
 
 
 def _parameters(found: Design) -> list[dict[str, Any]]:

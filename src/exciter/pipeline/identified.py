@@ -42,7 +42,7 @@ from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
-UNIT_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
+UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,7 +132,7 @@ class Identified:
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
         """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
         rows = [np.atleast_2d(as_numbers(x, name)) for x, name in ((q, "q"), (qd, "qd"), (qdd, "qdd"))]
-        instants = np.asarray(np.arange(len(rows[0])) * UNIT_INTERVAL if time is None else time, dtype=np.float64)
+        instants = np.asarray(np.arange(len(rows[0])) * UNTIMED_INTERVAL if time is None else time, dtype=np.float64)
         found = self.as_model.torque(Motion(instants, *rows))
         return found[0] if np.ndim(q) == 1 else found
 

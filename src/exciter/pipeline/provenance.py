@@ -12,7 +12,7 @@ from exciter import __version__
 from exciter.robot.embedded import names, path
 from exciter.robot.robot import Robot
 
-LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
+RECORDED_LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 
 def versions() -> dict[str, str]:
@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
     return {
         "exciter": __version__,
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in LIBRARIES},
+        **{name: metadata.version(name) for name in RECORDED_LIBRARIES},
     }
 
 

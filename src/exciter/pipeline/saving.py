@@ -34,24 +34,24 @@ from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.provenance import robot_data, versions
 from exciter.pipeline.result_json import copy_name, result_data
-from exciter.pipeline.validate import VALIDATED, Validated, validation_data
+from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validation_data
 from exciter.robot.robot import Robot
 
-CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
-REPORT = "report.html"
+CHECKPOINT_FILE = "checkpoint.json"  #: of a design: what --resume goes on from
+REPORT_FILE = "report.html"
 
 
 def refuse_parts_of_results(*paths: Path, others: Iterable[Seal] = ()) -> None:
     """Refuse, before any work, to write a single file in place of one that belongs to a set: the set would be lost, and
     a motion that was certified with it. others: seals of sets that the pipeline does not write itself."""
-    seals = (DESIGN, RESULT_SEAL, VALIDATED, *others)
+    seals = (DESIGN, RESULT_SEAL, VALIDATION_SEAL, *others)
     for path in paths:
         for seal in seals:
             if seal.owns(path):
                 raise ExciterError(
                     f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"
                 )
-        if path.name.casefold() == CHECKPOINT and os.path.lexists(path):
+        if path.name.casefold() == CHECKPOINT_FILE and os.path.lexists(path):
             raise ExciterError(f"'{path}' is the checkpoint of a design; choose another name")
 
 
@@ -71,7 +71,7 @@ def save_design(designed: Designed, folder: Path, *, deadline: Deadline = NEVER)
         motion = (found.curve, found.trajectory, found.delta)
         files = export(stage, robot, *motion, certified, periods=found.periods, rate=designed.config.rate)
         (stage / DESIGN_ARCHIVE).write_bytes(archived(designed))
-        designed.report().write(stage / REPORT)
+        designed.report().write(stage / REPORT_FILE)
         return files, DESIGN.write(stage, designed.to_dict(files))
 
 
@@ -147,7 +147,7 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
             text = identified_urdf(model, standard, found.description)
             (stage / IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
         (stage / RESULT_ARCHIVE).write_bytes(archived(found))
-        found.report().write(stage / REPORT)
+        found.report().write(stage / REPORT_FILE)
         return RESULT_SEAL.write(stage, data)
 
 
@@ -186,6 +186,6 @@ def unsealed_result(folder: Path) -> tuple[Path, ...]:
 def save_validated(checked: Validated, folder: Path) -> dict[str, Any]:
     """Write validation.json and the report; the content of validation.json."""
     prepare(folder)
-    with staged(folder, VALIDATED) as stage:
-        checked.report().write(stage / REPORT)
-        return VALIDATED.write(stage, validation_data(checked))
+    with staged(folder, VALIDATION_SEAL) as stage:
+        checked.report().write(stage / REPORT_FILE)
+        return VALIDATION_SEAL.write(stage, validation_data(checked))

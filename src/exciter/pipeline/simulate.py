@@ -15,9 +15,9 @@ from exciter.pipeline.given import AnyMotion, counted, curve_of, loaded
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.robot import Robot
 
-USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
-OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
-BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
+ASSUMED_TORQUE_LIMIT = 50.0  #: [N·m or N] of a drive whose limit is not known
+ROTOR_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
+CONTROLLER_BANDWIDTH_HZ = 20.0  #: [Hz] of the controller, for a rotor alone
 
 
 def simulate(
@@ -55,8 +55,8 @@ def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"truth": {"seed": seed}, "log": {"rate": 200}, "simulation_rate": 2000}
     if not np.any(robot.friction.get("rotor_inertia", 0.0)):
         limit = robot.limit("torque")
-        rotor = np.where(np.isfinite(limit), limit, USUAL_TORQUE) / OWN_ACCELERATION
-        omega = 2.0 * np.pi * BANDWIDTH
+        rotor = np.where(np.isfinite(limit), limit, ASSUMED_TORQUE_LIMIT) / ROTOR_ACCELERATION
+        omega = 2.0 * np.pi * CONTROLLER_BANDWIDTH_HZ
         gains = {"stiffness": (rotor * omega**2).tolist(), "derivative": (2.0 * rotor * omega).tolist()}
         settings["truth"]["rotor_inertia"] = rotor.tolist()
         settings["control"] = {"law": "pd", **gains}

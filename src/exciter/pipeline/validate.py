@@ -28,7 +28,7 @@ from exciter.validation.closed_loop import SimulationCheck, simulate_run
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.validation import RunValidation, Validation
 
-VALIDATED = Seal("validation.json", ("report.html",), "validate again")
+VALIDATION_SEAL = Seal("validation.json", ("report.html",), "validate again")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from exciter.errors import RobotError, unknown_name
-from exciter.notes import COLLISIONS, Note, warning
+from exciter.notes import COLLISION_SUBJECT, Note, warning
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.plain import bodies_have
@@ -239,16 +239,16 @@ def with_collision_pairs(robot: Robot) -> Robot:
     overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
     notes = list[Note]()
     if bare := without_capsule(robot):
-        notes.append(warning(COLLISIONS, f"{bodies_have(bare)} no capsule: no collision check covers that"))
+        notes.append(warning(COLLISION_SUBJECT, f"{bodies_have(bare)} no capsule: no collision check covers that"))
     if left_out:
         text = (
             f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
             f"{100.0 * CLOSE:g} cm in nearly all postures: {', '.join(left_out)}"
         )
-        notes.append(warning(COLLISIONS, text))
+        notes.append(warning(COLLISION_SUBJECT, text))
     if overlap:
         text = f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}"
-        notes.append(warning(COLLISIONS, text))
+        notes.append(warning(COLLISION_SUBJECT, text))
     kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
     return replace(robot, collision_pairs=kept, notes=(*robot.notes, *notes))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.files import scratch
-from exciter.notes import COLLISIONS, Note, note, warning
+from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
@@ -109,7 +109,12 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         unshaped=_unshaped(plain, shapes, links, failed),
         friction=_friction(plain, joints),
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *(warning(COLLISIONS, text) for text in without)),
+        notes=(
+            *plain.notes,
+            *_inertia_notes(joints),
+            *shape_notes,
+            *(warning(COLLISION_SUBJECT, text) for text in without),
+        ),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -179,7 +184,7 @@ def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]],
             f"no collision shape on {named(visual_only)}: what is drawn of them is taken for what collides; give "
             "<collision> shapes"
         )
-        notes.append(note(COLLISIONS, text))
+        notes.append(note(COLLISION_SUBJECT, text))
     if absent:
         first = Path(absent[0]).name
         text = f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures"

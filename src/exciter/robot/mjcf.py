@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 
 from exciter.errors import RobotError
-from exciter.notes import COLLISIONS, Note, note, warning
+from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
@@ -361,7 +361,7 @@ def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
             f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
             "what stands still can be given as obstacles"
         )
-        notes.append(warning(COLLISIONS, text))
+        notes.append(warning(COLLISION_SUBJECT, text))
     if found.moved:
         text = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
         notes.append(note("mocap bodies", text))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
-from exciter.notes import COLLISIONS, Note, note, warning
+from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
@@ -92,7 +92,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
 
 def _shapeless_notes(links: Sequence[str]) -> tuple[Note, ...]:
     text = f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one"
-    return (warning(COLLISIONS, text),) if links else ()
+    return (warning(COLLISION_SUBJECT, text),) if links else ()
 
 
 def _end(joint: Element, which: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Check = Callable[[Any], Any]
-ROBOT = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
+ROBOT_FIELD = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
 
 
 class Settings:
@@ -58,7 +58,10 @@ class Settings:
         cls: Any = type(self)
         for name, default, check in _checks(cls):
             value = getattr(self, name)
-            if value is not default and (name, value) != (ROBOT, None):  # a file is read before its robot is known
+            if value is not default and (name, value) != (
+                ROBOT_FIELD,
+                None,
+            ):  # a file is read before its robot is known
                 object.__setattr__(self, name, _told(check, value, f"{cls.__name__}: {name}", cls.refusal))
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -101,14 +104,16 @@ class Settings:
             try:
                 values = check(_data(source, source.spelled(given, context)))
                 given = {named.get(key, key): value for key, value in values.items()}
-                return source(**given, **({ROBOT: context.get(ROBOT)} if of_a_robot else {}))
+                return source(**given, **({ROBOT_FIELD: context.get(ROBOT_FIELD)} if of_a_robot else {}))
             except ExciterError as error:
                 raise wrong(f": {error}") from None
             except ValidationError as error:
                 raise lifted(error, source.flat) from None
 
         named = {key: name for name, key in source.called.items()}
-        of_a_robot = any(field.name == ROBOT and ROBOT not in source.inner for field in dataclasses.fields(source))
+        of_a_robot = any(
+            field.name == ROBOT_FIELD and ROBOT_FIELD not in source.inner for field in dataclasses.fields(source)
+        )
         keys = {
             name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
             for name, hint in settings_fields(source).items()
@@ -270,7 +275,7 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
     return tuple(
         cls.called.get(field.name, field.name)
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
-        if _needed(field) and field.name not in (ROBOT, *cls.flat, *cls.inner)
+        if _needed(field) and field.name not in (ROBOT_FIELD, *cls.flat, *cls.inner)
     )
 
 
@@ -281,7 +286,7 @@ def _needed(field: dataclasses.Field[Any]) -> bool:
 
 def settings_fields(cls: type[Settings]) -> dict[str, Any]:
     """The annotations of what a file can give, by key, in order."""
-    hints, apart = get_type_hints(cls, include_extras=True), (ROBOT, *cls.inner)
+    hints, apart = get_type_hints(cls, include_extras=True), (ROBOT_FIELD, *cls.inner)
     names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in apart]  # type: ignore[arg-type]
     return {cls.called.get(name, name): hints[name] for name in names}
 

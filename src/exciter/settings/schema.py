@@ -11,7 +11,7 @@ from typing import Any
 
 from exciter.settings.fill import Settings, adapter
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def file_schema(
@@ -24,7 +24,7 @@ def file_schema(
         properties |= schema["properties"] if key is None else {key: schema}
     properties = {**properties, **{key: True for key in unchecked if key not in properties}}
     whole = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {"$schema": DRAFT, "title": title, **_or_null(_with_nulls(whole))}
+    return {"$schema": SCHEMA_DRAFT, "title": title, **_or_null(_with_nulls(whole))}
 
 
 def _with_nulls(schema: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from exciter.settings.fill import ROBOT, Settings, marker_of, settings_fields
+from exciter.settings.fill import ROBOT_FIELD, Settings, marker_of, settings_fields
 
 
 def written(value: Any) -> Any:
@@ -35,7 +35,7 @@ def _changed(settings: Any) -> dict[str, Any]:
     data: dict[str, Any] = {}
     hints = settings_fields(type(settings))
     for field in dataclasses.fields(settings):
-        if not field.init or field.name in (ROBOT, *settings.inner):
+        if not field.init or field.name in (ROBOT_FIELD, *settings.inner):
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:

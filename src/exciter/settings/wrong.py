@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import PydanticCustomError
 
-OURS = "exciter"  #: the kind of our own errors among pydantic's
+OWN_ERROR_KIND = "exciter"  #: the kind of our own errors among pydantic's
 
 
 def wrong(text: str) -> PydanticCustomError:
     """To be raised by whoever checks a setting. text: what stands behind the key, `` is -1; give …`` or ``: …``."""
     from pydantic_core import PydanticCustomError
 
-    return PydanticCustomError(OURS, "{text}", {"text": text})
+    return PydanticCustomError(OWN_ERROR_KIND, "{text}", {"text": text})
 
 
 def class_given(given: type) -> PydanticCustomError:
@@ -57,7 +57,7 @@ def _moved(error: ValidationError, move: Callable[[tuple[Any, ...]], tuple[Any, 
     from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
     def moved(one: Any) -> InitErrorDetails:
-        kind = PydanticCustomError(OURS, "{text}", {"text": sentence(one)})
+        kind = PydanticCustomError(OWN_ERROR_KIND, "{text}", {"text": sentence(one)})
         return InitErrorDetails(type=kind, loc=move(one["loc"]), input=one["input"])
 
     lines = [moved(one) for one in error.errors(include_url=False)]
@@ -77,7 +77,7 @@ def message(error: Exception, where: str) -> str:
 
 def sentence(error: Any) -> str:
     """What is wrong, to stand behind the path."""
-    if error["type"] == OURS:
+    if error["type"] == OWN_ERROR_KIND:
         return str(error["ctx"]["text"])
     given = shown(error["input"])
     if error["type"] in ("tuple_type", "list_type"):

@@ -31,7 +31,7 @@ from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Poles, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
-from exciter.notes import COLLISIONS, Note, note, texts, warning
+from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -43,7 +43,7 @@ LEAST_STEPS_PER_SAMPLE = 4  # of the simulation, per sample of the log
 MOST_SIMULATION_RATE_HZ = 50_000.0  # unless one is given
 NOISE_TORQUE_SHARE = 0.005  # of the torque a drive is made for: noise of the log unless given
 MOST_STORED_STEPS = 60_000_000  # steps × joints that are kept in memory
-UNSIMULATED_SUBJECTS = (COLLISIONS, "asset files")  # subjects that nothing is simulated of
+UNSIMULATED_SUBJECTS = (COLLISION_SUBJECT, "asset files")  # subjects that nothing is simulated of
 FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
 
 
