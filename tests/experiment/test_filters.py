@@ -20,7 +20,7 @@ from exciter.experiment.recording import Recording
 from exciter.experiment.recording.recording_file import read_recording
 from exciter.experiment.signals import rows as rows_module
 from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.low_pass import NEGLIGIBLE, Butterworth, Chebyshev
+from exciter.experiment.signals.low_pass import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import (
     Margin,
@@ -748,7 +748,7 @@ def test_rows_whose_torque_was_cut_are_stopped_below():
 def test_margins_reach_beyond_edges():
     """What a stream needs: an edge ends within the first piece, and margins are longer than edges."""
     for low_pass in FILTERS:
-        assert low_pass.settle(1000.0, NEGLIGIBLE) > 2 * low_pass.settle(1000.0, 1e-6)
+        assert low_pass.settle(1000.0, NEGLIGIBLE_EDGE) > 2 * low_pass.settle(1000.0, 1e-6)
     for wrong in (lambda: ParallelFilter(edge=1e-9), lambda: FilteredDifferences(5.0, edge=1e-9)):
         with pytest.raises(RecordingError, match=r"edge within|edge is 1e-09; give a number"):
             wrong()

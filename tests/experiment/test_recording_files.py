@@ -288,7 +288,7 @@ def lying_header(shape: tuple[int, ...]) -> bytes:
         ({"about": np.array("[" * 100_000)}, "about cannot be read as JSON"),
         ({"about": np.array('{"perio": 1}')}, "unknown key 'perio'; valid names: period"),
         ({"about": np.array('{"gains": [1]}')}, "gains has 1 numbers"),
-        ({"time": np.arange(4.0)}, "as many rows"),
+        ({"time": np.arange(4.0)}, "as many samples"),
         ({"time": np.array([0, 2, 1.0])}, "backwards at sample 2"),
         ({"q": np.ones((3, 2), dtype=object)}, "pickled"),
     ],

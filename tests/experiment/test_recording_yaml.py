@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
 from exciter.experiment.recording.about import Repairs
-from exciter.experiment.recording.description import LOG_FORMATS, NPZ, PROGRAM_FORMATS, RecordingSettings, preset
-from exciter.experiment.recording.drive import Drive, times
-from exciter.experiment.recording.signal import LARGEST, UNITS
+from exciter.experiment.recording.description import LOG_FORMATS, NATIVE_NPZ, PROGRAM_FORMATS, RecordingSettings, preset
+from exciter.experiment.recording.drive import Transmission, times
+from exciter.experiment.recording.signal import LARGEST_SI, UNITS
 from exciter.settings import fill, keys_of
 from support.bags import bag
 from support.paths import ROOT, SHARED_DATA
@@ -182,7 +182,7 @@ def test_a_missing_sample_of_one_motor_stays_one():
     rows = np.array([[1.0, np.nan, 3.0]])
     matrix = np.array([[2.0, 0, 0], [0, 1, 0], [0, 1, 4]])
     np.testing.assert_array_equal(times(matrix, rows), [[2.0, np.nan, np.nan]])
-    assert Drive(np.ones(3), np.zeros(3)).keeps_power
+    assert Transmission(np.ones(3), np.zeros(3)).keeps_power
 
 
 def test_what_is_known_beside_the_samples(tmp_path):
@@ -510,7 +510,7 @@ def test_units_are_told_apart():
     for signal, units in UNITS.items():
         assert all(unit.factor > 0 for unit in units.values())
         assert any(unit.factor == 1.0 for unit in units.values())
-        assert signal == "time" or LARGEST[signal] > 0
+        assert signal == "time" or LARGEST_SI[signal] > 0
 
 
 # -- the real sets -----------------------------------------------------------------------------------------------------
@@ -634,7 +634,9 @@ def documented(tmp_path, monkeypatch) -> list[Path]:
 def test_settings_are_written_as_they_are_read():
     """Those of the document, which have every key, those of the known formats, and none."""
     described = [yaml.safe_load(text) for text in blocks("yaml")]
-    known = [{key: value for key, value in preset(name).items() if key in KEYS} for name in (*PROGRAM_FORMATS, NPZ)]
+    known = [
+        {key: value for key, value in preset(name).items() if key in KEYS} for name in (*PROGRAM_FORMATS, NATIVE_NPZ)
+    ]
     for data in (*described, *known, {}):
         conforms(fill(RecordingSettings, data, "again"))
 

@@ -193,7 +193,7 @@ def test_pieces_give_what_the_whole_gives(route, size):
 @pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.name)
 def test_a_long_rest_before_the_motion_does_no_harm(case, monkeypatch):
     """A stream is judged by its first motion, not by its first samples; a log in parts by the part that moves."""
-    monkeypatch.setattr(processed_module, "BEGINNING", 2000)
+    monkeypatch.setattr(processed_module, "TYPICAL_SAMPLES", 2000)
     rng = np.random.default_rng(8)
     rest, moving = 7000, 6000
     time = np.arange(rest + moving) / RATE
@@ -216,7 +216,7 @@ def test_a_long_rest_before_the_motion_does_no_harm(case, monkeypatch):
     assert "give" in str(caught.value)
     with pytest.raises(RecordingError, match="no joint moves"):
         case.route.apply(recording[: rest - 10])
-    monkeypatch.setattr(noise_module, "WINDOWS", 2)  # memory is bounded
+    monkeypatch.setattr(noise_module, "SEARCHED_WINDOWS", 2)  # memory is bounded
     with pytest.raises(RecordingError, match=r"no joint moves in the first 16\.\d* s"):
         list(case.route.stream(recording.chunks(700)))
 

@@ -20,7 +20,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
 from exciter.experiment.recording.about import LINK, MOTOR
-from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
+from exciter.experiment.signals.local_routes import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
@@ -422,7 +422,7 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
     assert found == tuple(sorted(found))
     for cutoff in [multiple * band for multiple in CUTOFFS_PER_BAND]:
         kept = any(abs(cutoff - one) < 0.01 * cutoff for one in found)
-        if cutoff > HIGHEST * rate:
+        if cutoff > HIGHEST_CUTOFF_RATE_FRACTION * rate:
             assert not kept, cutoff
             continue
         lost = Run.of(log, FilteredDifferences(cutoff)).parts[0].motion.time[0]  # type: ignore[index]

@@ -10,7 +10,7 @@ from scipy import stats
 
 from exciter.dynamics.base import inertia_base
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.rows import DECIMATION
+from exciter.experiment.signals.rows import DECIMATION_FACTOR
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.payload import LOAD_CONFIDENCE as REGION
 from exciter.parameters import inertial
@@ -62,9 +62,9 @@ def figure_4(
         "Torque errors on a random validation trajectory: estimated model and CAD",
         f"A random B-spline of {experiment.VALIDATION.duration:g} s (seed {experiment.VALIDATION_SEED}), certified "
         "within all limits, that no parameter was estimated from. Measured and predicted torques through the filter of "
-        f"MATLAB's decimate, factor {DECIMATION}. Histograms and table: the virtual robot of Table I. Shares and "
-        f"medians: {len(cad)} robots (seeds 1 … {len(cad)}), whose noise and model errors are added as squares; the "
-        f"{len(repeated)} of Table I that were identified are the check. CAD: the description, about "
+        f"MATLAB's decimate, factor {DECIMATION_FACTOR}. Histograms and table: the virtual robot of Table I. Shares "
+        f"and medians: {len(cad)} robots (seeds 1 … {len(cad)}), whose noise and model errors are added as squares; "
+        f"the {len(repeated)} of Table I that were identified are the check. CAD: the description, about "
         f"{set_up.cad_error():g} % off. The noise of Table I for all joints and findings. Neither it nor the error of "
         "CAD is published, and the findings depend on both. The band matters: were the noise of the source white "
         f"within its own {published('rackl')['repeatability']['band']:g} Hz, σ of a sample would be "

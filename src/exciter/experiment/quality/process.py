@@ -12,7 +12,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import BrokenPositions
-from exciter.experiment.signals.prewhitening import UNDONE, Prewhitening
+from exciter.experiment.signals.prewhitening import PREWHITENING_NOTE, Prewhitening
 from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
 from exciter.experiment.signals.resample import round_rate, sampling_rate
 from exciter.notes import Note, done, note
@@ -95,7 +95,7 @@ def _undone(segments: Sequence[Recording], notes: list[Note]) -> list[Recording]
     for segment in segments:
         try:
             undone.append(Prewhitening().apply(segment, rate))
-            notes.append(done(UNDONE, undone[-1].about.notes[UNDONE]))
+            notes.append(done(PREWHITENING_NOTE, undone[-1].about.notes[PREWHITENING_NOTE]))
         except RecordingError as error:
             refused = error
             notes.append(note("left out", f"left out {_span(segment)}: {error}"))

@@ -14,7 +14,7 @@ from exciter.settings.wrong import wrong
 
 Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
-HIGHEST_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
+HIGHEST_FILTER_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
 Seconds = Annotated[float, Number(least=0.0, unit="s")]
 
@@ -24,7 +24,7 @@ class AnalogFilter(Settings):
     """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
-    order: Annotated[int, Whole(1, HIGHEST_ORDER)] = 8
+    order: Annotated[int, Whole(1, HIGHEST_FILTER_ORDER)] = 8
     cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
 
     def spelling(self, data: dict[str, Any]) -> Any:
@@ -65,7 +65,7 @@ class SourceFile(Settings):
 
 
 @dataclass(frozen=True)
-class Note(Kind):
+class NoteText(Kind):
     """Whatever YAML makes of a text."""
 
     wanted = "a text"
@@ -98,7 +98,7 @@ class About(Settings):
     filter: AnalogFilter | None = None
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
     sources: tuple[SourceFile, ...] = ()
-    notes: Annotated[Mapping[str, str], ByName(Note())] = field(default_factory=dict)
+    notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
     side: Annotated[str | None, OneWord(SIDES)] = None
 
     def __post_init__(self) -> None:

@@ -15,15 +15,15 @@ from exciter.experiment.recording.about import (
     MOTOR,
     About,
     AnalogFilter,
-    Note,
+    NoteText,
     Payload,
     Repairs,
     SourceFile,
     Triple,
 )
-from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
+from exciter.experiment.recording.drive import DriveSettings, PositionOffset, Transmission, drive_of
 from exciter.experiment.recording.signal import (
-    JOINT,
+    JOINT_PLACEHOLDER,
     Current,
     File,
     Position,
@@ -45,13 +45,13 @@ from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, 
 from exciter.settings.kinds import Kind, ListOfTexts
 from exciter.settings.wrong import wrong
 
-NPZ = "exciter-npz"
+NATIVE_NPZ = "exciter-npz"
 PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2")  # each a YAML file of formats/
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
-SIGNALS = ("position", "velocity", "torque", "current", "wrench", "temperature")
-READING = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
-MOST_SKIPPED = 1_000_000
-MOST_JOINTS = 200  # a robot has some dozens; matrices of drives grow with their square
+SIGNAL_SECTIONS = ("position", "velocity", "torque", "current", "wrench", "temperature")
+READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
+MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
+MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
 Window = tuple[float, float]
 
 
@@ -61,7 +61,7 @@ Window = tuple[float, float]
 @cache
 def preset(name: str) -> Mapping[str, Any]:
     """The description that comes with Exciter; empty for files that have no meaning of their own."""
-    if name not in (*PROGRAM_FORMATS, NPZ):
+    if name not in (*PROGRAM_FORMATS, NATIVE_NPZ):
         return MappingProxyType({"reader": name})
     data: dict[str, Any] = read_yaml(Path(__file__).parent / "formats" / f"{name}.yaml", "format")
     return MappingProxyType(data)
@@ -86,7 +86,9 @@ def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, 
 def _fits(source: Source, description: Mapping[str, Any]) -> bool:
     joints = description.get("joints", ())
     return all(
-        joints_of(source, name) if JOINT in name else name in source.names or (joints and group(source, name, joints))
+        joints_of(source, name)
+        if JOINT_PLACEHOLDER in name
+        else name in source.names or (joints and group(source, name, joints))
         for name in description["recognise"]
     )
 
@@ -115,7 +117,7 @@ class JointNames(Kind):
 
 
 @dataclass(frozen=True)
-class Reading(Settings):
+class ReadingSettings(Settings):
     """How a file is opened, and which joints it is of: None where the columns tell them. The format follows from the
     suffix of the file unless it is given."""
 
@@ -124,7 +126,7 @@ class Reading(Settings):
     delimiter: File = None
     header: Switch | None = None
     comment: File = None
-    skip: Annotated[int | None, Whole(0, MOST_SKIPPED)] = None
+    skip: Annotated[int | None, Whole(0, MOST_SKIPPED_LINES)] = None
     decimal: File = None
     missing: Annotated[tuple[str, ...] | None, ListOfTexts("words that stand for no value, each in quotes", 1)] = None
     topic: File = None
@@ -142,7 +144,7 @@ class Reading(Settings):
     @property
     def options(self) -> dict[str, Any]:
         """What ``open_source`` is told."""
-        told = {key: value for key in READING if (value := getattr(self, key)) is not None}
+        told = {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
 
 
@@ -151,7 +153,7 @@ class RecordingSettings(Settings):
     """A foreign log: its files, joints and columns, the units of these, and what is known of the measurement."""
 
     flat: ClassVar[tuple[str, ...]] = ("reading",)
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadingSettings = field(default_factory=ReadingSettings)
     time: TimeSource | None = None
     position: Position | None = None
     velocity: Velocity | None = None
@@ -161,14 +163,14 @@ class RecordingSettings(Settings):
     temperature: Temperature | None = None
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
-    offset: Offset | None = None
+    offset: PositionOffset | None = None
     windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
     gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
     payload: Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
     filter: AnalogFilter | None = None
-    notes: Annotated[Mapping[str, str], ByName(Note())] = field(default_factory=dict)
+    notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     repair: Repairs = field(default_factory=Repairs)
 
@@ -182,7 +184,7 @@ class RecordingSettings(Settings):
             )
 
     def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[Signal, ...]:
-        given = {name: part for name in SIGNALS if (part := getattr(self, name)) is not None}
+        given = {name: part for name in SIGNAL_SECTIONS if (part := getattr(self, name)) is not None}
         must = ("position", *required)
         return tuple(part.of(joints, f"{where}: {name}", required=name in must) for name, part in given.items())
 
@@ -214,7 +216,7 @@ class Description:
     joints: tuple[str, ...]
     time: TimeSource
     signals: tuple[Signal, ...]
-    drive: Drive
+    drive: Transmission
     windows: tuple[Window, ...]
     about: About
     repair: Repairs
@@ -225,11 +227,11 @@ def read_top(path: Path) -> dict[str, Any]:
     return known_keys(read_yaml(path, "recording"), str(path), keys_of(RecordingSettings), error=RecordingError)
 
 
-def reading_of(top: Mapping[str, Any], where: str) -> Reading:
+def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     """The part that says how the file is opened, complete."""
-    given = {key: value for key, value in top.items() if key in keys_of(Reading)}
-    reading = fill(Reading, given, where, error=RecordingError)
-    files = [reading.file, *(part.get("file") for key in SIGNALS if isinstance(part := top.get(key), Mapping))]
+    given = {key: value for key, value in top.items() if key in keys_of(ReadingSettings)}
+    reading = fill(ReadingSettings, given, where, error=RecordingError)
+    files = [reading.file, *(part.get("file") for key in SIGNAL_SECTIONS if isinstance(part := top.get(key), Mapping))]
     first = next((name for name in files if isinstance(name, str)), None)
     if first is None:
         raise RecordingError(f"{where}: file is missing; say which file holds the samples")
@@ -240,15 +242,17 @@ def pattern_of(top: Mapping[str, Any]) -> str | None:
     """``{joint}.q`` and the like, of the positions."""
     position = top.get("position")
     columns = position.get("columns") if isinstance(position, Mapping) else None
-    return columns if isinstance(columns, str) and JOINT in columns else None
+    return columns if isinstance(columns, str) and JOINT_PLACEHOLDER in columns else None
 
 
 def describe(
     top: Mapping[str, Any], where: str, joints: Sequence[str], required: Sequence[str], *, native: bool = False
 ) -> Description:
     """Every key checked. ``required``: signals that the user asked for, so that the file must have them."""
-    if len(joints) > MOST_JOINTS:
-        raise RecordingError(f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_JOINTS}")
+    if len(joints) > MOST_RECORDED_JOINTS:
+        raise RecordingError(
+            f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
+        )
     given = fill(RecordingSettings, top, where, error=RecordingError, joints=joints)
     if given.position is None:
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")

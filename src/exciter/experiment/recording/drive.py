@@ -17,7 +17,7 @@ from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class Transmission:
     """q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor, with S = diag(signs).
 
     motion: Rp⁻¹ (n, n), effort: Rt (n, n), None where the log is on the joint side; signs (n,); offset (n,) [rad, m].
@@ -114,7 +114,7 @@ class DriveSettings(Settings):
 
 
 @dataclass(frozen=True)
-class Offset(Settings):
+class PositionOffset(Settings):
     """What is added to the positions of the joints."""
 
     values: Annotated[tuple[float, ...], Vector("joints")]
@@ -128,13 +128,17 @@ class Offset(Settings):
 
 
 def drive_of(
-    given: DriveSettings, signs: tuple[float, ...] | None, offset: Offset | None, joints: Sequence[str], where: str
-) -> Drive:
+    given: DriveSettings,
+    signs: tuple[float, ...] | None,
+    offset: PositionOffset | None,
+    joints: Sequence[str],
+    where: str,
+) -> Transmission:
     """``drive``, ``signs`` and ``offset`` of a recording.yaml."""
     n = len(joints)
     ratios, effort = (None if rows is None else _matrix(rows) for rows in (given.position, given.torque))
     motion = None if ratios is None else inverse_of(ratios, f"{where}: drive: position")
-    return Drive(
+    return Transmission(
         np.ones(n) if signs is None else np.array(signs), np.zeros(n) if offset is None else offset.si, motion, effort
     )
 

@@ -19,7 +19,7 @@ from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source, equal_blocks
 from exciter.typing import Array
 
-ROWS = 16_384
+COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _sha256(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class SignalColumns:
     """Columns of a source that are one signal."""
 
     name: str
@@ -82,7 +82,7 @@ class Part:
 class Lockstep:
     """Signals of one or more files that have the same number of rows."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SignalColumns, ...]
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -151,7 +151,7 @@ def repeated(columns: Lockstep, sample: int) -> tuple[int, int]:
     if not same.size or (earlier := start + int(same[0])) >= sample:
         return 0, 0
     count, most = 0, sample - earlier
-    blocks = (equal_blocks(_tables(columns, row), ROWS) for row in (earlier, sample))
+    blocks = (equal_blocks(_tables(columns, row), COMPARED_ROWS) for row in (earlier, sample))
     for before, after in zip(*blocks, strict=False):
         rows = min(len(before), len(after), most - count)
         differ = np.flatnonzero(~_equal(before[:rows], after[:rows]).all(axis=1))
@@ -164,7 +164,7 @@ def repeated(columns: Lockstep, sample: int) -> tuple[int, int]:
 def _tables(columns: Lockstep, first: int) -> Iterator[Array]:
     """All columns that are used, as the files have them, from row ``first`` on."""
     start = 0
-    for block in columns.blocks(ROWS):
+    for block in columns.blocks(COMPARED_ROWS):
         table = np.hstack(list(block.values()))
         if start + len(table) > first:
             yield table[max(0, first - start) :]

@@ -12,11 +12,9 @@ import io
 import json
 import math
 import shutil
-import struct
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
@@ -30,27 +28,20 @@ from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
 from exciter.experiment.recording.about import About
-from exciter.experiment.recording.description import NPZ, preset
-from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.experiment.sources.npz import array_header
+from exciter.experiment.recording.description import NATIVE_NPZ, preset
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
+from exciter.experiment.sources.npz import BROKEN_ARRAY_ERRORS, array_header
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source
 from exciter.files import csv_line, prepare, staged
 from exciter.robot.yaml_file import parse_json, read_yaml
 from exciter.settings import fill, written
 
-WORDS = {
-    "q": "q",
-    "qd": "qd",
-    "torque": "tau",
-    "current": "current",
-    "temperature": "temperature",
-}  # signal → end of a column's name
-IGNORED = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
-MOST_TEXT_BYTES = 1_000_000  # of joints and about
-PYTHON = (ValueError, TypeError, SyntaxError, KeyError, OSError, EOFError, RecursionError, OverflowError, RuntimeError)
-BROKEN = (*PYTHON, struct.error, zlib.error, zipfile.BadZipFile)
-ROWS_AS_TEXT = 10_000  # as text at once
+COLUMN_ENDINGS = {"q": "q", "qd": "qd", "torque": "tau", "current": "current", "temperature": "temperature"}
+IGNORED_ENDINGS = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
+NPZ_TEXT_BYTES_LIMIT = 1_000_000  #: of joints and about
+BROKEN_TEXT_ERRORS = (*BROKEN_ARRAY_ERRORS, TypeError, SyntaxError, OverflowError, RuntimeError, RecordingError)
+WRITTEN_ROWS = 10_000  #: as text at once
 
 
 def starts_as_native(path: Path) -> bool:
@@ -67,8 +58,8 @@ def starts_as_native(path: Path) -> bool:
 def check_header(source: Source) -> None:
     """Columns that nobody would look at are a mistake."""
     for name in source.names:
-        known = name in ("time", *(f"base.{part}" for part in WRENCH))
-        if not known and name.rpartition(".")[2] not in (*WORDS.values(), *IGNORED):
+        known = name in ("time", *(f"base.{part}" for part in WRENCH_COLUMNS))
+        if not known and name.rpartition(".")[2] not in (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS):
             raise RecordingError(
                 f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
                 "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
@@ -104,7 +95,7 @@ def native_npz(path: Path) -> dict[str, Any]:
     joints = _member(path, "joints")
     if joints.ndim != 1:
         raise RecordingError(f"{path}: joints has the shape {joints.shape}; it must be a list of names")
-    known = dict(preset(NPZ))
+    known = dict(preset(NATIVE_NPZ))
     try:
         text = str(_member(path, "about")[()]) if _has(path, "about") else "{}"
         about = parse_json(text, "about")
@@ -125,12 +116,12 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any]:
     """A small array of text; never pickled, and no larger than its bytes, whatever its header says."""
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(f"{key}.npy").file_size > MOST_TEXT_BYTES:
-                raise ValueError(f"it is larger than {MOST_TEXT_BYTES / 1e6:g} MB")
+            if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
+                raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
             with archive.open(f"{key}.npy") as stream:
-                content = stream.read(MOST_TEXT_BYTES)
+                content = stream.read(NPZ_TEXT_BYTES_LIMIT)
         return _text(content)
-    except (*BROKEN, RecordingError) as error:
+    except BROKEN_TEXT_ERRORS as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
 
@@ -230,8 +221,11 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
             raise RecordingError(
                 f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
             )
-    header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
-    header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
+    header = [
+        "time",
+        *(f"{name}.{COLUMN_ENDINGS.get(signal, signal)}" for name in first.joints for signal in first.signals),
+    ]
+    header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
@@ -245,7 +239,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(csv_line(header) + "\n")
         for chunk in chain([first], rest):
-            for piece in chunk.chunks(ROWS_AS_TEXT):
+            for piece in chunk.chunks(WRITTEN_ROWS):
                 stream.write(_rows(piece))
 
 

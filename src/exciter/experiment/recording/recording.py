@@ -18,8 +18,8 @@ from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-SIGNALS = ("q", "qd", "torque", "current")  # of the joints
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
+JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
+WRENCH_COLUMNS = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
 CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 
@@ -63,7 +63,7 @@ class Recording:
         object.__setattr__(self, "joints", tuple(self.joints))
         if not self.joints or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
-        freeze(self, "time", *SIGNALS, "wrench", "temperature")
+        freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature")
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
@@ -121,7 +121,7 @@ class Recording:
     @property
     def signals(self) -> tuple[str, ...]:
         """Which of q, qd, torque, current there are."""
-        return tuple(name for name in SIGNALS if getattr(self, name) is not None)
+        return tuple(name for name in JOINT_SIGNALS if getattr(self, name) is not None)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Recording:
 
     def columns(self, channel: str) -> tuple[str, ...]:
         """Names of a channel's columns: the joints', or those of the wrench."""
-        return WRENCH if channel == "wrench" else self.joints
+        return WRENCH_COLUMNS if channel == "wrench" else self.joints
 
     def _signal(self, name: str) -> Array:
         value: Array = getattr(self, name)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording.about import About, Repairs, SourceFile
 from exciter.experiment.recording.description import (
-    SIGNALS,
+    SIGNAL_SECTIONS,
     Description,
-    Reading,
+    ReadingSettings,
     completed,
     describe,
     pattern_of,
@@ -27,7 +27,7 @@ from exciter.experiment.recording.description import (
     reading_of,
     recognised,
 )
-from exciter.experiment.recording.lockstep import Lockstep, Part, Shelf, explained, fingerprints
+from exciter.experiment.recording.lockstep import Lockstep, Shelf, SignalColumns, explained, fingerprints
 from exciter.experiment.recording.native import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.signal import UNITS, TimeSource, find, group, joints_of
@@ -35,11 +35,11 @@ from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.notes import Note, warning
 from exciter.typing import Array
 
-LATEST_INSTANT = 1e30  # [s]; times in another unit are far below, and told as such where logs are judged
-ROWS = 65_536
-MOST_BYTES = 1_000_000_000  # of samples in memory at once; joining them takes three times as much for a moment
-FIELDS = {"position": "q", "velocity": "qd"} | {name: name for name in ("torque", "current", "wrench", "temperature")}
-DATA = "EXCITER_DATA"
+LATEST_INSTANT_S = 1e30  #: times in another unit are far below, and reported where logs are judged
+CHUNK_ROWS = 65_536  #: samples of a piece unless asked otherwise
+WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
+FIELD_OF_SIGNAL = {name: name for name in SIGNAL_SECTIONS} | {"position": "q", "velocity": "qd"}
+DATA_VARIABLE = "EXCITER_DATA"
 
 
 class Clock:
@@ -81,10 +81,10 @@ class Clock:
                 f"{self.where}: the time of sample {self.samples + int(bad[0])} is missing or not a number; "
                 "cut that sample, or name another column"
             )
-        if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT)).size:
+        if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT_S)).size:
             raise RecordingError(
                 f"{self.where}: the time of sample {self.samples + int(far[0])} is {time[far[0]]:g} s; no clock goes "
-                f"beyond {LATEST_INSTANT:g} s: cut that sample, or name another column"
+                f"beyond {LATEST_INSTANT_S:g} s: cut that sample, or name another column"
             )
         before = time[0] if self.last is None else self.last
         steps = np.diff(time, prepend=before)
@@ -117,7 +117,7 @@ class RecordingFile:
     @property
     def signals(self) -> tuple[str, ...]:
         """Which of q, qd, torque, current, wrench, temperature there are."""
-        return tuple(FIELDS[part.name] for part in self.columns.parts if part.name in FIELDS)
+        return tuple(FIELD_OF_SIGNAL[part.name] for part in self.columns.parts if part.name in FIELD_OF_SIGNAL)
 
     @property
     def repair(self) -> Repairs:
@@ -146,7 +146,7 @@ class RecordingFile:
         about = self.description.about
         return about if about.sources else replace(about, sources=self.sources)
 
-    def chunks(self, rows: int = ROWS) -> Iterator[Recording]:
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Recording]:
         """Pieces of at most ``rows`` samples, in order; what they hold does not depend on where they are cut."""
         if rows < 1:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
@@ -166,7 +166,7 @@ class RecordingFile:
                 f"ends at {clock.last:g} s"
             )
 
-    def read(self, limit: int = MOST_BYTES) -> Recording:
+    def read(self, limit: int = WHOLE_LOG_BYTES_LIMIT) -> Recording:
         """All of it; refused where its samples take more than ``limit`` bytes."""
         parts, size = [], 0
         for piece in self.chunks():
@@ -193,7 +193,7 @@ class RecordingFile:
                 joint_side = getattr(self.description.drive, signal.name)(signal.si(block[signal.name]))
                 if not self.native:  # whose numbers are what they are
                     signal.check(joint_side, signal.of(self.joints), first)
-                values[FIELDS[signal.name]] = joint_side[keep]
+                values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
         return Recording(self.joints, time[keep], **values, about=self.about)
 
     def _kept(self, time: Array) -> NDArray[np.bool_]:
@@ -230,7 +230,7 @@ def open_recording(path: str | Path, folder: str | Path | None = None) -> Record
 
 def _described(path: Path, folder: Path | None) -> RecordingFile:
     top = read_top(path)
-    places = (folder, path.parent, Path(os.environ[DATA]) if os.environ.get(DATA) else None)
+    places = (folder, path.parent, Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
     return _opened(path, top, tuple(place for place in places if place is not None))
 
 
@@ -266,7 +266,7 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
     top = completed(user, known)
     shelf = Shelf(folders, reader, reading.options)
     joints = reading_of(top, where).joints or _told_joints(top, reading, shelf, where)
-    required = () if native else tuple(name for name in SIGNALS if user.get(name) is not None)
+    required = () if native else tuple(name for name in SIGNAL_SECTIONS if user.get(name) is not None)
     description = describe(top, where, joints, required, native=native)
     columns = _columns(description, reading, shelf)
     if native and reader == "csv":
@@ -275,7 +275,7 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
     return RecordingFile(path, description, columns, tuple(named.items()), native)
 
 
-def _told_joints(top: Mapping[str, Any], reading: Reading, shelf: Shelf, where: str) -> tuple[str, ...]:
+def _told_joints(top: Mapping[str, Any], reading: ReadingSettings, shelf: Shelf, where: str) -> tuple[str, ...]:
     pattern = pattern_of(top)
     if pattern is None:
         raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")
@@ -287,7 +287,7 @@ def _told_joints(top: Mapping[str, Any], reading: Reading, shelf: Shelf, where: 
     return joints
 
 
-def _columns(description: Description, reading: Reading, shelf: Shelf) -> Lockstep:
+def _columns(description: Description, reading: ReadingSettings, shelf: Shelf) -> Lockstep:
     """Every signal's columns, found in its file."""
     joints, parts = description.joints, []
     if description.time.column is not None:
@@ -296,17 +296,19 @@ def _columns(description: Description, reading: Reading, shelf: Shelf) -> Lockst
         columns = source.find(description.time.column)
         if len(columns) != 1:
             raise RecordingError(f"{where}: '{description.time.column}' is {len(columns)} columns; time is one")
-        parts.append(Part("time", source, columns))
+        parts.append(SignalColumns("time", source, columns))
     for signal in description.signals:
         file = _file(signal.file, reading, signal.where)
         of = signal.of(joints)
         source = shelf.open(file, len(of) if signal.interleaved else None)
         if signal.required or (isinstance(signal.columns, str) and group(source, signal.columns, of)):
-            parts.append(Part(signal.name, source, find(source, signal.columns, of, f"{signal.where}: columns")))
+            parts.append(
+                SignalColumns(signal.name, source, find(source, signal.columns, of, f"{signal.where}: columns"))
+            )
     return Lockstep(tuple(parts))
 
 
-def _file(own: str | None, reading: Reading, where: str) -> str:
+def _file(own: str | None, reading: ReadingSettings, where: str) -> str:
     name = own or reading.file
     if name is None:
         raise RecordingError(f"{where}: file is missing; give one here, or one for all signals at the top")

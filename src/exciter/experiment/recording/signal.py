@@ -17,7 +17,7 @@ import numpy as np
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import SIDES
-from exciter.experiment.recording.recording import WRENCH
+from exciter.experiment.recording.recording import WRENCH_COLUMNS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
@@ -27,10 +27,10 @@ from exciter.typing import Array
 
 TURNS, SLIDES = "turns", "slides"
 # Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA, 200 °C.
-LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
+LARGEST_SI = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
 Columns = str | tuple[str | int, ...] | None  # None: all the file has
-JOINT = "{joint}"
-NUMBERED = ("{}[{}]", "{}_{}", "{}{}")  # name[0], name_0, name0; or counted from 1
+JOINT_PLACEHOLDER = "{joint}"
+NUMBERED_COLUMNS = ("{}[{}]", "{}_{}", "{}{}")  # name[0], name_0, name0; or counted from 1
 Units = str | tuple[str, ...] | None
 File = Annotated[str | None, Text()]
 Side = Annotated[str | None, OneWord(SIDES)]
@@ -112,7 +112,7 @@ class UnitOf(Kind):
 
 def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
     """Names of what a signal has one column of."""
-    return WRENCH if signal == "wrench" else joints
+    return WRENCH_COLUMNS if signal == "wrench" else joints
 
 
 def _spellings(unit: str) -> list[str]:
@@ -184,8 +184,8 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
     all there. A group that goes on behind the last joint is none."""
     at = {column.strip(): k for k, column in enumerate(source.names)}
     at |= {column: k for k, column in enumerate(source.names)}
-    if JOINT in name:
-        wanted = [name.replace(JOINT, joint) for joint in joints]
+    if JOINT_PLACEHOLDER in name:
+        wanted = [name.replace(JOINT_PLACEHOLDER, joint) for joint in joints]
         missing = [column for column in wanted if column not in at]
         if missing and len(missing) < len(wanted):
             raise RecordingError(
@@ -193,7 +193,7 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
                 "every joint needs one: name those that have it (joints in a recording.yaml)"
             )
         return () if missing else tuple(at[column] for column in wanted)
-    for spelling in NUMBERED:
+    for spelling in NUMBERED_COLUMNS:
         first = 0 if spelling.format(name, 0) in at else 1
         wanted = [spelling.format(name, first + k) for k in range(len(joints))]
         if spelling.format(name, first + len(joints)) not in at and all(column in at for column in wanted):
@@ -203,7 +203,7 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
 
 def joints_of(source: Source, pattern: str) -> tuple[str, ...]:
     """The joints that the columns of a file speak of: whatever stands for ``{joint}``, in the file's order."""
-    before, _, behind = pattern.partition(JOINT)
+    before, _, behind = pattern.partition(JOINT_PLACEHOLDER)
     shape = re.compile(re.escape(before) + "(.+)" + re.escape(behind), re.DOTALL)
     return tuple(match[1] for name in source.names if (match := shape.fullmatch(name)))
 
@@ -248,7 +248,7 @@ class Signal:
 
     def check(self, values: Array, joints: Sequence[str], first: int) -> None:
         """Refuse (k, n) in SI, on the joint side, where no robot can be meant; the samples count from ``first``."""
-        beyond = np.argwhere(np.abs(values) > LARGEST[self.name])
+        beyond = np.argwhere(np.abs(values) > LARGEST_SI[self.name])
         if beyond.size:
             row, j = (int(k) for k in beyond[0])
             unit = self.units[j]
@@ -353,9 +353,11 @@ class PerPart(PerJointNumber):
     """One number for all parts of a wrench, or one each."""
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if isinstance(given, list | tuple) and len(given) != len(WRENCH):
-            raise wrong(f" has {len(given)} numbers; give one, or {len(WRENCH)}, of {', '.join(WRENCH)}")
-        return super().check(given, {"joints": WRENCH})
+        if isinstance(given, list | tuple) and len(given) != len(WRENCH_COLUMNS):
+            raise wrong(
+                f" has {len(given)} numbers; give one, or {len(WRENCH_COLUMNS)}, of {', '.join(WRENCH_COLUMNS)}"
+            )
+        return super().check(given, {"joints": WRENCH_COLUMNS})
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,17 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass import left_in, passes
-from exciter.experiment.signals.period_averager import STILL
-from exciter.experiment.signals.periods import BLUR, BrokenPositions, PeriodAverage, average_periods
+from exciter.experiment.signals.period_averager import STANDSTILL_MOTION_FRACTION
+from exciter.experiment.signals.periods import LARGEST_SMEAR_FRACTION, BrokenPositions, PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
 from exciter.typing import Array
 
-BLOCK = 1 << 12  # samples at a time: they stay in the cache
-PENALTY = 4.6  # times its noise: what a harmonic must exceed; noise alone does so once in a hundred (e^−4.6)
-EXACT = 1e-9  # of the motion: less is rounding, not motion
+SUMMED_SAMPLES = 1 << 12  #: at a time: they stay in the cache
+HARMONIC_NOISE_FACTOR = 4.6  #: that a harmonic's power must exceed; noise alone does so once in a hundred (e^−4.6)
+ROUNDING_MOTION_FRACTION = 1e-9  #: less is rounding, not motion
 
 
 def _powers(family: Fourier, time: Array) -> tuple[NDArray[np.complex128], Array, NDArray[np.int64]]:
@@ -47,8 +47,8 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
     _, omega, numbers = _powers(family, time[:0])
     top, n = int(numbers[-1]), q.shape[1]
     sums, products = np.zeros(2 * top + 1, dtype=complex), np.zeros((top + 1, n), dtype=complex)
-    for first in range(0, len(time), BLOCK):
-        part = slice(first, first + BLOCK)
+    for first in range(0, len(time), SUMMED_SAMPLES):
+        part = slice(first, first + SUMMED_SAMPLES)
         z = _powers(family, time[part])[0]
         power = np.ones_like(z)
         for k in range(2 * top + 1):
@@ -79,8 +79,8 @@ def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, 
     a, b = (part / omega for part in np.split(delta[:, :-1], 2, axis=1))
     weights = np.zeros((int(numbers[-1]) + 1, len(delta)), dtype=complex)  # Re Σ w z^k
     weights[numbers], weights[0] = (-b - 1j * a).T, delta[:, -1]
-    for first in range(0, len(time), BLOCK):
-        part = slice(first, first + BLOCK)
+    for first in range(0, len(time), SUMMED_SAMPLES):
+        part = slice(first, first + SUMMED_SAMPLES)
         z = _powers(family, time[part])[0]
         value = np.zeros((len(z), len(delta)), dtype=complex)
         for weight in weights[::-1]:  # Horner
@@ -182,10 +182,10 @@ class FourierFit(Route):
         floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
         if average.position_noise_of_mean is not None:
             floor = np.maximum(floor, average.position_noise_of_mean**2 / len(average.q))
-        floor = np.maximum(floor, (EXACT * average.q.std(axis=0)) ** 2)
+        floor = np.maximum(floor, (ROUNDING_MOTION_FRACTION * average.q.std(axis=0)) ** 2)
         floor = np.maximum(floor, step**2 / 12.0 / len(average.q))
         weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
-        gain = np.cumsum((power - PENALTY * floor) * weight[:, None], axis=0)
+        gain = np.cumsum((power - HARMONIC_NOISE_FACTOR * floor) * weight[:, None], axis=0)
         counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
         counts = np.minimum(counts, max(1, int(min(average.torque_bandwidth * average.period, len(power)))))
         listed = ", ".join(f"{name} {count}" for name, count in zip(average.joints, counts, strict=True))
@@ -199,7 +199,7 @@ def _step(q: Array) -> Array:
     steps = []
     for column in q.T:
         between = np.diff(np.unique(column))
-        steps.append(between[between > EXACT * np.ptp(column)].min(initial=np.inf))
+        steps.append(between[between > ROUNDING_MOTION_FRACTION * np.ptp(column)].min(initial=np.inf))
     return np.where(np.isfinite(steps), steps, 0.0)
 
 
@@ -254,10 +254,10 @@ def _residual(series: FourierSeries, time: Array, q: Array) -> Array:
 def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) -> None:
     """As many harmonics as show do not follow a position that jumps (an angle that was wrapped)."""
     size = average.q.std(axis=0)
-    counts = (left > 1.3 * series.noise) & (size > STILL * size.max())
+    counts = (left > 1.3 * series.noise) & (size > STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
-    if unexplained[joint] > BLUR and average.position_noise is not None:
+    if unexplained[joint] > LARGEST_SMEAR_FRACTION and average.position_noise is not None:
         raise BrokenPositions(
             f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
             "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "

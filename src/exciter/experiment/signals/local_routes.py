@@ -20,9 +20,15 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Butterworth, torque_bandwidth
+from exciter.experiment.signals.low_pass import (
+    EDGE_FRACTION,
+    FINEST_EDGE_FRACTION,
+    NEGLIGIBLE_EDGE,
+    Butterworth,
+    torque_bandwidth,
+)
 from exciter.experiment.signals.noise import (
-    FEWEST,
+    FEWEST_NOISE_SAMPLES,
     Shares,
     choose_cutoff,
     estimate_noise,
@@ -33,9 +39,9 @@ from exciter.experiment.signals.noise import (
 )
 from exciter.experiment.signals.processed import Bridge, Frequency, Processed, StreamingRoute, velocity_band
 from exciter.experiment.signals.resample import (
-    REACH,
+    SPLINE_REACH_SAMPLES,
     Margin,
-    Piece,
+    OverlappedPiece,
     check_complete,
     resample,
     round_rate,
@@ -46,12 +52,12 @@ from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Switch, Whole
 from exciter.typing import Array
 
-CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
-HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
-FEWEST_SMOOTHED = 64  # samples
-PER_KNOT = 3.0  # samples at least
-TRIED_DENSITIES = 200  # knot densities
-KNOT_MEMORY = 80  # knot intervals beyond which a sample is forgotten
+FASTER_BAND_RATIO = 1.25  #: to the cut-off: less is the same band, measured twice
+HIGHEST_CUTOFF_RATE_FRACTION = 0.2  #: leaves differences room
+FEWEST_SPLINE_SAMPLES = 64
+FEWEST_SAMPLES_PER_KNOT = 3.0
+TRIED_KNOT_DENSITIES = 200
+SPLINE_MEMORY_KNOTS = 80  #: intervals beyond which a sample is forgotten
 
 
 def first_difference(q: Array, rate: float) -> Array:
@@ -95,12 +101,14 @@ class FilteredDifferences(StreamingRoute):
     rate: Frequency = None
     measured_velocity: Switch = False
     bridge: Bridge = 10
-    edge: Annotated[float, Number(least=FINEST_EDGE, below=1.0)] = EDGE
+    edge: Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)] = EDGE_FRACTION
     bands: Annotated[float | None, Number(above=0.0)] = None
 
     def __post_init__(self) -> None:
-        if self.bridge < 1 or not FINEST_EDGE <= self.edge < 1.0:
-            raise RecordingError(f"{self}: bridge must be at least 1 interval, edge within {FINEST_EDGE:g} … 1")
+        if self.bridge < 1 or not FINEST_EDGE_FRACTION <= self.edge < 1.0:
+            raise RecordingError(
+                f"{self}: bridge must be at least 1 interval, edge within {FINEST_EDGE_FRACTION:g} … 1"
+            )
 
     @property
     def is_open(self) -> bool:
@@ -144,8 +152,8 @@ class FilteredDifferences(StreamingRoute):
         band = velocity_band(
             np.gradient(Butterworth(self._chosen(part, rate)[0]).zero_phase(uniform.q, rate), axis=0), rate
         )
-        wanted = min(self.bands * band, HIGHEST * rate)
-        if wanted <= CLEARLY * cutoff:
+        wanted = min(self.bands * band, HIGHEST_CUTOFF_RATE_FRACTION * rate)
+        if wanted <= FASTER_BAND_RATIO * cutoff:
             return cutoff, ""
         return wanted, f": {self.bands:.3g} times the band of this motion, which is faster than that of {cutoff:.3g} Hz"
 
@@ -161,7 +169,7 @@ class FilteredDifferences(StreamingRoute):
 def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
     """(n,) σ of q behind the filter and of the torque as recorded, white noise assumed; none of a torque whose filter
     was undone, which has nothing left in the band where noise would show."""
-    if len(part) < FEWEST:
+    if len(part) < FEWEST_NOISE_SAMPLES:
         return None, None
     whole = replace(part, torque=part.needed_torque(), qd=None, current=None)
     check_complete(whole)
@@ -186,14 +194,14 @@ class _DifferencePlan:
 
     @property
     def margin(self) -> Margin:
-        settled = self.low_pass.settle(self.rate, NEGLIGIBLE) / self.rate
-        return Margin(seconds=settled + (REACH + 2) / self.rate, samples=REACH + 2)
+        settled = self.low_pass.settle(self.rate, NEGLIGIBLE_EDGE) / self.rate
+        return Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / self.rate, samples=SPLINE_REACH_SAMPLES + 2)
 
     def too_short(self, duration: float) -> str:
         lost = f"{self.cut / self.rate:.3g} s are lost at each end with a cut-off of {self.low_pass.cutoff:.4g} Hz"
         return f"{duration:.3g} s are too short: {lost}; give a higher cut-off, or record longer"
 
-    def processed(self, piece: Piece[Recording], start_of_segment: float) -> Processed | None:
+    def processed(self, piece: OverlappedPiece[Recording], start_of_segment: float) -> Processed | None:
         """See ``Plan``; nothing depends on where the segment starts."""
         given, alone = piece.whole, piece.first and piece.last
         if alone and given.duration * self.rate < 2 * self.cut:
@@ -245,9 +253,9 @@ class SmoothingSpline(StreamingRoute):
         return self.knots_per_second is None
 
     def plan(self, recording: Recording) -> _SplinePlan:
-        if len(recording) < FEWEST_SMOOTHED:
+        if len(recording) < FEWEST_SPLINE_SAMPLES:
             raise RecordingError(
-                f"{len(recording)} samples are too few to smooth; at least {FEWEST_SMOOTHED} are needed"
+                f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
             )
         check_complete(replace(recording, qd=None))
         recorded = sampling_rate(recording.time)
@@ -257,7 +265,7 @@ class SmoothingSpline(StreamingRoute):
         part = most_moving(recording, gap)
         noise = estimate_noise(part.time, part.q).sigma
         density, reason = self._density(part, recorded)
-        if density * interval * PER_KNOT > 1.0 + 1e-9:
+        if density * interval * FEWEST_SAMPLES_PER_KNOT > 1.0 + 1e-9:
             raise RecordingError(
                 f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
             )
@@ -279,7 +287,7 @@ class SmoothingSpline(StreamingRoute):
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
         uniform = resample(replace(recording, qd=None, torque=None, current=None), rate)
         seen = spectrum(uniform.q, rate)
-        candidates = np.geomspace(2.0 / recording.duration, rate / PER_KNOT, TRIED_DENSITIES)
+        candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
         best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
         return float(candidates[best]), (
             f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
@@ -324,7 +332,7 @@ class _SplinePlan:
 
     @property
     def margin(self) -> Margin:
-        return Margin(seconds=KNOT_MEMORY / self.density, samples=REACH)
+        return Margin(seconds=SPLINE_MEMORY_KNOTS / self.density, samples=SPLINE_REACH_SAMPLES)
 
     def too_short(self, duration: float) -> str:
         return (
@@ -332,12 +340,12 @@ class _SplinePlan:
             "each end; give more knots per second, or record longer"
         )
 
-    def processed(self, piece: Piece[Recording], start: float) -> Processed | None:
+    def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
         """The inner part of a piece of the segment that begins at ``start`` [s]; None where it is too short."""
         given = piece.whole
         whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
         check_complete(whole)
-        if whole.duration * self.density < 1.0 or len(whole) < FEWEST_SMOOTHED:
+        if whole.duration * self.density < 1.0 or len(whole) < FEWEST_SPLINE_SAMPLES:
             return None
         end = whole.time[-1] - self.cut if piece.last else given.time[piece.inner.stop]
         begin = whole.time[0] + self.cut if piece.first else given.time[piece.inner.start]

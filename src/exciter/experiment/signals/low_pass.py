@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import HIGHEST_ORDER, About, AnalogFilter
+from exciter.experiment.recording.about import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
 from exciter.typing import Array
 
-UNTOUCHED = 0.99  # gain up to which a filter is said to pass
-NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
+PASSED_GAIN = 0.99  #: down to which a filter is said to pass
+BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
 Design = tuple[Any, Any, float]
-NEGLIGIBLE = 1e-16  #: what a margin may leave of an edge's influence: nothing that counts after two differences
-EDGE = 1e-3  #: what may be left of an edge's influence where samples are kept
-SLOWEST = 1e-6  #: cut-off over the rate: below, poles are too close to 1 to be told from it
-FINEST_EDGE = 1e-6  #: so that an edge ends well within the first piece of a stream
-STOPPED = 0.01  #: gain (both passes) below which nothing passes to speak of
+NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: nothing that counts after two differences
+EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
+LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be told from it
+FINEST_EDGE_FRACTION = 1e-6  #: so that an edge ends well within the first piece of a stream
+STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
 def response(analog: AnalogFilter, frequency: Array) -> NDArray[np.complex128]:
@@ -41,7 +41,7 @@ def response(analog: AnalogFilter, frequency: Array) -> NDArray[np.complex128]:
 
 def passes(analog: AnalogFilter) -> float:
     """[Hz] up to which the filter hardly attenuates."""
-    return float(analog.cutoff * (UNTOUCHED**-2 - 1.0) ** (0.5 / analog.order))
+    return float(analog.cutoff * (PASSED_GAIN**-2 - 1.0) ** (0.5 / analog.order))
 
 
 def named(analog: AnalogFilter) -> str:
@@ -56,9 +56,11 @@ def left_in(analog: AnalogFilter) -> Note:
 def noted_bandwidth(about: About) -> float:
     """[Hz] above which the torque was cut when a filter was undone; infinite where none was."""
     try:
-        return float(about.notes.get(NOTE, "inf"))
+        return float(about.notes.get(BANDWIDTH_NOTE, "inf"))
     except ValueError:
-        raise RecordingError(f"notes: '{NOTE}' is {shown(about.notes[NOTE])}; it must be a frequency") from None
+        raise RecordingError(
+            f"notes: '{BANDWIDTH_NOTE}' is {shown(about.notes[BANDWIDTH_NOTE])}; it must be a frequency"
+        ) from None
 
 
 def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
@@ -76,9 +78,9 @@ class LowPass(ABC):
     order: int
 
     def __post_init__(self) -> None:
-        if not (1 <= self.order <= HIGHEST_ORDER and 0.0 < self.cutoff < float("inf")):
+        if not (1 <= self.order <= HIGHEST_FILTER_ORDER and 0.0 < self.cutoff < float("inf")):
             raise RecordingError(
-                f"{self}: the order must be 1 … {HIGHEST_ORDER} and the cut-off a positive frequency [Hz]"
+                f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
             )
 
     @abstractmethod
@@ -87,14 +89,15 @@ class LowPass(ABC):
 
     @abstractmethod
     def _stop_ratio(self) -> float:
-        """Frequency where the gain of both passes has fallen to ``STOPPED``, over the cut-off, of the analogue
+        """Frequency where the gain of both passes has fallen to ``STOPPED_GAIN``, over the cut-off, of the analogue
         filter that is copied."""
 
     def sections(self, rate: float) -> Array:
         """(sections, 6) of one pass at ``rate`` [Hz]."""
-        if self.cutoff < SLOWEST * rate:
+        if self.cutoff < LOWEST_CUTOFF_RATE_FRACTION * rate:
+            least = f"{LOWEST_CUTOFF_RATE_FRACTION * rate:g} Hz"
             raise RecordingError(
-                f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {SLOWEST * rate:g} Hz"
+                f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least}"
             )
         if not self.cutoff < 0.5 * rate:
             raise RecordingError(
@@ -103,7 +106,7 @@ class LowPass(ABC):
             )
         return _designed(self, rate)[0].copy()
 
-    def settle(self, rate: float, remainder: float = EDGE) -> int:
+    def settle(self, rate: float, remainder: float = EDGE_FRACTION) -> int:
         """Samples after which a disturbance has faded to ``remainder``: decay of the slowest pole."""
         self.sections(rate)  # refuses a cut-off the rate is too low for
         return int(np.ceil(np.log(remainder) / np.log(_designed(self, rate)[1]))) + 1
@@ -154,7 +157,7 @@ class Butterworth(LowPass):
         return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
-        return float((1.0 / STOPPED - 1.0) ** (0.5 / self.order))
+        return float((1.0 / STOPPED_GAIN - 1.0) ** (0.5 / self.order))
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ class Chebyshev(LowPass):
 
     def _stop_ratio(self) -> float:
         epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)
-        return float(np.cosh(np.arccosh(np.sqrt(1.0 / STOPPED - 1.0) / epsilon) / self.order))
+        return float(np.cosh(np.arccosh(np.sqrt(1.0 / STOPPED_GAIN - 1.0) / epsilon) / self.order))
 
 
 @dataclass(frozen=True)

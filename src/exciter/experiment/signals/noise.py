@@ -33,26 +33,26 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.resample import Join, split_at_gaps, window
 from exciter.typing import Array
 
-ORDERS = range(2, 9)  # of the differences
-FEWEST = 2 * (ORDERS[-1] + 1)  # samples
-MOST = 200_000  # samples looked at: more do not sharpen the estimate
-KEPT = 0.9  # of the differences, the smallest: jumps (stiction, reversals, gaps) are not noise
-SAME = 1.05  # an estimate within this of the smallest is as good, and a lower order is less sensitive to colour
-QUIET = 1e-4  # of a torque's spread: no sensor of torque or current is that quiet unless it was low-passed
-MOVES = 20.0  # times its noise: the spread of a position that moves
-WINDOWS = 10  # stretches of a stream that are held in memory in search of motion
+DIFFERENCE_ORDERS = range(2, 9)
+FEWEST_NOISE_SAMPLES = 2 * (DIFFERENCE_ORDERS[-1] + 1)
+MOST_NOISE_SAMPLES = 200_000  #: looked at: more do not sharpen the estimate
+KEPT_DIFFERENCES_FRACTION = 0.9  #: the smallest: jumps (stiction, reversals, gaps) are not noise
+SAME_NOISE_RATIO = 1.05  #: to the smallest: such an estimate is as good, and a lower order less sensitive to colour
+QUIETEST_TORQUE_FRACTION = 1e-4  #: of its spread: no torque or current sensor is that quiet unless it was low-passed
+MOVING_NOISE_FACTOR = 20.0  #: over its noise: the spread of a position that moves
+SEARCHED_WINDOWS = 10  #: of a stream that are held in memory in search of motion
 Shares = Callable[[Array, float], tuple[Array, Array]]
-MAIN = 0.99  # of the power: the main motion
-HALF_OCTAVE = 3  # bands
-RISE = 1000.0  # times: S f² of noise that stays level over one and a half decades
-VISIBLE_BAND = 1.5  # a band this far above the noise holds signal, unless by chance
-CHANCE = 5e-4  # that a band of noise alone does
-STEEP = 6.0  # exponent of f with which a signal falls where noise hides it
-LOBE = 3.0  # lines: half the width of the window
-LONGEST = 1 << 17  # samples of one spectrum: bounds memory
-KAISER = 20.0  # shape of the window: side lobes of −150 dB, since noise in q may be that far below the motion
-FEWEST_OF_SPECTRUM = 64  # samples a spectrum needs
-TRIED = 200  # cut-offs
+MAIN_MOTION_POWER_FRACTION = 0.99
+HALF_OCTAVE_BANDS = 3
+NOISE_RISE_FACTOR = 1000.0  #: of S f² of noise that stays level over one and a half decades
+VISIBLE_LEVEL_RATIO = 1.5  #: a band this far above the noise holds signal, unless by chance
+FALSE_SIGNAL_PROBABILITY = 5e-4  #: that a band of noise alone does
+HIDDEN_SIGNAL_EXPONENT = 6.0  #: of f, with which a signal falls where noise hides it
+WINDOW_HALF_WIDTH_LINES = 3.0  #: of the spectrum
+SPECTRUM_SAMPLES_LIMIT = 1 << 17  #: bounds memory
+KAISER_WINDOW_BETA = 20.0  #: side lobes of −150 dB, since noise in q may be that far below the motion
+FEWEST_SPECTRUM_SAMPLES = 64
+TRIED_CUTOFFS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,24 +72,26 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
 
     judge_low_pass: also ask whether they were low-passed before; for torques and currents only.
     """
-    if len(x) < FEWEST:
-        raise RecordingError(f"noise cannot be estimated from {len(x)} samples; at least {FEWEST} are needed")
+    if len(x) < FEWEST_NOISE_SAMPLES:
+        raise RecordingError(
+            f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
+        )
     parts = _parts(len(x))
-    found = np.array([_by_differences(time, x, order, parts) for order in ORDERS])  # (orders, n)
-    first = np.argmax(found <= SAME * found.min(axis=0), axis=0)
+    found = np.array([_by_differences(time, x, order, parts) for order in DIFFERENCE_ORDERS])  # (orders, n)
+    first = np.argmax(found <= SAME_NOISE_RATIO * found.min(axis=0), axis=0)
     sigma = np.take_along_axis(found, first[None], axis=0)[0]
     step = np.array([quantisation_step(column) for column in x.T])
     ceiling = None
     if judge_low_pass:
         ceiling = earlier_low_pass(x, 1.0 / float(np.median(np.diff(time))))
-    return NoiseEstimate(np.maximum(sigma, step / np.sqrt(12.0)), step, np.array(ORDERS)[first], ceiling)
+    return NoiseEstimate(np.maximum(sigma, step / np.sqrt(12.0)), step, np.array(DIFFERENCE_ORDERS)[first], ceiling)
 
 
 def _parts(count: int) -> list[slice]:
     """All samples, or twenty stretches spread over a long log."""
-    if count <= MOST:
+    if count <= MOST_NOISE_SAMPLES:
         return [slice(0, count)]
-    size = MOST // 20
+    size = MOST_NOISE_SAMPLES // 20
     return [slice(int(a), int(a) + size) for a in np.linspace(0, count - size, 20)]
 
 
@@ -114,10 +116,10 @@ def trimmed_deviation(x: Array) -> Array:
 
     Second moments, not the median: differences of a quantised signal have a few values only.
     """
-    count = max(1, round(KEPT * len(x)))
+    count = max(1, round(KEPT_DIFFERENCES_FRACTION * len(x)))
     squares = np.partition(x**2, count - 1, axis=0)[:count]
-    c = stats.norm.ppf(0.5 + 0.5 * KEPT)
-    remaining = 1.0 - 2.0 * c * stats.norm.pdf(c) / KEPT  # variance of a Gaussian within ± c
+    c = stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
+    remaining = 1.0 - 2.0 * c * stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
     return np.asarray(np.sqrt(squares.mean(axis=0) / remaining))
 
 
@@ -157,7 +159,7 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
         if spread == 0.0:
             continue
         floor = float(np.median(levels[frequency > 0.25 * rate]))
-        if np.sqrt(floor * 0.5 * rate) > QUIET * spread:
+        if np.sqrt(floor * 0.5 * rate) > QUIETEST_TORQUE_FRACTION * spread:
             return None
         smooth = np.convolve(levels, np.full(5, 0.2), "same")
         above = np.flatnonzero(smooth[: int(0.9 * len(smooth))] > 100.0 * max(floor, 1e-300))
@@ -167,13 +169,13 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
 
 def moves(recording: Recording) -> bool:
     """Whether a joint moves by more than noise, drift or the last digit of an encoder."""
-    if len(recording) < FEWEST:
+    if len(recording) < FEWEST_NOISE_SAMPLES:
         return False
     later = np.diff(recording.time, prepend=-np.inf) > 0.0
     q = recording.q[later]
-    if len(q) < FEWEST or not np.isfinite(q).all():
-        return len(q) >= FEWEST  # to be refused where it can be said better
-    return bool((q.std(axis=0) > MOVES * estimate_noise(recording.time[later], q).sigma).any())
+    if len(q) < FEWEST_NOISE_SAMPLES or not np.isfinite(q).all():
+        return len(q) >= FEWEST_NOISE_SAMPLES  # to be refused where it can be said better
+    return bool((q.std(axis=0) > MOVING_NOISE_FACTOR * estimate_noise(recording.time[later], q).sigma).any())
 
 
 def most_moving(recording: Recording, gap: float) -> Recording:
@@ -193,7 +195,7 @@ def peeked_at_motion(
     Refused where it is empty, or its first million samples or so are standstill.
     """
     stream, seen = iter(parts), list[Recording]()
-    for _ in range(WINDOWS):
+    for _ in range(SEARCHED_WINDOWS):
         if not (following := window(stream, samples)):
             break
         seen.append(join(following))
@@ -202,7 +204,7 @@ def peeked_at_motion(
             if first or not moves(seen[0][: len(seen[0]) // 2]):  # it has begun only just
                 seen += window(stream, samples)
             return join(seen[first:]), chain(seen, stream)
-    if sum(map(len, seen)) < FEWEST:
+    if sum(map(len, seen)) < FEWEST_NOISE_SAMPLES:
         return join(seen), chain(seen, stream)
     raise RecordingError(
         f"no joint moves in the first {seen[-1].time[-1] - seen[0].time[0]:.3g} s: nothing can be chosen from "
@@ -225,7 +227,7 @@ class CutoffChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class SignalSpectrum:
     """Mean levels over bands of a sixth of an octave around ``frequency`` (F,), ``width`` (F,) [Hz], of what counts as
     signal and of what counts as noise (F, n), one-sided [unit²/Hz]. bandwidth (n,) [Hz]: where one yields to the
     other; rate [Hz]."""
@@ -249,7 +251,7 @@ class Spectrum:
         return np.asarray(both[:, 0] @ self.signal + both[:, 1] @ self.noise)
 
 
-def spectrum(x: Array, rate: float) -> Spectrum:
+def spectrum(x: Array, rate: float) -> SignalSpectrum:
     """Of uniform samples (N, n): a motion falls off faster than f⁻², noise does not, whatever its colour.
 
     So S f² has a valley where noise takes over; the two octaves from twice that frequency on give the level of
@@ -257,20 +259,22 @@ def spectrum(x: Array, rate: float) -> Spectrum:
     tail of what noise would hide; all else that was measured above is noise.
     Taken of second differences, whose own spectrum is so flat that low frequencies do not leak into the high.
     """
-    if len(x) < FEWEST_OF_SPECTRUM:
+    if len(x) < FEWEST_SPECTRUM_SAMPLES:
         raise RecordingError(
-            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_OF_SPECTRUM} are needed"
+            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_SPECTRUM_SAMPLES} are needed"
         )
     second = np.diff(x, 2, axis=0)
-    length = min(len(second), LONGEST)
-    frequency, lines = welch(second, rate, ("kaiser", KAISER), length, detrend=False, axis=0)
+    length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
+    frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
     lines = lines[1:] / (4.0 * np.sin(np.pi * frequency[1:, None] / rate) ** 2) ** 2
     levels, centre, width = _in_bands(frequency[1:], lines)
-    freedom = 2.0 * np.maximum(1.0, width / (2.0 * LOBE * frequency[1]) * max(1, 2 * len(second) // length - 1))
-    visible = np.maximum(VISIBLE_BAND, stats.chi2.isf(CHANCE, freedom) / freedom)
+    freedom = 2.0 * np.maximum(
+        1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * max(1, 2 * len(second) // length - 1)
+    )
+    visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
-    return Spectrum(centre, width, signal, noise, bandwidth, rate)
+    return SignalSpectrum(centre, width, signal, noise, bandwidth, rate)
 
 
 def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tuple[Array, Array, NDArray[np.float64]]:
@@ -286,7 +290,7 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     signal, noise = np.where(levels > visible * floor, levels - floor, 0.0), np.full(len(levels), floor)
     if end < len(levels):
         octave = (frequency >= 0.5 * frequency[end]) & (np.arange(len(levels)) < end) & (signal > 0.0)
-        slope = -STEEP
+        slope = -HIDDEN_SIGNAL_EXPONENT
         if octave.sum() > 2:
             slope = min(slope, float(np.polyfit(np.log(frequency[octave]), np.log(signal[octave]), 1)[0]))
         unseen = min(float(signal[max(end - 1, 0)]), (float(visible[end]) - 1.0) * floor)
@@ -300,14 +304,14 @@ def _valley(frequency: Array, width: Array, levels: Array) -> int:
 
     Seen through a maximum over an octave: there is no valley between the harmonics of a periodic motion.
     """
-    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE + 1, mode="nearest")
+    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
     share = np.cumsum(levels * width) / (levels * width).sum()
-    first = min(int(np.searchsorted(share, MAIN)), len(levels) - 1)
-    start = min(first + HALF_OCTAVE, len(levels) - 1)
+    first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
+    start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)
     lowest = np.minimum.accumulate(covered[start:])
-    risen = np.flatnonzero(covered[start:] > RISE * lowest)
+    risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * lowest)
     end = int(risen[0]) if len(risen) else len(lowest)
-    return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE)
+    return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
 
 
 def _in_bands(frequency: Array, power: Array) -> tuple[Array, Array, Array]:
@@ -331,7 +335,9 @@ def zero_phase_shares(order: int, derivative: int) -> Shares:
     return shares
 
 
-def least_error(spectrum: Spectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, NDArray[np.int64]]:
+def least_error(
+    spectrum: SignalSpectrum, shares: Shares, candidates: Array
+) -> tuple[int, int, Array, NDArray[np.int64]]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
     (candidates, n), and the best index of each joint.
 
@@ -349,14 +355,14 @@ def choose_cutoff(time: Array, q: Array, rate: float, order: int = 4) -> CutoffC
     """Low-pass of positions (N, n) at uniform times (N,) [s] for their second derivative; order: of the Butterworth
     filter, one pass."""
     shown = spectrum(q, rate)
-    candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED)
+    candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED_CUTOFFS)
     best, worst, errors, each = least_error(shown, zero_phase_shares(order, 2), candidates)
     cutoff, error = float(candidates[best]), np.sqrt(errors[best])
     half, twice = (int(np.argmin(np.abs(candidates - k * cutoff))) for k in (0.5, 2.0))
     lower, higher = np.sqrt(errors[[half, twice], worst])
     band = float(shown.bandwidth[worst])
     seen = f"its motion shows up to {band:.3g} Hz" if band > 0.0 else "no motion shows"
-    top = " (the highest that is tried: noise hardly matters)" if best == TRIED - 1 else ""
+    top = " (the highest that is tried: noise hardly matters)" if best == TRIED_CUTOFFS - 1 else ""
     reason = (
         f"{cutoff:.3g} Hz{top} for q balances motion lost and noise let through: for joint {worst + 1}, the worst for "
         f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "

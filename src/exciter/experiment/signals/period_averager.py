@@ -8,13 +8,13 @@ import numpy as np
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About
-from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.experiment.signals.resample import LONG, check_complete, local_cubic, sampling_rate
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
+from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, sampling_rate
 from exciter.typing import Array
 
-STILL = 1e-3  # of the largest motion: a joint that moves less is not asked whether it repeats
-BEYOND = 2  # samples behind the last instant of a period that its interpolation needs
-MOST_SAMPLES = 10_000_000  # per period
+STANDSTILL_MOTION_FRACTION = 1e-3  #: of the largest: a joint that moves less is not asked whether it repeats
+SAMPLES_BEYOND_PERIOD = 2  #: behind the last instant of a period that its interpolation needs
+MOST_PERIOD_SAMPLES = 10_000_000
 
 
 class PeriodAverager:
@@ -38,7 +38,7 @@ class PeriodAverager:
     ) -> None:
         self.joints, self.about, self.period, self.start, self.samples = joints, about, period, start, samples
         self.signal_names = tuple(f"{what} of joint '{name}'" for what in ("position", "torque") for name in joints)
-        self.signal_names += tuple(f"{name} of the wrench" for name in WRENCH if wrench)
+        self.signal_names += tuple(f"{name} of the wrench" for name in WRENCH_COLUMNS if wrench)
         self.most = most
         self.mean = np.zeros((samples, len(self.signal_names)))
         self.squares = np.zeros(len(self.signal_names))
@@ -67,10 +67,10 @@ class PeriodAverager:
         if settled is not None and not np.isfinite(settled):
             raise RecordingError(f"settled is {shown(settled)}; give a time [s]")
         samples = period * (rate := sampling_rate(piece.time))
-        if not 8 <= samples <= MOST_SAMPLES:
+        if not 8 <= samples <= MOST_PERIOD_SAMPLES:
             raise RecordingError(
                 f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; "
-                f"8 … {MOST_SAMPLES} can be averaged"
+                f"8 … {MOST_PERIOD_SAMPLES} can be averaged"
             )
         start = float(piece.time[0]) if settled is None else max(float(settled), float(piece.time[0]))
         averager = cls(piece.joints, piece.about, period, start, round(samples), most, piece.wrench is not None)
@@ -85,7 +85,7 @@ class PeriodAverager:
             return
         self.last = float(piece.time[-1])
         self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))
-        self._whole_periods(BEYOND)
+        self._whole_periods(SAMPLES_BEYOND_PERIOD)
 
     def finish(self) -> None:
         """There are no more pieces: a last period may end with the recording."""
@@ -113,7 +113,7 @@ class PeriodAverager:
         part = held[max(int(first) - 2, 0) : int(last) + 3]
         check_complete(part)
         steps = np.diff(part.time)
-        if (widest := steps.max()) > LONG * self.period / self.samples:
+        if (widest := steps.max()) > LONG_GAP_INTERVALS * self.period / self.samples:
             where = part.time[int(np.argmax(steps))]
             self.left_out.append(f"period from {begin:.6g} s: {widest:.3g} s without samples at {where:.6g} s")
             return
@@ -172,7 +172,9 @@ class PeriodAverager:
         if self.count < 2:
             return unlike
         rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
-        moving = (spread > 5.0 * np.sqrt(np.median(rough, axis=0))) & (spread > STILL * spread.max())
+        moving = (spread > 5.0 * np.sqrt(np.median(rough, axis=0))) & (
+            spread > STANDSTILL_MOTION_FRACTION * spread.max()
+        )
         by_chance = 1.0 + 5.0 / np.sqrt(self.samples)
         smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
         unlike[1:] = np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)

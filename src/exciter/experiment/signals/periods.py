@@ -23,15 +23,15 @@ from exciter.experiment.signals.resample import check_complete, local_cubic, pee
 from exciter.notes import Note, done, note, warning
 from exciter.typing import Array
 
-COARSE = 1 << 14  # samples of the first look
-UNREPEATED_VARIANCE = 0.05  # of the motion's variance: a shift that leaves more is no period
+COARSE_GRID_SAMPLES = 1 << 14  #: of the first look
+UNREPEATED_VARIANCE_FRACTION = 0.05  #: a shift that leaves more is no period
 Chunks = Callable[[], Iterable[Recording]]
-BEGINNING = 10_000  # samples from which the rate is taken
-LOUDER = 1.5  # a step between periods this much above the usual one, in variance, is no noise
-REPEATS = 1e-4  # of a signal's spread: periods that differ by less repeat well enough, however quiet the sensors
-WANDERS = 1.1  # variance over periods beyond that between neighbours: more is drift
-BLUR = 0.01  # of the motion: a wrong period that smears the mean by more is refused
-DIFFERENT = 0.2  # of the motion: periods that differ by more do not repeat
+RATE_SAMPLES = 10_000  #: from which the rate is taken
+UNSTEADY_VARIANCE_RATIO = 1.5  #: a step between periods this much above the usual one, in variance, is no noise
+REPEATED_SPREAD_FRACTION = 1e-4  #: periods that differ by less repeat well enough, however quiet the sensors
+DRIFT_VARIANCE_RATIO = 1.1  #: over periods, to that that between neighbours: more is drift
+LARGEST_SMEAR_FRACTION = 0.01  #: a wrong period that smears the mean by more is refused
+UNREPEATED_MOTION_FRACTION = 0.2  #: periods that differ by more do not repeat
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
         raise RecordingError("a period can only be found in the motion of at least one joint, over 64 samples or more")
     time = recording.time - recording.time[0]
     q = (recording.q[:, moving] - recording.q[:, moving].mean(axis=0)) / spread[moving]
-    grid = np.linspace(0.0, time[-1], min(COARSE, len(time)))
+    grid = np.linspace(0.0, time[-1], min(COARSE_GRID_SAMPLES, len(time)))
     values, _ = local_cubic(time, q, grid)
     first = _first_deep_minimum(values)
     if first is None:
@@ -95,7 +95,7 @@ def _first_deep_minimum(values: Array) -> int | None:
         return None
     inner = np.arange(max(1, int(large[0])), len(d) - 1)
     minima = inner[(d[inner] <= d[inner - 1]) & (d[inner] <= d[inner + 1])]
-    deep = minima[d[minima] < UNREPEATED_VARIANCE]
+    deep = minima[d[minima] < UNREPEATED_VARIANCE_FRACTION]
     if not len(deep):
         return None
     good = deep[d[deep] <= 2.0 * d[deep].min() + 1e-3]
@@ -184,7 +184,7 @@ def average_periods(
         if len(kept) < averager.count:
             averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
         notes.append(_transient_note(averager, left_out))
-    broken = averager.unlike.max(axis=1) > BLUR
+    broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
         kept = _longest_unbroken_run(averager, broken)
         left_out += [*averager.left_out, *_broken_words(averager, kept)]
@@ -200,7 +200,7 @@ def _periods(averager: PeriodAverager, kept: range) -> int:
 def _gather(
     pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None = None
 ) -> PeriodAverager:
-    beginning, pieces = peeked(pieces, BEGINNING, Recording.join)
+    beginning, pieces = peeked(pieces, RATE_SAMPLES, Recording.join)
     if beginning is None:
         raise RecordingError("nothing was recorded")
     averager = PeriodAverager.of(beginning, period, settled, most)
@@ -224,7 +224,7 @@ def _longest_steady_run(averager: PeriodAverager) -> range:
         return range(averager.count)
     usual = np.quantile(steps, 0.25, axis=0, method="lower")
     chance = 1.0 + 6.0 * np.sqrt(2.0 / averager.samples)
-    allowed = np.maximum(LOUDER * chance * usual, (REPEATS * averager.spread) ** 2)
+    allowed = np.maximum(UNSTEADY_VARIANCE_RATIO * chance * usual, (REPEATED_SPREAD_FRACTION * averager.spread) ** 2)
     return _longest_run((steps <= allowed).all(axis=1))
 
 
@@ -327,8 +327,8 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
 def _drift(averager: PeriodAverager, variance: Array) -> Array:
     """(signals,) von Neumann's comparison: variance over all periods beyond that between neighbours."""
     neighbours = averager.steps.mean(axis=0)
-    noticeable = variance > (WANDERS + 6.0 / np.sqrt(averager.samples)) * neighbours
-    noticeable &= variance > (REPEATS * averager.spread) ** 2
+    noticeable = variance > (DRIFT_VARIANCE_RATIO + 6.0 / np.sqrt(averager.samples)) * neighbours
+    noticeable &= variance > (REPEATED_SPREAD_FRACTION * averager.spread) ** 2
     return np.where(noticeable, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
 
 
@@ -341,13 +341,13 @@ def _period_note(averager: PeriodAverager) -> Note:
     relative = np.sqrt(averager.steps[:, :n].mean(axis=0)[moving]) / averager.spread[:n][moving]
     shift, sigma, blur, explained = averager.period_error()
     truly = f"the positions repeat every {averager.period - shift:.6g} s, not {averager.period:.6g} s"
-    if blur > BLUR and abs(shift) > 4.0 * sigma and explained > 0.7:
+    if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
         raise RecordingError(f"{truly}: averaging would smear the motion by {100 * blur:.2g} %; give the right period")
-    if relative.min() > DIFFERENT:
+    if relative.min() > UNREPEATED_MOTION_FRACTION:
         raise RecordingError(
             f"the positions do not repeat every {averager.period:.6g} s: successive periods differ by "
             f"{100 * relative.min():.2g} % of the motion; give the right period (estimate_period finds it)"
         )
-    if abs(shift) > 4.0 * sigma and blur > REPEATS:
+    if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
         return warning("period", f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion")
     return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")

@@ -29,18 +29,18 @@ from scipy import fft, signal
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import NOTE, named, noted_bandwidth, passes, response
+from exciter.experiment.signals.low_pass import BANDWIDTH_NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 from exciter.notes import done
 from exciter.typing import Array
 
 Complex = NDArray[np.complex128]
-USUAL = 10.0  # times: noise is amplified up to this at a frequency unless a bandwidth is given
-LARGEST = 30.0  # times: and never more than this
-TOP = 0.4  # of the rate: the kernel needs room to fade out
-FADE = 1.2  # the kernel of other data fades out from the limit to this times it
-ACCURACY, ROUGHLY = 1e-5, 1e-3  # of a kernel's response up to the limit, and above
+USUAL_NOISE_GAIN = 10.0  #: up to which noise is amplified at a frequency unless a bandwidth is given
+LARGEST_NOISE_GAIN = 30.0
+HIGHEST_LIMIT_RATE_FRACTION = 0.4  #: the kernel needs room to fade out
+FADE_END_RATIO = 1.2  #: to the limit, from which the kernel fades out
+KERNEL_ERROR_IN_BAND, KERNEL_ERROR_ABOVE = 1e-5, 1e-3  #: relative, up to the limit, and above
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,18 @@ class Prewhitening:
     def limit(self, analog: AnalogFilter, rate: float) -> float:
         """[Hz] the bandwidth for samples at ``rate`` [Hz]."""
         if self.bandwidth is None:
-            return _amplified(analog, USUAL, rate)
-        if self.bandwidth > (top := _amplified(analog, LARGEST, rate)) * (1.0 + 1e-9):
+            return _amplified(analog, USUAL_NOISE_GAIN, rate)
+        if self.bandwidth > (top := _amplified(analog, LARGEST_NOISE_GAIN, rate)) * (1.0 + 1e-9):
             raise RecordingError(
                 f"a bandwidth of {self.bandwidth:g} Hz is too much for this filter and rate: noise grows "
-                f"{LARGEST:g}-fold or samples end at {top:.4g} Hz; give that or less"
+                f"{LARGEST_NOISE_GAIN:g}-fold or samples end at {top:.4g} Hz; give that or less"
             )
         return self.bandwidth
 
     def of_average(self, average: PeriodAverage) -> PeriodAverage:
         """The averaged torque before the filter, harmonic by harmonic; what lies above the bandwidth is dropped."""
         if (analog := average.filter) is None:
-            raise RecordingError(NO_FILTER)
+            raise RecordingError(NO_FILTER_MESSAGE)
         count = len(average.time)
         lines = np.fft.rfft(average.torque, axis=0)
         frequency = np.arange(len(lines)) / average.period
@@ -80,7 +80,7 @@ class Prewhitening:
             torque=torque,
             torque_noise=None if average.torque_noise is None else gain * average.torque_noise,
             torque_noise_of_mean=None if average.torque_noise_of_mean is None else gain * average.torque_noise_of_mean,
-            notes=(*average.notes, done(UNDONE, _words(analog, limit, gain))),
+            notes=(*average.notes, done(PREWHITENING_NOTE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
         )
@@ -117,7 +117,9 @@ def filtered_alike(recording: Recording) -> Recording:
     analog = _named(recording)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
-    kernel = _kernel(lambda f: _fade(f, TOP * rate, rate) * response(analog, f), analog, analog.cutoff, rate)
+    kernel = _kernel(
+        lambda f: _fade(f, HIGHEST_LIMIT_RATE_FRACTION * rate, rate) * response(analog, f), analog, analog.cutoff, rate
+    )
     inner = _inner(uniform, len(kernel) // 2)
     changed: dict[str, Any] = {
         name: _convolved(getattr(uniform, name), kernel) for name in ("q", "qd", "wrench") if name in uniform.channels
@@ -136,7 +138,7 @@ def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: flo
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)
     aim = wanted(frequency)
     whole = np.fft.irfft(aim, size)
-    allowed = np.where(frequency <= limit, ACCURACY, ROUGHLY) * np.maximum(np.abs(aim), 1.0)
+    allowed = np.where(frequency <= limit, KERNEL_ERROR_IN_BAND, KERNEL_ERROR_ABOVE) * np.maximum(np.abs(aim), 1.0)
 
     def cut(half: int) -> Array:
         kept = np.concatenate([whole[size - half :], whole[: half + 1]])
@@ -157,7 +159,7 @@ def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: flo
 
 def _fade(frequency: Array, limit: float, rate: float) -> Array:
     """1 up to the limit, then to 0 with three continuous derivatives: a kernel without long tails."""
-    end = min(FADE * limit, 0.5 * rate)
+    end = min(FADE_END_RATIO * limit, 0.5 * rate)
     x = np.clip((frequency - limit) / max(end - limit, 1e-12), 0.0, 1.0)
     return np.asarray(1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x**2 - 20.0 * x**3))
 
@@ -178,24 +180,24 @@ def _inner(uniform: Recording, half: int) -> Recording:
 # -- limits and words --------------------------------------------------------------------------------------------------
 
 
-UNDONE = "prewhitening"  #: of notes
-NO_FILTER = "no analogue filter is named for this recording; give filter: {order, cutoff}"
+PREWHITENING_NOTE = "prewhitening"  #: of notes
+NO_FILTER_MESSAGE = "no analogue filter is named for this recording; give filter: {order, cutoff}"
 
 
 def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:
     """[Hz] where 1/|H| is that much, or the samples end."""
-    return float(min(analog.cutoff * (times**2 - 1.0) ** (0.5 / analog.order), TOP * rate))
+    return float(min(analog.cutoff * (times**2 - 1.0) ** (0.5 / analog.order), HIGHEST_LIMIT_RATE_FRACTION * rate))
 
 
 def _named(recording: Recording) -> AnalogFilter:
     if recording.about.filter is None:
-        raise RecordingError(NO_FILTER)
+        raise RecordingError(NO_FILTER_MESSAGE)
     return recording.about.filter
 
 
 def _noted(recording: Recording, words: str, limit: float) -> About:
     limit = min(limit, noted_bandwidth(recording.about))
-    notes = {**recording.about.notes, UNDONE: words, NOTE: repr(float(limit))}
+    notes = {**recording.about.notes, PREWHITENING_NOTE: words, BANDWIDTH_NOTE: repr(float(limit))}
     return replace(recording.about, filter=None, notes=notes)
 
 

@@ -16,18 +16,18 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
-from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, peeked, segments, split_at_gaps
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion, freeze
 from exciter.settings import Number, Settings, Whole
 from exciter.typing import Array
 
 STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
-BAND = 0.999  #: of the power of velocities
-BEGINNING = 100_000  #: samples of a stream from which open choices are made
-MOST_BRIDGED = 1_000_000  #: sampling intervals
+BAND_POWER_FRACTION = 0.999  #: of velocities
+TYPICAL_SAMPLES = 100_000  #: of a stream, from which open choices are made
+MOST_BRIDGED_INTERVALS = 1_000_000
 Frequency = Annotated[float | None, Number(above=0.0, unit="Hz")]
-Bridge = Annotated[int, Whole(1, MOST_BRIDGED)]
+Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Itera
 
 
 def velocity_band(qd: Array, rate: float) -> float:
-    """[Hz] below which ``BAND`` of the power of velocities (N, n) lies, joints counted together."""
+    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) lies, joints counted together."""
     return _band([(qd, rate)])
 
 
@@ -203,7 +203,7 @@ def _band(pieces: Iterable[tuple[Array, float]]) -> float:
     frequency, power = np.concatenate(frequencies), np.concatenate(powers)
     order = np.argsort(frequency, kind="stable")
     share = np.cumsum(power[order]) / max(power.sum(), 1e-300)
-    return float(frequency[order[min(int(np.searchsorted(share, BAND)), len(order) - 1)]])
+    return float(frequency[order[min(int(np.searchsorted(share, BAND_POWER_FRACTION)), len(order) - 1)]])
 
 
 class Route(Settings, ABC):
@@ -220,7 +220,7 @@ class Route(Settings, ABC):
         """
 
 
-class Plan(Protocol):
+class RoutePlan(Protocol):
     """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks."""
 
     @property
@@ -229,7 +229,7 @@ class Plan(Protocol):
     @property
     def margin(self) -> Margin: ...
 
-    def processed(self, piece: Piece[Recording], start: float) -> Processed | None:
+    def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
         """The inner part of a piece of the segment that begins at ``start`` [s]; None: the segment is too short."""
 
     def too_short(self, duration: float) -> str:
@@ -245,7 +245,7 @@ class StreamingRoute(Route):
         """Whether a choice is left that needs motion to be made."""
 
     @abstractmethod
-    def plan(self, recording: Recording) -> Plan:
+    def plan(self, recording: Recording) -> RoutePlan:
         """Every choice made, from a recording or a typical part of it."""
 
     def apply(self, recording: Recording) -> Processed:
@@ -258,7 +258,7 @@ class StreamingRoute(Route):
                 f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that are "
                 "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
             )
-        whole = Piece(recording, slice(0, len(recording)), True, True)
+        whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
         processed = plan.processed(whole, float(recording.time[0]))
         if processed is None:
             raise RecordingError(plan.too_short(recording.duration))
@@ -273,7 +273,7 @@ class StreamingRoute(Route):
         """
         if typical is None:
             peek = peeked_at_motion if self.is_open else peeked
-            typical, chunks = peek(chunks, BEGINNING, Recording.join)
+            typical, chunks = peek(chunks, TYPICAL_SAMPLES, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
@@ -296,7 +296,7 @@ def _told(processed: Processed, short: int, lost: float) -> Processed:
     return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 
 
-def _pieces(stream: Iterable[Recording], plan: Plan) -> Iterator[tuple[Piece[Recording], float]]:
+def _pieces(stream: Iterable[Recording], plan: RoutePlan) -> Iterator[tuple[OverlappedPiece[Recording], float]]:
     """Each with the time [s] where its segment begins."""
     for segment in segments(stream, plan.gap):
         start = 0.0

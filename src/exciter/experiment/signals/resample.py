@@ -28,14 +28,14 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
 from exciter.typing import Array
 
-BLOCK = 1 << 16  # instants at a time: bounds memory
-REACH = 56  #: samples to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
-MOST_INSTANTS = 100  #: for one sample: beyond that there is hardly anything measured in the result
-LONG = 10.0  #: intervals: a gap, not lost samples
-ROUNDING = 1e-6  #: intervals by which a time stamp may miss a grid instant and still reach it
+INTERPOLATED_INSTANTS = 1 << 16  #: at a time: bounds memory
+SPLINE_REACH_SAMPLES = 56  #: to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
+MOST_INSTANTS_PER_SAMPLE = 100  #: beyond that there is hardly anything measured in the result
+LONG_GAP_INTERVALS = 10.0  #: a gap, not lost samples
+GRID_ROUNDING_INTERVALS = 1e-6  #: by which a time stamp may miss a grid instant and still reach it
 
 
-class Series(Protocol):
+class TimeSeries(Protocol):
     """Samples in the order of time [s]: a recording, or rows of equations."""
 
     @property
@@ -46,7 +46,7 @@ class Series(Protocol):
     def __getitem__(self, part: slice, /) -> Self: ...
 
 
-S = TypeVar("S", bound=Series)
+S = TypeVar("S", bound=TimeSeries)
 Join = Callable[[Sequence[S]], S]
 
 
@@ -101,7 +101,7 @@ class Margin:
 
 
 @dataclass(frozen=True)
-class Piece(Generic[S]):
+class OverlappedPiece(Generic[S]):
     """Samples ``inner`` of ``whole``, the others being margin; first, last: whether the segment begins or ends here."""
 
     whole: S
@@ -110,7 +110,7 @@ class Piece(Generic[S]):
     last: bool
 
 
-def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Piece[S]]:
+def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[OverlappedPiece[S]]:
     """The parts of one segment, again in order, each with its margins; short parts are put together first, so that
     margins are not more than a third of what is worked on (but for the end)."""
     held: list[S] = []
@@ -123,7 +123,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Pi
         whole = join(held)
         end = margin.before_end(whole.time)
         if 3 * (end - begin) >= 2 * total:
-            yield Piece(whole, slice(begin, end), first, False)
+            yield OverlappedPiece(whole, slice(begin, end), first, False)
             keep = margin.start_for(whole.time, end)
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
@@ -132,7 +132,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Pi
             wanted = total + total // 2
         held = [whole]
     if total > begin:
-        yield Piece(join(held), slice(begin, total), first, True)
+        yield OverlappedPiece(join(held), slice(begin, total), first, True)
 
 
 def peeked(parts: Iterable[S], samples: int, join: Join[S]) -> tuple[S | None, Iterator[S]]:
@@ -160,8 +160,8 @@ def local_cubic(time: Array, values: Array, at: Array) -> tuple[Array, float]:
     """
     result = np.empty((len(at), values.shape[1]))
     squares = 0.0
-    for first in range(0, len(at), BLOCK):
-        part = slice(first, first + BLOCK)
+    for first in range(0, len(at), INTERPOLATED_INSTANTS):
+        part = slice(first, first + INTERPOLATED_INSTANTS)
         start, weights = _weights(time, at[part])
         result[part] = sum(weights[:, i, None] * values[start + i] for i in range(4))
         squares += float((weights**2).sum())
@@ -198,7 +198,7 @@ def sampling_rate(time: Array) -> float:
     usual = float(np.median(steps))
     if not 0.0 < usual < float("inf"):
         raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
-    steps = steps[steps < LONG * usual]
+    steps = steps[steps < LONG_GAP_INTERVALS * usual]
     counts = np.round(steps / usual)
     if np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02:
         return 1.0 / usual
@@ -207,7 +207,7 @@ def sampling_rate(time: Array) -> float:
 
 def grid(start: float, end: float, rate: float) -> Array:
     """The instants k/rate of start ≤ t ≤ end [s]."""
-    first, last = np.ceil(start * rate - ROUNDING), np.floor(end * rate + ROUNDING)
+    first, last = np.ceil(start * rate - GRID_ROUNDING_INTERVALS), np.floor(end * rate + GRID_ROUNDING_INTERVALS)
     return np.asarray(np.arange(first, last + 1) / rate)
 
 
@@ -224,7 +224,7 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     if not 0.0 < rate < float("inf"):
         raise RecordingError(f"rate is {shown(rate)}; give a positive number of samples per second [Hz]")
     check_complete(recording)
-    if (instants := recording.duration * rate) > MOST_INSTANTS * len(recording):
+    if (instants := recording.duration * rate) > MOST_INSTANTS_PER_SAMPLE * len(recording):
         raise RecordingError(
             f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
             "cut the recording at its gaps (split_at_gaps), or give a lower rate"
@@ -255,7 +255,7 @@ def _temperature(recording: Recording, at: Array) -> Array | None:
 def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
     """The same for a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
     for segment in segments(chunks, longest):
-        for piece in overlapped(segment, Margin(samples=REACH), Recording.join):
+        for piece in overlapped(segment, Margin(samples=SPLINE_REACH_SAMPLES), Recording.join):
             if len(piece.whole) < 2:  # a lone sample between two gaps
                 continue
             whole, time = resample(piece.whole, rate), piece.whole.time

@@ -19,14 +19,20 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Chebyshev, LowPass
+from exciter.experiment.signals.low_pass import (
+    EDGE_FRACTION,
+    FINEST_EDGE_FRACTION,
+    NEGLIGIBLE_EDGE,
+    Chebyshev,
+    LowPass,
+)
 from exciter.experiment.signals.processed import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array
 
-DECIMATION = 10  #: factor of [12.21]ff.
-ROUNDING = 1e-9
+DECIMATION_FACTOR = 10  #: of [12.21]ff.
+BANDWIDTH_ROUNDING = 1e-9  #: relative
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,24 +206,24 @@ class ParallelFilter:
     title = "a low-pass filter"
     low_pass: LowPass | None = None
     factor: int | None = None
-    edge: float = EDGE
+    edge: float = EDGE_FRACTION
 
     def __post_init__(self) -> None:
-        if (self.factor is not None and self.factor < 1) or not FINEST_EDGE <= self.edge < 1.0:
-            raise RecordingError(f"{self}: factor must be at least 1, edge within {FINEST_EDGE:g} … 1")
+        if (self.factor is not None and self.factor < 1) or not FINEST_EDGE_FRACTION <= self.edge < 1.0:
+            raise RecordingError(f"{self}: factor must be at least 1, edge within {FINEST_EDGE_FRACTION:g} … 1")
 
     def at(self, rate: float, torque_bandwidth: float = float("inf")) -> tuple[LowPass, int]:
         """The filter and the factor for samples at ``rate`` [Hz] whose y was cut above ``torque_bandwidth`` [Hz]."""
         low_pass = self.low_pass
         if low_pass is None:
-            factor = DECIMATION if self.factor is None else self.factor
+            factor = DECIMATION_FACTOR if self.factor is None else self.factor
             low_pass = Chebyshev(0.8 * 0.5 * rate / factor)
             if low_pass.stop(rate) <= torque_bandwidth:
                 return low_pass, factor
             low_pass = low_pass.stopped_at(torque_bandwidth, rate)
         low_pass.sections(rate)  # refuses a cut-off the rate is too low for
         stop = low_pass.stop(rate)
-        if stop > torque_bandwidth * (1.0 + ROUNDING):
+        if stop > torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
             raise RecordingError(
                 f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
                 f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
@@ -235,7 +241,7 @@ class ParallelFilter:
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
-        work = _Work.plan(self, beginning.rate, beginning.torque_bandwidth)
+        work = _FilterPlan.plan(self, beginning.rate, beginning.torque_bandwidth)
         count = 0
         for segment in segments(_alike(stream, work), 1.5 / work.rate):
             for piece in work.segment(segment):
@@ -249,7 +255,7 @@ class ParallelFilter:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _FilterPlan:
     """cut: samples at each end of a segment; bandwidth [Hz]: of the noise that passes."""
 
     low_pass: LowPass
@@ -260,7 +266,7 @@ class _Work:
     note: Note
 
     @classmethod
-    def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _Work:
+    def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _FilterPlan:
         low_pass, factor = settings.at(rate, torque_bandwidth)
         text = (
             f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
@@ -273,7 +279,7 @@ class _Work:
 
     def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
         seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-        margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE))
+        margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE_EDGE))
         for piece in overlapped(parts, margin, Rows.join):
             start, end = piece.inner.start, piece.inner.stop
             skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-seen) % self.factor
@@ -300,13 +306,13 @@ class _Work:
         )
 
 
-def _alike(stream: Iterable[Rows], work: _Work) -> Iterator[Rows]:
+def _alike(stream: Iterable[Rows], work: _FilterPlan) -> Iterator[Rows]:
     """Refuses rows for which the filter was not planned."""
     stop = work.low_pass.stop(work.rate)
     for rows in stream:
         if abs(rows.rate / work.rate - 1.0) > 1e-9:
             raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {work.rate:g} Hz; filter them apart")
-        if stop > rows.torque_bandwidth * (1.0 + ROUNDING):
+        if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
             raise RecordingError(
                 f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
                 f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"

@@ -25,8 +25,9 @@ from exciter.typing import Array
 PIECE_BYTES = 1 << 20  #: of one array that are read at once, about
 ARRAY_HEADER_BYTES_LIMIT = 10_000
 DIRECTORY_BYTES_LIMIT = 1 << 24  #: of the archive's table of contents
-BROKEN = (OSError, EOFError, ValueError, KeyError, struct.error, zlib.error, zipfile.BadZipFile, NotImplementedError)
-KINDS = {"O": "holds pickled Python objects, which are never read; save it as numbers", "c": "is complex"}
+ARCHIVE_ERRORS = (struct.error, zlib.error, zipfile.BadZipFile, NotImplementedError)
+BROKEN_ARRAY_ERRORS = (OSError, EOFError, ValueError, KeyError, *ARCHIVE_ERRORS)
+SKIPPED_KINDS = {"O": "holds pickled Python objects, which are never read; save it as numbers", "c": "is complex"}
 
 
 class NumpyArrays(ArrayFile):
@@ -79,7 +80,7 @@ class NumpyArrays(ArrayFile):
         """Whatever a damaged file makes the libraries raise, in one line."""
         try:
             yield
-        except BROKEN as error:
+        except BROKEN_ARRAY_ERRORS as error:
             raise RecordingError(
                 f"{self.path} is damaged or cut off ({brief(error)}); copy or record it again"
             ) from None
@@ -156,7 +157,7 @@ def _member(
     called: str, key: str, size: int, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], offset: int
 ) -> StoredArray | str:
     if dtype.kind not in "biuf":
-        return KINDS.get(dtype.kind, "is no array of numbers")
+        return SKIPPED_KINDS.get(dtype.kind, "is no array of numbers")
     if len(shape) not in (1, 2):
         return f"has the shape {shape}; columns are arrays (N,) or (N, k)"
     count = math.prod(shape)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import fft, linalg, optimize
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.signals.resample import Margin, Piece, overlapped
+from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
@@ -147,7 +147,9 @@ class StationaryErrors(CorrelatedErrors):
         return np.ascontiguousarray(np.concatenate([before, after]).transpose(1, 2, 0))
 
 
-def _add(total: Array, slow: Array, piece: Piece[Rows], free: NDArray[np.int64], kernel: Array, across: bool) -> None:
+def _add(
+    total: Array, slow: Array, piece: OverlappedPiece[Rows], free: NDArray[np.int64], kernel: Array, across: bool
+) -> None:
     """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
     sides, reach = by_time(piece.whole), kernel.shape[2] // 2
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)
