@@ -461,7 +461,7 @@ def test_a_cutoff_left_open_is_chosen_and_the_reason_told():
     recording = log(jittered(9000, jitter=0.2), noise=1e-3)
     found = FilteredDifferences().apply(recording)
     uniform = resample(recording, 1000.0)
-    choice = cutoff.choose_cutoff(uniform.time, uniform.q, 1000.0)
+    choice = cutoff.choose_cutoff(uniform.q, 1000.0)
     assert choice.reason in " ".join(texts(found.notes))
     assert np.array_equal(found.motion.q, FilteredDifferences(choice.cutoff).apply(recording).motion.q)
     assert sum(len(part) for part in FilteredDifferences().stream(recording.chunks(2000))) == len(found)

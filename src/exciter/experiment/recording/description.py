@@ -118,7 +118,7 @@ class JointNames(Kind):
 
 @dataclass(frozen=True)
 class ReadingSettings(Settings):
-    """How a file is opened, and which joints it is of: None where the columns tell them. The format follows from the
+    """How a file is opened, and which joints it is of: None where the columns name them. The format follows from the
     suffix of the file unless it is given."""
 
     file: File = None
@@ -144,8 +144,8 @@ class ReadingSettings(Settings):
     @property
     def options(self) -> dict[str, Any]:
         """What ``open_source`` is told."""
-        told = {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+        given = {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
 
 
 @dataclass(frozen=True)
@@ -263,6 +263,13 @@ def describe(
         check_kinds(signals, joints)  # else one is on the motor's side and the other on the joint's
     if not native and given.sources:
         raise RecordingError(f"{where}: sources: only files of the format exciter carry it; leave it out")
-    drive = drive_of(given.drive, given.signs, given.offset, joints, where)
-    about = given.about(joints, where)
-    return Description(where, tuple(joints), given.time, signals, drive, given.windows, about, given.repair)
+    return Description(
+        where=where,
+        joints=tuple(joints),
+        time=given.time,
+        signals=signals,
+        drive=drive_of(given.drive, given.signs, given.offset, joints, where),
+        windows=given.windows,
+        about=given.about(joints, where),
+        repair=given.repair,
+    )

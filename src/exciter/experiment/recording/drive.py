@@ -137,9 +137,11 @@ def drive_of(
     """``drive``, ``signs`` and ``offset`` of a recording.yaml."""
     n = len(joints)
     ratios, effort = (None if rows is None else _matrix(rows) for rows in (given.position, given.torque))
-    motion = None if ratios is None else inverse_of(ratios, f"{where}: drive: position")
     return Transmission(
-        np.ones(n) if signs is None else np.array(signs), np.zeros(n) if offset is None else offset.si, motion, effort
+        signs=np.ones(n) if signs is None else np.array(signs),
+        offset=np.zeros(n) if offset is None else offset.si,
+        motion=None if ratios is None else inverse_of(ratios, f"{where}: drive: position"),
+        effort=effort,
     )
 
 

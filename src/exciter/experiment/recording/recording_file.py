@@ -56,16 +56,16 @@ class Clock:
 
     def instants(self, column: Array | None, count: int) -> Array:
         """(count,) [s] of the next samples; ``column`` (count,) as the log has it, None with a rate."""
-        time = self._counted(count) if column is None else self._read(column)
+        if column is None:
+            assert self.source.rate is not None
+            time = (self.source.start or 0.0) + np.arange(self.samples, self.samples + count) / self.source.rate
+        else:
+            time = self._read(column)
         if time.size:
             self._check(time)
             self.last = float(time[-1])
         self.samples += count
         return time
-
-    def _counted(self, count: int) -> Array:
-        assert self.source.rate is not None
-        return (self.source.start or 0.0) + np.arange(self.samples, self.samples + count) / self.source.rate
 
     def _read(self, column: Array) -> Array:
         factor = UNITS["time"][self.source.unit].factor
@@ -152,7 +152,9 @@ class RecordingFile:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
         clock, kept = Clock(self.description.time, str(self.path), partial(explained, self.columns)), 0
         for block in self.columns.blocks(rows):
-            with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is told below, or is the log's
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # infinite values are reported below
                 piece = self._piece(block, clock)
             if piece is not None:
                 kept += len(piece)
@@ -265,17 +267,18 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
         known, reader = native_npz(Shelf(folders, "npz", {}).path(reading.file)), "npz"
     top = completed(user, known)
     shelf = Shelf(folders, reader, reading.options)
-    joints = reading_of(top, where).joints or _told_joints(top, reading, shelf, where)
+    joints = reading_of(top, where).joints or _joints_of_columns(top, reading, shelf, where)
     required = () if native else tuple(name for name in SIGNAL_SECTIONS if user.get(name) is not None)
     description = describe(top, where, joints, required, native=native)
     columns = _columns(description, reading, shelf)
     if native and reader == "csv":
         check_header(columns.sources[0])
     named = {file: shelf.path(file) for file, _ in shelf.opened}
-    return RecordingFile(path, description, columns, tuple(named.items()), native)
+    files = tuple(named.items())
+    return RecordingFile(path=path, description=description, columns=columns, files=files, native=native)
 
 
-def _told_joints(top: Mapping[str, Any], reading: ReadingSettings, shelf: Shelf, where: str) -> tuple[str, ...]:
+def _joints_of_columns(top: Mapping[str, Any], reading: ReadingSettings, shelf: Shelf, where: str) -> tuple[str, ...]:
     pattern = pattern_of(top)
     if pattern is None:
         raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")

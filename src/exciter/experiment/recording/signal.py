@@ -18,7 +18,7 @@ import numpy as np
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import SIDES
 from exciter.experiment.recording.recording import WRENCH_COLUMNS
-from exciter.experiment.sources.source import Source
+from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
 from exciter.settings.kinds import Kind
@@ -38,7 +38,7 @@ Side = Annotated[str | None, OneWord(SIDES)]
 
 @dataclass(frozen=True)
 class Unit:
-    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not tell;
+    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not say;
     ``zero``: its zero in SI."""
 
     factor: float
@@ -166,7 +166,7 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
         if len(found) != n:
             raise RecordingError(
                 f"{where} names no columns, and {source.path} has {len(found)} of them for {n} joints; "
-                f"name one per joint of {_shown(source.names)}"
+                f"name one per joint of {listed(source.names)}"
             )
         return found
     grouped = group(source, columns, joints) if isinstance(columns, str) else ()
@@ -208,10 +208,6 @@ def joints_of(source: Source, pattern: str) -> tuple[str, ...]:
     return tuple(match[1] for name in source.names if (match := shape.fullmatch(name)))
 
 
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
-
-
 @dataclass(frozen=True, eq=False)
 class Signal:
     """``name``: position, velocity, torque, current, wrench or temperature. SI value = number in the file × scale (n,)
@@ -243,7 +239,7 @@ class Signal:
 
     @property
     def kinds(self) -> tuple[str | None, ...]:
-        """Whether each joint turns or slides, as far as the unit tells."""
+        """Whether each joint turns or slides, as far as the unit says."""
         return tuple(None if self.scaled else UNITS[self.name][unit].kind for unit in self.units)
 
     def check(self, values: Array, joints: Sequence[str], first: int) -> None:
@@ -315,11 +311,18 @@ class Position(Settings):
             scale = factor * np.array([known[unit].factor for unit in units])
         if not np.all(scale):
             raise RecordingError(f"{where}: factor is {shown(self.factor)}; give numbers other than 0")
-        zero = np.array([known[unit].zero for unit in units])
-        scaled = self.factor is not None
         return Signal(
-            self.signal, where, self.file, self.columns, units, scale, scaled, self.interleaved, required, zero
-        )  # fmt: skip
+            name=self.signal,
+            where=where,
+            file=self.file,
+            columns=self.columns,
+            units=units,
+            scale=scale,
+            scaled=self.factor is not None,
+            interleaved=self.interleaved,
+            required=required,
+            zero=np.array([known[unit].zero for unit in units]),
+        )
 
 
 @dataclass(frozen=True)

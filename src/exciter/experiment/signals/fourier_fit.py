@@ -155,7 +155,11 @@ class FourierFit(Route):
         """worth: how many recorded samples one of (time, q) stands for."""
         numbers, notes = self._harmonics(average, _step(q))
         common = tuple(sorted(set().union(*numbers)))
-        _check_rate(common, average)
+        if 2 * common[-1] >= len(average.time):
+            raise RecordingError(
+                f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
+                f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
+            )
         series = _least_squares(average, common, numbers, time, q, worth)
         left = _residual(series, time, q)
         if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
@@ -165,12 +169,18 @@ class FourierFit(Route):
         if self.harmonics is None:
             _refuse_jumps(series, average, left)
         notes += _fit_notes(series, left, known=average.position_noise is not None)
-        motion = series.motion(average.time)
-        torque_noise = average.torque_noise_of_mean
-        told, limit = (*average.notes, *notes), average.torque_bandwidth
-        remaining = series.noise_of_derivatives[0]
-        processed = Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit, series=series)
-        return replace(processed, wrench=average.wrench), series
+        processed = Processed(
+            motion=series.motion(average.time),
+            torque=average.torque,
+            rate=average.rate,
+            position_noise=series.noise_of_derivatives[0],
+            torque_noise=average.torque_noise_of_mean,
+            notes=(*average.notes, *notes),
+            torque_bandwidth=average.torque_bandwidth,
+            series=series,
+            wrench=average.wrench,
+        )
+        return processed, series
 
     def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:
         """For each joint, and why; step (n,): of the encoders."""
@@ -203,14 +213,6 @@ def _step(q: Array) -> Array:
     return np.where(np.isfinite(steps), steps, 0.0)
 
 
-def _check_rate(numbers: tuple[int, ...], average: PeriodAverage) -> None:
-    if 2 * numbers[-1] >= len(average.time):
-        raise RecordingError(
-            f"harmonic {numbers[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
-            f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
-        )
-
-
 def _least_squares(
     average: PeriodAverage,
     common: tuple[int, ...],
@@ -239,7 +241,15 @@ def _least_squares(
         delta[joint, chosen] = solution / scale[chosen]
     delta[:, -1] += centre
     return FourierSeries(
-        average.joints, average.period, start, common, delta, used, gram * worth, np.zeros(n), len(time) * worth
+        joints=average.joints,
+        period=average.period,
+        start=start,
+        harmonics=common,
+        delta=delta,
+        used=used,
+        gram=gram * worth,
+        noise=np.zeros(n),
+        samples=len(time) * worth,
     )
 
 

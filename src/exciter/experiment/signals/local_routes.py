@@ -13,7 +13,7 @@ worked on in overlapping pieces.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from scipy import interpolate, linalg
@@ -37,7 +37,7 @@ from exciter.experiment.signals.noise import (
     moves,
     spectrum,
 )
-from exciter.experiment.signals.processed import Bridge, Frequency, Processed, StreamingRoute, velocity_band
+from exciter.experiment.signals.processed import Bridge, Frequency, Processed, RoutePlan, StreamingRoute, velocity_band
 from exciter.experiment.signals.resample import (
     SPLINE_REACH_SAMPLES,
     Margin,
@@ -47,7 +47,7 @@ from exciter.experiment.signals.resample import (
     round_rate,
     sampling_rate,
 )
-from exciter.notes import Note, done, warning
+from exciter.notes import done, warning
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Switch, Whole
 from exciter.typing import Array
@@ -120,12 +120,8 @@ class FilteredDifferences(StreamingRoute):
         recorded = sampling_rate(recording.time)
         rate = round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) / recorded
-        notes = [
-            done(
-                "resampling",
-                f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)",
-            )
-        ]
+        text = f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)"
+        notes = [done("resampling", text)]
         if rate < 0.9 * recorded:
             text = f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down"
             notes.append(warning("resampling", text))
@@ -141,17 +137,25 @@ class FilteredDifferences(StreamingRoute):
             done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
             *left_in,
         ]
-        noises = _noises(part, low_pass, rate, bandwidth)
-        return _DifferencePlan(low_pass, rate, gap, cut, self.measured_velocity, noises, tuple(notes), bandwidth)
+        position_noise, torque_noise = _noises(part, low_pass, rate, bandwidth)
+        return _DifferencePlan(
+            rate=rate,
+            gap=gap,
+            position_noise=position_noise,
+            torque_noise=torque_noise,
+            notes=tuple(notes),
+            torque_bandwidth=bandwidth,
+            low_pass=low_pass,
+            cut=cut,
+            measured_velocity=self.measured_velocity,
+        )
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
         """As given, or more where this motion is faster; and why."""
         if self.bands is None or not moves(part):
             return cutoff, ""
-        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
-        band = velocity_band(
-            np.gradient(Butterworth(self._chosen(part, rate)[0]).zero_phase(uniform.q, rate), axis=0), rate
-        )
+        smooth = Butterworth(self._chosen(part, rate)[0]).zero_phase(_positions(part, rate), rate)
+        band = velocity_band([(np.gradient(smooth, axis=0), rate)])
         wanted = min(self.bands * band, HIGHEST_CUTOFF_RATE_FRACTION * rate)
         if wanted <= FASTER_BAND_RATIO * cutoff:
             return cutoff, ""
@@ -159,11 +163,15 @@ class FilteredDifferences(StreamingRoute):
 
     def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
         """Cut-off [Hz], and why."""
-        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
-        choice = choose_cutoff(uniform.time, uniform.q, rate, self.order)
+        choice = choose_cutoff(_positions(part, rate), rate, self.order)
         if not moves(part):
             raise RecordingError("no joint moves: a cut-off cannot be chosen from standstill; give cutoff")
         return choice.cutoff, f": {choice.reason}"
+
+
+def _positions(part: Recording, rate: float) -> Array:
+    """(N, n) at uniform instants."""
+    return resample(replace(part, qd=None, torque=None, current=None), rate).q
 
 
 def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
@@ -180,17 +188,12 @@ def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: floa
 
 
 @dataclass(frozen=True, eq=False)
-class _DifferencePlan:
-    """gap [s]: the longest that is bridged; cut: samples at each end of a segment."""
+class _DifferencePlan(RoutePlan):
+    """cut: samples at each end of a segment."""
 
     low_pass: Butterworth
-    rate: float
-    gap: float
     cut: int
     measured_velocity: bool
-    noises: tuple[Array | None, Array | None]
-    notes: tuple[Note, ...]
-    torque_bandwidth: float
 
     @property
     def margin(self) -> Margin:
@@ -210,21 +213,18 @@ class _DifferencePlan:
         whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), self.rate)
         if alone and len(whole) <= 2 * self.cut:
             return None
-        time, torque = whole.time, whole.needed_torque()
-        start = self.cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
+        time = whole.time
+        first = self.cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
         end = len(time) - self.cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-        inner = slice(start, end)
-        q = self.low_pass.zero_phase(whole.q, self.rate)[start - 1 : end + 1]
+        wider = slice(first - 1, end + 1)
+        q = self.low_pass.zero_phase(whole.q, self.rate)[wider]
         if whole.qd is None:
             qd, qdd = first_difference(q, self.rate), second_difference(q, self.rate)
         else:
-            qd = self.low_pass.zero_phase(whole.qd, self.rate)[start - 1 : end + 1]
+            qd = self.low_pass.zero_phase(whole.qd, self.rate)[wider]
             qd, qdd = qd[1:-1], first_difference(qd, self.rate)
-        motion = Motion(time[inner], q[1:-1], qd, qdd)
-        limits = self.torque_bandwidth, self.low_pass.cutoff
-        part = whole[inner]
-        more: dict[str, Any] = {"wrench": part.wrench, "temperature": part.temperature}
-        return Processed(motion, torque[inner], self.rate, *self.noises, self.notes, *limits, **more)
+        part = whole[first:end]
+        return self._result(Motion(part.time, q[1:-1], qd, qdd), part, self.low_pass.cutoff)
 
 
 @dataclass(frozen=True)
@@ -276,8 +276,17 @@ class SmoothingSpline(StreamingRoute):
         spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
         resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
         notes = (done("spline", spline), done("resampling", resampled), *left_in)
-        left, cut = noise * np.sqrt(density * interval), self.edge / density
-        return _SplinePlan(self.degree, density, rate, gap, cut, left, torque, notes, bandwidth)
+        return _SplinePlan(
+            rate=rate,
+            gap=gap,
+            position_noise=noise * np.sqrt(density * interval),
+            torque_noise=torque,
+            notes=notes,
+            torque_bandwidth=bandwidth,
+            degree=self.degree,
+            density=density,
+            cut=self.edge / density,
+        )
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
         """Knots per second, and why."""
@@ -285,8 +294,7 @@ class SmoothingSpline(StreamingRoute):
             return self.knots_per_second, "as given"
         if not moves(recording):
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
-        uniform = resample(replace(recording, qd=None, torque=None, current=None), rate)
-        seen = spectrum(uniform.q, rate)
+        seen = spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
         best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
         return float(candidates[best]), (
@@ -317,18 +325,12 @@ def spline_shares(degree: int) -> Shares:
 
 
 @dataclass(frozen=True, eq=False)
-class _SplinePlan:
-    """density: knots per second; gap [s]: the longest that is bridged; cut [s]: at each end of a segment."""
+class _SplinePlan(RoutePlan):
+    """density: knots per second; cut [s]: at each end of a segment."""
 
     degree: int
     density: float
-    rate: float
-    gap: float
     cut: float
-    position_noise: Array
-    torque_noise: Array | None
-    notes: tuple[Note, ...]
-    torque_bandwidth: float
 
     @property
     def margin(self) -> Margin:
@@ -341,7 +343,6 @@ class _SplinePlan:
         )
 
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
-        """The inner part of a piece of the segment that begins at ``start`` [s]; None where it is too short."""
         given = piece.whole
         whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
         check_complete(whole)
@@ -356,11 +357,7 @@ class _SplinePlan:
             return None
         spline = self._fit(whole, start)
         q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
-        motion = Motion(part.time, q, qd, qdd)
-        noises = self.position_noise, self.torque_noise
-        told = self.notes, self.torque_bandwidth
-        found = Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
-        return replace(found, temperature=part.temperature)
+        return self._result(Motion(part.time, q, qd, qdd), part)
 
     def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
         """Inner knots at start + k/density: pieces of a segment share them."""

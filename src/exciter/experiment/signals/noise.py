@@ -24,7 +24,7 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal, stats
+from scipy import stats
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import welch
 
@@ -76,23 +76,16 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
         raise RecordingError(
             f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
         )
-    parts = _parts(len(x))
+    size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
+    starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
+    parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]
     found = np.array([_by_differences(time, x, order, parts) for order in DIFFERENCE_ORDERS])  # (orders, n)
     first = np.argmax(found <= SAME_NOISE_RATIO * found.min(axis=0), axis=0)
     sigma = np.take_along_axis(found, first[None], axis=0)[0]
     step = np.array([quantisation_step(column) for column in x.T])
-    ceiling = None
-    if judge_low_pass:
-        ceiling = earlier_low_pass(x, 1.0 / float(np.median(np.diff(time))))
-    return NoiseEstimate(np.maximum(sigma, step / np.sqrt(12.0)), step, np.array(DIFFERENCE_ORDERS)[first], ceiling)
-
-
-def _parts(count: int) -> list[slice]:
-    """All samples, or twenty stretches spread over a long log."""
-    if count <= MOST_NOISE_SAMPLES:
-        return [slice(0, count)]
-    size = MOST_NOISE_SAMPLES // 20
-    return [slice(int(a), int(a) + size) for a in np.linspace(0, count - size, 20)]
+    ceiling = earlier_low_pass(x, 1.0 / float(np.median(np.diff(time)))) if judge_low_pass else None
+    sigma = np.maximum(sigma, step / np.sqrt(12.0))
+    return NoiseEstimate(sigma=sigma, step=step, order=np.array(DIFFERENCE_ORDERS)[first], low_pass=ceiling)
 
 
 def _by_differences(time: Array, x: Array, order: int, parts: list[slice]) -> Array:
@@ -150,9 +143,7 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
     if len(columns) < 64:
         return None
     window = min(len(columns), 1 << max(8, int(np.log2(max(len(columns) // 4, 1)))))
-    frequency, power = signal.welch(
-        columns, rate, "blackmanharris", min(window, len(columns)), axis=0, detrend="linear"
-    )
+    frequency, power = welch(columns, rate, "blackmanharris", min(window, len(columns)), axis=0, detrend="linear")
     found: list[float] = []
     for column, levels in zip(columns.T, power.T, strict=True):
         spread = float(column.std())
@@ -274,7 +265,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
-    return SignalSpectrum(centre, width, signal, noise, bandwidth, rate)
+    return SignalSpectrum(frequency=centre, width=width, signal=signal, noise=noise, bandwidth=bandwidth, rate=rate)
 
 
 def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tuple[Array, Array, NDArray[np.float64]]:
@@ -351,9 +342,9 @@ def least_error(
     return best, int(np.argmax(relative[best])), errors, np.argmin(errors, axis=0)
 
 
-def choose_cutoff(time: Array, q: Array, rate: float, order: int = 4) -> CutoffChoice:
-    """Low-pass of positions (N, n) at uniform times (N,) [s] for their second derivative; order: of the Butterworth
-    filter, one pass."""
+def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
+    """Low-pass of positions (N, n) at uniform instants, ``rate`` [Hz], for their second derivative; order: of the
+    Butterworth filter, one pass."""
     shown = spectrum(q, rate)
     candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED_CUTOFFS)
     best, worst, errors, each = least_error(shown, zero_phase_shares(order, 2), candidates)
@@ -368,4 +359,11 @@ def choose_cutoff(time: Array, q: Array, rate: float, order: int = 4) -> CutoffC
         f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "
         f"expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
     )
-    return CutoffChoice(cutoff, reason, candidates[each], shown.bandwidth, shown.sigma, error)
+    return CutoffChoice(
+        cutoff=cutoff,
+        reason=reason,
+        per_joint=candidates[each],
+        bandwidth=shown.bandwidth,
+        noise=shown.sigma,
+        error=error,
+    )

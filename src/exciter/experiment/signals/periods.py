@@ -75,9 +75,10 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
         if count >= int(0.9 * time[-1] / period):
             break
         count *= 2
-    difference = float(np.sqrt(_mean_square(time, q, period)))
+    later, now = _shifted(time, q, period)
+    difference = float(np.sqrt(((later - now) ** 2).mean()))
     sentence = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
-    return PeriodEstimate(period, difference, sentence)
+    return PeriodEstimate(period=period, difference=difference, sentence=sentence)
 
 
 def _first_deep_minimum(values: Array) -> int | None:
@@ -113,11 +114,6 @@ def _correction(time: Array, q: Array, shift: float) -> float:
     later, now = _shifted(time, q, shift)
     rate = np.gradient(now, time[: len(now)], axis=0)
     return float(-((later - now) * rate).sum() / (rate**2).sum())
-
-
-def _mean_square(time: Array, q: Array, shift: float) -> float:
-    later, now = _shifted(time, q, shift)
-    return float(((later - now) ** 2).mean())
 
 
 class BrokenPositions(RecordingError):
@@ -180,14 +176,14 @@ def average_periods(
     left_out: list[str] = []
     if not announced:
         kept = _longest_steady_run(averager)
-        left_out = _told(averager, kept)
+        left_out = _unsteady_periods(averager, kept)
         if len(kept) < averager.count:
             averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
         notes.append(_transient_note(averager, left_out))
     broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
         kept = _longest_unbroken_run(averager, broken)
-        left_out += [*averager.left_out, *_broken_words(averager, kept)]
+        left_out += [*averager.left_out, *_broken_periods(averager, kept)]
         averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
     return _judged(averager, notes, left_out)
 
@@ -237,7 +233,7 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
     return best
 
 
-def _told(averager: PeriodAverager, kept: range) -> list[str]:
+def _unsteady_periods(averager: PeriodAverager, kept: range) -> list[str]:
     told = []
     for j in range(averager.count):
         if j not in kept:
@@ -263,7 +259,7 @@ def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -
     return best
 
 
-def _broken_words(averager: PeriodAverager, kept: range) -> list[str]:
+def _broken_periods(averager: PeriodAverager, kept: range) -> list[str]:
     told = []
     for j in sorted(set(range(averager.count)) - set(kept)):
         between = slice(j + 1, kept.start + 1) if j < kept.start else slice(kept.stop, j + 1)
@@ -308,13 +304,13 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
             notes.append(note("periods", text, averager.joints[k % n] if k < 2 * n else None))
     notes += [done("periods", f"left out: {why}") for why in left_out]
     return PeriodAverage(
-        averager.joints,
-        averager.instants(averager.start),
-        averager.mean[:, :n],
-        averager.mean[:, n : 2 * n],
-        averager.period,
-        float(averager.starts[-1] + averager.period),
-        count,
+        joints=averager.joints,
+        time=averager.instants(averager.start),
+        q=averager.mean[:, :n],
+        torque=averager.mean[:, n : 2 * n],
+        period=averager.period,
+        end=float(averager.starts[-1] + averager.period),
+        count=count,
         left_out=tuple(left_out),
         notes=tuple(notes),
         filter=averager.about.filter,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ class Processed:
     The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
     see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
     infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
-    position_noise, torque_noise (n,): standard deviation of what is left in one sample
+    position_noise, torque_noise (n,): standard deviation of the noise in one sample
     of q and of the torque, where it could be estimated. notes: what was done, and why. series: the one the motion was
     taken from, where it was fitted as one.
 
@@ -183,17 +183,14 @@ def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Itera
             yield memory, piece
 
 
-def velocity_band(qd: Array, rate: float) -> float:
-    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) lies, joints counted together."""
-    return _band([(qd, rate)])
-
-
 def motion_band(pieces: Iterable[Processed]) -> float:
-    """[Hz] the same of all pieces together: what is short, or rests, counts little, and does not tell a band."""
-    return _band([(piece.motion.qd, piece.rate) for piece in pieces])
+    """[Hz] ``velocity_band`` of all pieces together: what is short, or rests, counts little."""
+    return velocity_band((piece.motion.qd, piece.rate) for piece in pieces)
 
 
-def _band(pieces: Iterable[tuple[Array, float]]) -> float:
+def velocity_band(pieces: Iterable[tuple[Array, float]]) -> float:
+    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) at a rate [Hz] lies, joints counted
+    together."""
     frequencies, powers = [], []
     for velocity, rate in pieces:
         qd = velocity - velocity.mean(axis=0)
@@ -207,7 +204,7 @@ def _band(pieces: Iterable[tuple[Array, float]]) -> float:
 
 
 class Route(Settings, ABC):
-    """Settings of one way to differentiate, frozen. Choices left open (None) are made from the data and told."""
+    """Settings of one way to differentiate, frozen. Choices left open (None) are made from the data and reported."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
     tag = "method"
@@ -220,20 +217,43 @@ class Route(Settings, ABC):
         """
 
 
-class RoutePlan(Protocol):
-    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks."""
+@dataclass(frozen=True, eq=False)
+class RoutePlan(ABC):
+    """A route with every choice made. gap [s]: the longest that is bridged; the rest: as in ``Processed``."""
+
+    rate: float
+    gap: float
+    position_noise: Array | None
+    torque_noise: Array | None
+    notes: tuple[Note, ...]
+    torque_bandwidth: float
 
     @property
-    def gap(self) -> float: ...
+    @abstractmethod
+    def margin(self) -> Margin:
+        """How far it looks."""
 
-    @property
-    def margin(self) -> Margin: ...
-
+    @abstractmethod
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
         """The inner part of a piece of the segment that begins at ``start`` [s]; None: the segment is too short."""
 
+    @abstractmethod
     def too_short(self, duration: float) -> str:
         """Why a segment of that length [s] cannot be processed, and what to do."""
+
+    def _result(self, motion: Motion, part: Recording, position_bandwidth: float = float("inf")) -> Processed:
+        return Processed(
+            motion=motion,
+            torque=part.needed_torque(),
+            rate=self.rate,
+            position_noise=self.position_noise,
+            torque_noise=self.torque_noise,
+            notes=self.notes,
+            torque_bandwidth=self.torque_bandwidth,
+            position_bandwidth=position_bandwidth,
+            wrench=part.wrench,
+            temperature=part.temperature,
+        )
 
 
 class StreamingRoute(Route):
@@ -284,14 +304,14 @@ class StreamingRoute(Route):
                 short, lost = short + 1, lost + piece.whole.duration
             elif len(processed):
                 if held is not None:
-                    yield _told(held, short, lost)
+                    yield _noted(held, short, lost)
                 held = processed
         if held is None:
             raise RecordingError(plan.too_short(lost if short else typical.duration))
-        yield _told(held, short, lost)
+        yield _noted(held, short, lost)
 
 
-def _told(processed: Processed, short: int, lost: float) -> Processed:
+def _noted(processed: Processed, short: int, lost: float) -> Processed:
     left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
     return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 

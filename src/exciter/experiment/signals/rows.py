@@ -129,7 +129,7 @@ class Rows:
         flat = np.asarray(self.sides / scale[:, None]).reshape(-1, self.sides.shape[2])
         return flat[:, :-1], flat[:, -1]
 
-    # -- a series of samples: see chunks.Series ------------------------------------------------------------------
+    # -- a series of samples: see ``resample.TimeSeries`` ------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.time)
@@ -180,10 +180,15 @@ def model_rows(
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
             sides[rests] = 0.0
-            both, limit = _read_only(sides), piece.torque_bandwidth
-            present = 1.0 - rests.mean(axis=0) if rests.any() else None
-            time = piece.motion.time[part]
-            yield Rows(time, both, piece.rate, joints, parameters, torque_bandwidth=limit, present=present)
+            yield Rows(
+                time=piece.motion.time[part],
+                sides=_read_only(sides),
+                rate=piece.rate,
+                joints=joints,
+                parameters=parameters,
+                torque_bandwidth=piece.torque_bandwidth,
+                present=1.0 - rests.mean(axis=0) if rests.any() else None,
+            )
 
 
 def _read_only(array: Array) -> Array:
@@ -274,8 +279,14 @@ class _FilterPlan:
         )
         if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
-        cut, bandwidth = low_pass.settle(rate, settings.edge), low_pass.noise_bandwidth(rate)
-        return cls(low_pass, factor, rate, cut, bandwidth, done("parallel filter", text))
+        return cls(
+            low_pass=low_pass,
+            factor=factor,
+            rate=rate,
+            cut=low_pass.settle(rate, settings.edge),
+            bandwidth=low_pass.noise_bandwidth(rate),
+            note=done("parallel filter", text),
+        )
 
     def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
         seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
