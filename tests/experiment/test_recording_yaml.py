@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
 from exciter.experiment.recording.about import Repairs
-from exciter.experiment.recording.description import LOG_FORMATS, NATIVE_NPZ, PROGRAM_FORMATS, RecordingSettings, preset
-from exciter.experiment.recording.drive import Transmission, times
+from exciter.experiment.recording.description import (
+    LOG_FORMATS,
+    NATIVE_NPZ,
+    PROGRAM_FORMATS,
+    RecordingSettings,
+    Transmission,
+    preset,
+    times,
+)
 from exciter.experiment.recording.signal import LARGEST_SI, UNITS
 from exciter.settings import fill, keys_of
 from support.bags import bag

@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RecordingError
-from exciter.experiment.sources.delimited import DelimitedText
+from exciter.experiment.sources.delimited import PIECE_CHARACTERS, DelimitedText
 from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
-from exciter.experiment.sources.text_layout import PIECE_CHARACTERS
 from support.log_files import WRITERS, joint_state, table, write_bag
 from support.real_data import require_data
 

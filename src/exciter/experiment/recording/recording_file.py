@@ -152,9 +152,7 @@ class RecordingFile:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
         clock, kept = Clock(self.description.time, str(self.path), partial(explained, self.columns)), 0
         for block in self.columns.blocks(rows):
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # infinite values are reported below
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
                 piece = self._piece(block, clock)
             if piece is not None:
                 kept += len(piece)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.sources.delimited import DelimitedText
+from exciter.experiment.sources.delimited import DelimitedText, TextSettings
 from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
-from exciter.experiment.sources.text_layout import TextSettings
 
 READER_OF_FIRST_BYTES = {  # what files start with
     b"PK\x03\x04": "npz",
