@@ -282,7 +282,7 @@ class ReadingSettings(Settings):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What ``open_source`` is told."""
+        """Of ``open_source``."""
         given = {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
 

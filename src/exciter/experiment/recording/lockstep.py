@@ -92,19 +92,20 @@ class Lockstep:
     def blocks(self, rows: int) -> Iterator[dict[str, Array]]:
         """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
         sources = self.sources
-        needed = [self._columns(source) for source in sources]
+        needed = [tuple(sorted({c for part in self.parts if part.source is s for c in part.columns})) for s in sources]
         streams = [source.blocks(columns, rows) for source, columns in zip(sources, needed, strict=True)]
         lengths = [0] * len(sources)
         for blocks in zip_longest(*streams):
             lengths = [n + (0 if block is None else len(block)) for n, block in zip(lengths, blocks, strict=True)]
             if len(set(lengths)) > 1:
                 lengths = [n + sum(map(len, stream)) for n, stream in zip(lengths, streams, strict=True)]
-                raise RecordingError(self._different(lengths))
+                pairs = {source.path: n for source, n in zip(sources, lengths, strict=True)}
+                unlike = ", ".join(f"{path} has {n}" for path, n in pairs.items())
+                raise RecordingError(
+                    f"the files of one recording must have the same number of samples; {unlike}: is one of them cut "
+                    "short?"
+                )
             yield self._named(dict(zip(map(id, sources), zip(needed, blocks, strict=True), strict=True)))
-
-    def _columns(self, source: Source) -> tuple[int, ...]:
-        wanted = [column for part in self.parts if part.source is source for column in part.columns]
-        return tuple(sorted(set(wanted)))
 
     def _named(self, blocks: dict[int, tuple[tuple[int, ...], Array]]) -> dict[str, Array]:
         named = {}
@@ -112,11 +113,6 @@ class Lockstep:
             columns, block = blocks[id(part.source)]
             named[part.name] = block[:, [columns.index(column) for column in part.columns]]
         return named
-
-    def _different(self, lengths: list[int]) -> str:
-        pairs = {source.path: n for source, n in zip(self.sources, lengths, strict=True)}
-        told = ", ".join(f"{path} has {n}" for path, n in pairs.items())
-        return f"the files of one recording must have the same number of samples; {told}: is one of them cut short?"
 
 
 def explained(columns: Lockstep, sample: int) -> str:
@@ -127,7 +123,7 @@ def explained(columns: Lockstep, sample: int) -> str:
     place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
     try:
         earlier, count = repeated(columns, sample)
-    except RecordingError:  # of rows further on, which are not what is to be told
+    except RecordingError:  # of rows further on, which are not to be reported
         earlier, count = 0, 0
     if not count:
         return f"{place}; is it the right column, or are these several recordings in one file?"

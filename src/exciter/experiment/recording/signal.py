@@ -237,11 +237,6 @@ class Signal:
         """What there is a column of: the joints, or the parts of the wrench."""
         return columns_of(self.name, joints)
 
-    @property
-    def kinds(self) -> tuple[str | None, ...]:
-        """Whether each joint turns or slides, as far as the unit says."""
-        return tuple(None if self.scaled else UNITS[self.name][unit].kind for unit in self.units)
-
     def check(self, values: Array, joints: Sequence[str], first: int) -> None:
         """Refuse (k, n) in SI, on the joint side, where no robot can be meant; the samples count from ``first``."""
         beyond = np.argwhere(np.abs(values) > LARGEST_SI[self.name])
@@ -382,12 +377,11 @@ class Temperature(Position):
 
 def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
     """A joint either turns or slides, whatever is measured of it."""
-    signals = [signal for signal in signals if signal.of(joints) is joints]
-    kinds = [signal.kinds for signal in signals]
+    signals = [signal for signal in signals if signal.of(joints) is joints and not signal.scaled]
     for j, joint in enumerate(joints):
-        told = {kind: signal for signal, own in zip(signals, kinds, strict=True) if (kind := own[j]) is not None}
-        if len(told) > 1:
-            words = " and ".join(f"{kind} by its {s.name} [{s.units[j]}]" for kind, s in told.items())
+        found = {kind: signal for signal in signals if (kind := UNITS[signal.name][signal.units[j]].kind) is not None}
+        if len(found) > 1:
+            words = " and ".join(f"{kind} by its {s.name} [{s.units[j]}]" for kind, s in found.items())
             raise RecordingError(f"{signals[0].where}: the units contradict each other: joint '{joint}' {words}")
 
 

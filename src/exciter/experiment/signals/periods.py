@@ -234,15 +234,14 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
 
 
 def _unsteady_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    told = []
-    for j in range(averager.count):
-        if j not in kept:
-            pair = j if j < kept.start else j - 1
-            ratio = averager.steps[pair] / np.maximum(averager.steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
-            name = averager.signal_names[int(np.argmax(ratio))]
-            why = "transient" if j < kept.start else "no longer repeats"
-            told.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
-    return told
+    left_out = []
+    for j in sorted(set(range(averager.count)) - set(kept)):
+        pair = j if j < kept.start else j - 1
+        ratio = averager.steps[pair] / np.maximum(averager.steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
+        name = averager.signal_names[int(np.argmax(ratio))]
+        why = "transient" if j < kept.start else "no longer repeats"
+        left_out.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
+    return left_out
 
 
 def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> range:
@@ -260,15 +259,15 @@ def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -
 
 
 def _broken_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    told = []
+    left_out = []
     for j in sorted(set(range(averager.count)) - set(kept)):
         between = slice(j + 1, kept.start + 1) if j < kept.start else slice(kept.stop, j + 1)
         breaks = averager.unlike[between].max(axis=0)
-        told.append(
+        left_out.append(
             f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
             f"'{averager.joints[int(np.argmax(breaks))]}' breaks by {100 * breaks.max():.3g} % of its motion"
         )
-    return told
+    return left_out
 
 
 def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
@@ -329,7 +328,7 @@ def _drift(averager: PeriodAverager, variance: Array) -> Array:
 
 
 def _period_note(averager: PeriodAverager) -> Note:
-    """The given period against the data: refused when wrong, told when a little off."""
+    """The given period against the data: refused when wrong, reported when a little off."""
     n = len(averager.joints)
     moving = averager.spread[:n] > 0.0
     if not moving.any():

@@ -66,8 +66,7 @@ class Prewhitening:
 
     def of_average(self, average: PeriodAverage) -> PeriodAverage:
         """The averaged torque before the filter, harmonic by harmonic; what lies above the bandwidth is dropped."""
-        if (analog := average.filter) is None:
-            raise RecordingError(NO_FILTER_MESSAGE)
+        analog = _named(average.filter)
         count = len(average.time)
         lines = np.fft.rfft(average.torque, axis=0)
         frequency = np.arange(len(lines)) / average.period
@@ -91,7 +90,7 @@ class Prewhitening:
 
         What was done is in ``about.notes['prewhitening']``, the bandwidth beside it, for ``analog.torque_bandwidth``.
         """
-        analog = _named(recording)
+        analog = _named(recording.about.filter)
         uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
         limit = self.limit(analog, rate)
@@ -114,7 +113,7 @@ def filtered_alike(recording: Recording) -> Recording:
     Exact for what the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that
     closer to the cut-off undoing the filter is better. Noise is not amplified.
     """
-    analog = _named(recording)
+    analog = _named(recording.about.filter)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
     kernel = _kernel(
@@ -181,7 +180,6 @@ def _inner(uniform: Recording, half: int) -> Recording:
 
 
 PREWHITENING_NOTE = "prewhitening"  #: of notes
-NO_FILTER_MESSAGE = "no analogue filter is named for this recording; give filter: {order, cutoff}"
 
 
 def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:
@@ -189,10 +187,10 @@ def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:
     return float(min(analog.cutoff * (times**2 - 1.0) ** (0.5 / analog.order), HIGHEST_LIMIT_RATE_FRACTION * rate))
 
 
-def _named(recording: Recording) -> AnalogFilter:
-    if recording.about.filter is None:
-        raise RecordingError(NO_FILTER_MESSAGE)
-    return recording.about.filter
+def _named(analog: AnalogFilter | None) -> AnalogFilter:
+    if analog is None:
+        raise RecordingError("no analogue filter is named for this recording; give filter: {order, cutoff}")
+    return analog
 
 
 def _noted(recording: Recording, words: str, limit: float) -> About:

@@ -190,7 +190,7 @@ def sampling_rate(time: Array) -> float:
     """[Hz] Samples per second while samples come, from increasing times (N,) [s].
 
     Jitter averages out, a lost sample counts as the intervals it spans, long gaps do not count; where jitter is so
-    large that this cannot be told, the median interval is left.
+    large that this cannot be decided, the median interval is left.
     """
     if len(time) < 2:
         raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")

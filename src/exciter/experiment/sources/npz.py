@@ -138,24 +138,6 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bo
     offset = 8 + len(length) + header
     if turned and len(shape) == 2 and 1 not in shape:  # the same numbers, counted along the other side
         shape, fortran = shape[::-1], not fortran
-    return _member(called, key, size, shape, fortran, dtype, offset)
-
-
-def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, Fortran order and kind of numbers of an array of NumPy's format 1 or 2, from its header's length on."""
-    read = npy.read_array_header_1_0 if version == 1 else npy.read_array_header_2_0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # headers of Python 2 are as good
-            shape, fortran, dtype = read(stream, max_header_size=ARRAY_HEADER_BYTES_LIMIT)
-    except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
-        raise RecordingError(f"{called} has a header that is none of NumPy's") from None
-    return shape, fortran, dtype
-
-
-def _member(
-    called: str, key: str, size: int, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], offset: int
-) -> StoredArray | str:
     if dtype.kind not in "biuf":
         return SKIPPED_KINDS.get(dtype.kind, "is no array of numbers")
     if len(shape) not in (1, 2):
@@ -180,6 +162,18 @@ def _member(
         single=flat,
         by_column=fortran and not flat,
     )
+
+
+def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and kind of numbers of an array of NumPy's format 1 or 2, from its header's length on."""
+    read = npy.read_array_header_1_0 if version == 1 else npy.read_array_header_2_0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # headers of Python 2 are as good
+            shape, fortran, dtype = read(stream, max_header_size=ARRAY_HEADER_BYTES_LIMIT)
+    except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
+        raise RecordingError(f"{called} has a header that is none of NumPy's") from None
+    return shape, fortran, dtype
 
 
 def _rows(array: StoredArray, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:

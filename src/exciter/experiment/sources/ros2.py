@@ -67,7 +67,8 @@ def bag_files(path: Path) -> BagFiles:
         raise RecordingError(
             f"{metadata} does not describe a ROS 2 bag ({brief(error)}); try 'ros2 bag reindex'"
         ) from None
-    if storage not in BAG_STORAGES or not _are_names(names) or not isinstance(mode, str):
+    named = isinstance(names, list) and names and all(isinstance(name, str) and name for name in names)
+    if storage not in BAG_STORAGES or not named or not isinstance(mode, str):
         raise RecordingError(f"{metadata} names a storage other than {', '.join(BAG_STORAGES)}, or no files")
     if mode.lower() == "file":
         raise RecordingError(
@@ -77,10 +78,6 @@ def bag_files(path: Path) -> BagFiles:
     if missing := [file.name for file in files if not isfile(file)]:
         raise RecordingError(f"{path} lacks its file {missing[0]}, which metadata.yaml names")
     return BagFiles(files if storage == "mcap" else (), mode.lower() == "message")
-
-
-def _are_names(names: Any) -> bool:
-    return isinstance(names, list) and len(names) > 0 and all(isinstance(name, str) and name for name in names)
 
 
 def check_mcap(path: Path) -> dict[int, McapChunk]:
