@@ -19,7 +19,7 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
-from exciter.experiment.recording.about import LINK, MOTOR
+from exciter.experiment.recording.about import LINK_SIDE, MOTOR_SIDE
 from exciter.experiment.signals.local_routes import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route
@@ -237,7 +237,7 @@ def rich() -> tuple[Chosen, Run]:
     same = np.array([1.0, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01])
     bare = replace(ROBOT, joints=tuple(replace(joint, inertia=same) for joint in ROBOT.joints))
     assert dummies(bare)
-    return settings_of(terms, bare, MOTOR, Fr1=20.0, Fl2=0.1, Rs3=3.0, Rc3=2.0)
+    return settings_of(terms, bare, MOTOR_SIDE, Fr1=20.0, Fl2=0.1, Rs3=3.0, Rc3=2.0)
 
 
 def test_the_travel_of_pre_sliding_is_found(plain: Chosen) -> None:
@@ -280,7 +280,7 @@ def test_the_load_is_that_of_a_first_fit(rich: tuple[Chosen, Run]) -> None:
 
 def test_sensors_on_the_links_see_no_load() -> None:
     terms = (Viscous(), Coulomb(Dahl(3e-3)), Offset(), SqrtViscous((JOINTS[2],)))
-    chosen, _ = settings_of(terms, side=LINK, Fr3=15.0)
+    chosen, _ = settings_of(terms, side=LINK_SIDE, Fr3=15.0)
     assert chosen.friction is not None
     for joint in chosen.friction.per_joint:
         assert not [row.candidate.name for row in joint.table if "load" in row.candidate.name]
@@ -376,12 +376,12 @@ def test_what_is_barred_is_not_tried() -> None:
 
 def test_coupled_motors_are_tried_with_pre_sliding_and_a_root() -> None:
     coupled = DriveCoupling(JOINTS[1], JOINTS[2], -1.0)
-    (_, bent), (_, rooted) = coupled_variants((RotorInertia(), coupled), MOTOR)
+    (_, bent), (_, rooted) = coupled_variants((RotorInertia(), coupled), MOTOR_SIDE)
     (shape,) = (term.shape for term in bent if isinstance(term, DriveCoupling))
     assert isinstance(shape, Dahl)
     assert rooted == (*bent, CoupledSqrtViscous(JOINTS[1], JOINTS[2], -1.0))
-    assert coupled_variants((RotorInertia(),), MOTOR) == [("as given", (RotorInertia(),))]
-    assert starting_terms((), LINK)[1].shape.delta > starting_terms((), MOTOR)[1].shape.delta  # type: ignore[attr-defined]
+    assert coupled_variants((RotorInertia(),), MOTOR_SIDE) == [("as given", (RotorInertia(),))]
+    assert starting_terms((), LINK_SIDE)[1].shape.delta > starting_terms((), MOTOR_SIDE)[1].shape.delta  # type: ignore[attr-defined]
 
 
 # -- the route from positions to accelerations -----------------------------------------------------------------------

@@ -18,7 +18,7 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
-from exciter.experiment.recording.about import LINK, SourceFile
+from exciter.experiment.recording.about import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.config.identify_config import IdentifyConfig
@@ -355,7 +355,7 @@ def sided(found: Logs) -> Logs:
     """With the configuration for torques of the side on which runs measure them; others are told."""
     side = common_side((*found.runs, *found.loaded_runs))
     found = replace(found, config=replace(found.config, side=side))
-    if side == LINK and found.config.terms is None:
+    if side == LINK_SIDE and found.config.terms is None:
         found = found.noted(
             done("torque side", "torques are measured on the links: they have no rotor inertia in them")
         )

@@ -13,9 +13,9 @@ from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
 
 Triple = tuple[float, float, float]
-MOTOR, LINK = "motor", "link"
+MOTOR_SIDE, LINK_SIDE = "motor", "link"
 HIGHEST_FILTER_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
-SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
+TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
 Seconds = Annotated[float, Number(least=0.0, unit="s")]
 
 
@@ -99,7 +99,7 @@ class About(Settings):
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
     sources: tuple[SourceFile, ...] = ()
     notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
-    side: Annotated[str | None, OneWord(SIDES)] = None
+    side: Annotated[str | None, OneWord(TORQUE_SIDES)] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))

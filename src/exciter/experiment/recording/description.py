@@ -13,8 +13,8 @@ import numpy as np
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import (
-    LINK,
-    MOTOR,
+    LINK_SIDE,
+    MOTOR_SIDE,
     About,
     AnalogFilter,
     NoteText,
@@ -336,15 +336,15 @@ class RecordingSettings(Settings):
 
     def side(self, where: str) -> str | None:
         """Where torques are measured: as given, else on the motors where ``drive`` takes them through the gears."""
-        if self.current is not None and self.current.side == LINK:
+        if self.current is not None and self.current.side == LINK_SIDE:
             raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
         torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
-        if geared and torque == LINK:
+        if geared and torque == LINK_SIDE:
             raise RecordingError(
                 f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
                 "one of the two"
             )
-        return torque or (MOTOR if geared else None)
+        return torque or (MOTOR_SIDE if geared else None)
 
 
 @dataclass(frozen=True, eq=False)

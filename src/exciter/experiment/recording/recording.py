@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.recording.about import MOTOR, About, Repairs
+from exciter.experiment.recording.about import MOTOR_SIDE, About, Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.motion import as_numbers, freeze
@@ -235,7 +235,7 @@ class Recording:
     def side(self) -> str | None:
         """Of the gears on which torques are measured: ``motor``, ``link``, None: unknown. Currents are the motors'."""
         from_currents = self.about.gains is not None or (self.torque is None and self.current is not None)
-        return self.about.side or (MOTOR if from_currents else None)
+        return self.about.side or (MOTOR_SIDE if from_currents else None)
 
     def needed_torque(self) -> Array:
         """(N, n) torque, also from currents where their gains are known; zero where a wrench was recorded instead."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import SIDES
+from exciter.experiment.recording.about import TORQUE_SIDES
 from exciter.experiment.recording.recording import WRENCH_COLUMNS
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
@@ -33,7 +33,7 @@ JOINT_PLACEHOLDER = "{joint}"
 NUMBERED_COLUMNS = ("{}[{}]", "{}_{}", "{}{}")  # name[0], name_0, name0; or counted from 1
 Units = str | tuple[str, ...] | None
 File = Annotated[str | None, Text()]
-Side = Annotated[str | None, OneWord(SIDES)]
+Side = Annotated[str | None, OneWord(TORQUE_SIDES)]
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ HIDDEN_SIGNAL_EXPONENT = 6.0  #: of f, with which a signal falls where noise hid
 WINDOW_HALF_WIDTH_LINES = 3.0  #: of the spectrum
 SPECTRUM_SAMPLES_LIMIT = 1 << 17  #: bounds memory
 KAISER_WINDOW_BETA = 20.0  #: side lobes of −150 dB, since noise in q may be that far below the motion
-FEWEST_SPECTRUM_SAMPLES = 64
+FEWEST_BAND_SAMPLES = 64  #: of a spectrum
 TRIED_CUTOFFS = 200
 
 
@@ -250,9 +250,9 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     tail of what noise would hide; all else that was measured above is noise.
     Taken of second differences, whose own spectrum is so flat that low frequencies do not leak into the high.
     """
-    if len(x) < FEWEST_SPECTRUM_SAMPLES:
+    if len(x) < FEWEST_BAND_SAMPLES:
         raise RecordingError(
-            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_SPECTRUM_SAMPLES} are needed"
+            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
         )
     second = np.diff(x, 2, axis=0)
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)

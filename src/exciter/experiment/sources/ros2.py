@@ -37,7 +37,7 @@ ROS_MESSAGE_BYTES_LIMIT = 1 << 24  #: unpacked
 UNPACKED_PIECE_BYTES = 1 << 20  #: at once
 McapChunk = tuple[str, int, int]  # packing, bytes packed and unpacked
 JOINT_STATE = "sensor_msgs/msg/JointState"
-QUANTITIES = ("position", "velocity", "effort")
+STATE_FIELDS = ("position", "velocity", "effort")
 GATHERED_MESSAGES = 4096  #: that become one table
 MessageKind = tuple[tuple[str, ...], tuple[bool, ...]]  # of a message: its joints, and which quantities it has
 
@@ -191,7 +191,7 @@ class JointStates(Source):
         kinds = self._kinds()
         joints = dict.fromkeys(name for names, _ in kinds for name in names)
         has = {one for kind in kinds for one in _numbers(kind)}
-        self._columns = [(name, quantity) for quantity in QUANTITIES for name in joints if (name, quantity) in has]
+        self._columns = [(name, quantity) for quantity in STATE_FIELDS for name in joints if (name, quantity) in has]
         if len(self._columns) > MOST_COLUMNS:
             raise RecordingError(f"{path}: '{self.topic}' has {len(self._columns)} columns, at most {MOST_COLUMNS}")
         self.names = ("time", "received", *(f"{name}.{quantity}" for name, quantity in self._columns))
@@ -212,7 +212,7 @@ class JointStates(Source):
 
     def _kind(self, message: Any) -> MessageKind:
         names = tuple(message.name)
-        counts = [len(getattr(message, quantity)) for quantity in QUANTITIES]
+        counts = [len(getattr(message, quantity)) for quantity in STATE_FIELDS]
         if len(names) > MOST_COLUMNS:
             raise RecordingError(
                 f"{self.path}: a message of '{self.topic}' has {len(names)} joints; {MOST_COLUMNS} at most"
@@ -220,7 +220,7 @@ class JointStates(Source):
         if not set(counts) <= {0, len(names)} or len(set(names)) < len(names):
             raise RecordingError(
                 f"{self.path}: a message of '{self.topic}' has the joints {', '.join(names)[:80]} and {counts} numbers "
-                f"({', '.join(QUANTITIES)}); every joint needs one name and one number of each"
+                f"({', '.join(STATE_FIELDS)}); every joint needs one name and one number of each"
             )
         return names, tuple(count > 0 for count in counts)
 
@@ -318,7 +318,7 @@ def _choose(path: Path, storages: list[Any], topic: str | None) -> str:
 def _numbers(kind: MessageKind) -> list[tuple[str, str]]:
     """(joint, quantity) of every number of a message, in order."""
     names, has = kind
-    return [(name, quantity) for quantity, there in zip(QUANTITIES, has, strict=True) if there for name in names]
+    return [(name, quantity) for quantity, there in zip(STATE_FIELDS, has, strict=True) if there for name in names]
 
 
 def _stamp(message: Any) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.recording.about import SIDES, AnalogFilter
+from exciter.experiment.recording.about import TORQUE_SIDES, AnalogFilter
 from exciter.experiment.virtual.truth import resolved, stream
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
@@ -170,7 +170,7 @@ class TorqueMeter(Settings):
     inner: ClassVar[tuple[str, ...]] = ("ripple", "filter")
     called: ClassVar[Mapping[str, str]] = {"current": "signal", "link_side": "side"}
     current: Annotated[bool, OneWord(("torque", "current"), (False, True))] = False
-    link_side: Annotated[bool, OneWord(SIDES, (False, True))] = False
+    link_side: Annotated[bool, OneWord(TORQUE_SIDES, (False, True))] = False
     noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="N·m")] = None
     noise_before_filter: Switch = False
     ripple: TorqueRipple | None = None

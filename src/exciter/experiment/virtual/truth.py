@@ -16,7 +16,7 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
-from exciter.experiment.recording.about import SIDES, Payload
+from exciter.experiment.recording.about import TORQUE_SIDES, Payload
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
@@ -136,7 +136,7 @@ class Flexibility(Settings):
     called: ClassVar[Mapping[str, str]] = {"encoder_on_link": "encoder"}
     stiffness: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m/rad")]
     damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
-    encoder_on_link: Annotated[bool, OneWord(SIDES, (False, True))] = False
+    encoder_on_link: Annotated[bool, OneWord(TORQUE_SIDES, (False, True))] = False
 
     def to_dict(self, robot: Robot) -> dict[str, list[float]]:
         """One number per joint."""

@@ -15,7 +15,7 @@ from exciter.experiment.quality.process import process
 from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.quality.survey import visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.about import LINK, MOTOR, Repairs, SourceFile
+from exciter.experiment.recording.about import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.notes import Note
 from exciter.parameters import inertial
@@ -154,8 +154,8 @@ def common_side(runs: Iterable[Run]) -> str | None:
     named = {side: name for name, side in sides.items() if side is not None}
     if len(named) > 1:
         raise RecordingError(
-            f"{named[LINK]} has torques measured on the links, {named[MOTOR]} on the motors: one model cannot be of "
-            "both; identify them one by one, or correct side: under torque: in their recording.yaml"
+            f"{named[LINK_SIDE]} has torques measured on the links, {named[MOTOR_SIDE]} on the motors: one model "
+            "cannot be of both; identify them one by one, or correct side: under torque: in their recording.yaml"
         )
     return None if None in sides.values() else next(iter(named), None)
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.recording.about import LINK
+from exciter.experiment.recording.about import LINK_SIDE
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
@@ -114,7 +114,7 @@ def on_joints(term: JointTerm, joints: Sequence[str] | None) -> JointTerm:
 
 
 def usual_delta(side: str | None) -> float:
-    return FIRST_PRESLIDING_TRAVEL_LINK if side == LINK else FIRST_PRESLIDING_TRAVEL_MOTOR
+    return FIRST_PRESLIDING_TRAVEL_LINK if side == LINK_SIDE else FIRST_PRESLIDING_TRAVEL_MOTOR
 
 
 def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTerm, ...]:
