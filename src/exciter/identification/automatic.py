@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.recording.about import LINK
+from exciter.experiment.recording.about import LINK_SIDE
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
@@ -196,7 +196,7 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> _
         robot = asked.model.robot
         barred, ripple = barred_terms(robot, runs), not any(joint.is_prismatic for joint in robot.joints)
         for _ in range(FRICTION_AND_WEIGHT_ROUNDS):
-            load = None if asked.side == LINK else gear_load(trial.problem.model, _full_set(trial, weight))
+            load = None if asked.side == LINK_SIDE else gear_load(trial.problem.model, _full_set(trial, weight))
             candidates = friction_candidates(load, ripple=ripple)
             problem = asked.trial(kept, runs).problem
             friction = choose_friction(problem, candidates, (trial.reference, weight), barred)

@@ -15,7 +15,7 @@ import numpy as np
 from exciter.dynamics.base import random_states
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.recording.recording import WRENCH, WRENCH_UNITS
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.formulation import Formulation, IntArray, blocks, instants_first
@@ -23,8 +23,8 @@ from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 
-WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH)
-WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH)
+WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH_COLUMNS)
+WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH_COLUMNS)
 CONSTANT_COLUMN_TOLERANCE = 1e-9  # of a column: less is none
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
-from exciter.experiment.signals.low_pass import EDGE, Butterworth
+from exciter.experiment.signals.local_routes import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
+from exciter.experiment.signals.low_pass import EDGE_FRACTION, Butterworth
 from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.information.cross_validation import Score, simplest_within_error
@@ -69,9 +69,9 @@ def candidates(band: float, runs: Sequence[Run]) -> tuple[float, ...]:
     """[Hz] ascending."""
     rate = min(part.rate for part in bounded_parts(runs))
     shortest = min(_duration(run) for run in runs)
-    least = Butterworth(1.0).settle(1e3, EDGE) / 1e3 / (MOST_EDGE_FRACTION * max(shortest, 1e-9))
+    least = Butterworth(1.0).settle(1e3, EDGE_FRACTION) / 1e3 / (MOST_EDGE_FRACTION * max(shortest, 1e-9))
     tried = sorted({float(f"{multiple * band:.3g}") for multiple in CUTOFFS_PER_BAND})
-    return tuple(cutoff for cutoff in tried if least <= cutoff <= HIGHEST * rate)
+    return tuple(cutoff for cutoff in tried if least <= cutoff <= HIGHEST_CUTOFF_RATE_FRACTION * rate)
 
 
 def _duration(run: Run) -> float:
@@ -123,7 +123,7 @@ def usual_filter(pieces: Sequence[Processed]) -> ParallelFilter | None:
 
 def wide(band: float, rate: float) -> float:
     """[Hz] cut-off for equations of a motion up to ``band`` [Hz]."""
-    return min(max(EQUATION_CUTOFF_PER_BAND * band, LOWEST_EQUATION_CUTOFF_HZ), HIGHEST * rate)
+    return min(max(EQUATION_CUTOFF_PER_BAND * band, LOWEST_EQUATION_CUTOFF_HZ), HIGHEST_CUTOFF_RATE_FRACTION * rate)
 
 
 def stopped(low_pass: Butterworth, rate: float, torque: float) -> Butterworth:
