@@ -139,7 +139,8 @@ class Transmission:
         """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""
         if self.motion is None or self.effort is None:
             return True
-        return bool(np.allclose(self.motion.T @ self.effort, np.eye(len(self.motion)), atol=1e-6))
+        with np.errstate(all="ignore"):  # ratios may be as large as they like: what overflows does not keep power
+            return bool(np.allclose(self.motion.T @ self.effort, np.eye(len(self.motion)), atol=1e-6))
 
 
 def times(matrix: Array | None, rows: Array) -> Array:
