@@ -21,7 +21,7 @@ from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.noise import FEWEST, estimate_noise, trimmed_deviation
+from exciter.experiment.signals.noise import FEWEST_NOISE_SAMPLES, estimate_noise, trimmed_deviation
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import finite
@@ -214,7 +214,7 @@ def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
         if apart:
             same = [d for piece in noise if (d := _apart(problem, piece, run.period)) is not None]
             return _rms(problem, apart) * _rms(problem, noise) / np.maximum(_rms(problem, same), 1e-300), WAY_PERIODS
-    long = [piece for piece in pieces if len(piece) >= FEWEST]
+    long = [piece for piece in pieces if len(piece) >= FEWEST_NOISE_SAMPLES]
     if not long:
         return None, "there are too few samples"
     found = [estimate_noise(piece.motion.time, _measured(problem, piece), judge_low_pass=True) for piece in long]

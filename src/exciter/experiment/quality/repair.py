@@ -24,7 +24,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import counted
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.resample import Margin, Piece, overlapped, split_at_gaps, window
+from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
@@ -393,7 +393,7 @@ class RepairedLog:
         if not count:
             raise nothing_left(longest, self.repairs)
 
-    def _pieces(self) -> Iterator[tuple[Piece[Recording], tuple[float, float]]]:
+    def _pieces(self) -> Iterator[tuple[OverlappedPiece[Recording], tuple[float, float]]]:
         """Each with the time [s] of which it is to be taken, from and before."""
         beside = max(MARGIN_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
         for piece in overlapped(self.chunks(), Margin(beside, MARGIN_SAMPLES), Recording.join):
@@ -402,7 +402,7 @@ class RepairedLog:
             end = np.inf if piece.last else float(time[piece.inner.stop])
             yield piece, (start, end)
 
-    def _refuse_torn(self, piece: Piece[Recording], whole: Recording, start: float, end: float) -> None:
+    def _refuse_torn(self, piece: OverlappedPiece[Recording], whole: Recording, start: float, end: float) -> None:
         """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
         good, time = complete(whole), whole.time
         there = time[good]
