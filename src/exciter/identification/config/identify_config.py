@@ -13,7 +13,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.recording.about import LINK
+from exciter.experiment.recording.about import LINK_SIDE
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
@@ -133,7 +133,7 @@ class IdentifyConfig:
         """``terms:``; unless given, what a drive has, seen from the side on which its torque is measured."""
         if self.terms is not None:
             return self.terms
-        return tuple(term for term in USUAL_TERMS if self.side != LINK or not isinstance(term, RotorInertia))
+        return tuple(term for term in USUAL_TERMS if self.side != LINK_SIDE or not isinstance(term, RotorInertia))
 
     @property
     def route(self) -> Route | None:
