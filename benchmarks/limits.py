@@ -48,11 +48,11 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.periods import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
-from exciter.identification.config.identify_config import with_uncertainty
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import with_uncertainty
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

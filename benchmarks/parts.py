@@ -38,7 +38,7 @@ from exciter.errors import ExciterError
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.signals.processed import Route
 from exciter.identification.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, common_side

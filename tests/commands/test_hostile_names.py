@@ -33,8 +33,8 @@ from exciter.export.mjcf import mjcf_text
 from exciter.export.sdf import sdf_text
 from exciter.export.urdf import identified_urdf, urdf_text
 from exciter.files import csv_cells, csv_line, json_text
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import note
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration

@@ -14,9 +14,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
-from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
+from exciter.identification.identify_settings import IdentifySettings
 from exciter.identification.uncertainty.correlated_errors import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded
@@ -210,7 +210,7 @@ def test_payload_friction_and_gains(folder, tmp_path, capsys):
 
 
 def test_the_whole_section_is_understood(tmp_path):
-    from exciter.identification.config import identify_settings
+    from exciter.identification import identify_settings
 
     text = identify_settings.__doc__
     block = text[text.index("terms: [") :].replace("gains: identify  ", "gains: {M3: 20}")

@@ -12,8 +12,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording import About, Recording, open_recording, read_recording, write_recording
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import Run, common_side
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, embedded

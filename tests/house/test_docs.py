@@ -32,10 +32,10 @@ from exciter.excitation.validation_motion.random_families import random_trajecto
 from exciter.experiment.recording import open_recording
 from exciter.export.write import EXPORTS
 from exciter.files import json_text
-from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
+from exciter.identification.identify_settings import IdentifySettings
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import TERMS, Coulomb, Viscous

@@ -25,11 +25,11 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic import Asked, Automatic, Chosen, choose_automatically, choose_settings
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.identify_settings import EquationFilter
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.identify_settings import EquationFilter
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem

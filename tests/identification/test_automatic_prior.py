@@ -13,8 +13,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import About, Recording
 from exciter.identification.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.physical import Prior
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_values import Described
 from exciter.identification.physical.standard_equations import StandardEquations

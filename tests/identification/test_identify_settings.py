@@ -15,14 +15,6 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.identify_settings import (
-    ERROR_MODELS,
-    EquationFilter,
-    EvaluationFilter,
-    IdentifySettings,
-    IndependentErrors,
-)
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
@@ -33,6 +25,14 @@ from exciter.identification.estimators.simulated_motion import InstrumentalVaria
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
+from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.identify_settings import (
+    ERROR_MODELS,
+    EquationFilter,
+    EvaluationFilter,
+    IdentifySettings,
+    IndependentErrors,
+)
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.prior_metric import METRICS, Entropic
 from exciter.identification.physical.prior_values import PRIOR_VALUES, UniformRods

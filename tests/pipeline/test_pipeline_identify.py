@@ -17,8 +17,8 @@ from exciter.experiment.quality import process as processing
 from exciter.experiment.recording import Recording, open_recording, read_recording, write_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.files import HASHES, json_text
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import notable, shortened
 from exciter.parameters.terms import declared_terms
 from exciter.pipeline import logs as reading

@@ -19,12 +19,12 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.experiment.quality.quality import Quality
 from exciter.experiment.recording import Payload
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import load_torque
 from exciter.identification.selection.friction_candidates import FRICTION_PARTS, FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction

@@ -33,8 +33,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.files import json_text, output_folder, scratch, staged, write_json
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import texts
 from exciter.parameters.terms import declared_terms
 from exciter.pipeline.design import Designed, design

@@ -15,9 +15,9 @@ from exciter.commands.common import console, print_notes, shown, with_flags
 from exciter.commands.progress import steps
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identification import JudgedRun
 from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
+from exciter.identification.identify_config import judged_words
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice

@@ -14,8 +14,8 @@ from rich.text import Text
 from exciter.commands.common import console, print_notes, shown
 from exciter.commands.progress import steps
 from exciter.files import json_text, output_folder
-from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import judged_words
 from exciter.pipeline.saving import REPORT_FILE, save_validated
 from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validate, validation_data
 from exciter.validation.validation import RunValidation

@@ -25,11 +25,11 @@ from exciter.experiment.recording.about import LINK_SIDE
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.identify_settings import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.identify_settings import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.cross_validation import simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem

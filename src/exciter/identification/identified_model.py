@@ -15,8 +15,8 @@ from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
-from exciter.identification.config.identify_config import IdentifyConfig, terms_of
-from exciter.identification.config.identify_settings import IdentifySettings
+from exciter.identification.identify_config import IdentifyConfig, terms_of
+from exciter.identification.identify_settings import IdentifySettings
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.notes import done
 from exciter.robot import Motion, Robot, load

@@ -17,10 +17,10 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
 from exciter.export.write import formats_by_suffix, write_model
 from exciter.files import path_of
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import RESULT_ARCHIVE, RESULT_SEAL, ROBOT_COPY, IdentifiedModel
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate

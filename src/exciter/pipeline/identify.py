@@ -12,12 +12,12 @@ import numpy as np
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification import identification
 from exciter.identification.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig, terms_of, with_uncertainty
-from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, judging
+from exciter.identification.identify_config import IdentifyConfig, terms_of, with_uncertainty
+from exciter.identification.identify_settings import IdentifySettings
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction

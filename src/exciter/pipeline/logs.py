@@ -21,8 +21,8 @@ from exciter.experiment.recording import Payload, Recording, RecordingFile, open
 from exciter.experiment.recording.about import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.virtual.virtual_robot import Simulated
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import in_amperes
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.runs.run import Run, common_side
 from exciter.notes import Note, Severity, done, note, warning

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exciter.errors import ExciterError, shown
-from exciter.identification.config.identify_config import IdentifyConfig, with_uncertainty
-from exciter.identification.config.identify_settings import Errors, word_of
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Identification, Uncertainty
+from exciter.identification.identify_config import IdentifyConfig, with_uncertainty
+from exciter.identification.identify_settings import Errors, word_of
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exciter.identification.config.identify_config import judged_words
-from exciter.identification.config.identify_settings import EquationFilter
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, JudgedRun
 from exciter.identification.identified_model import ROBOT_COPY
+from exciter.identification.identify_config import judged_words
+from exciter.identification.identify_settings import EquationFilter
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, notable, texts

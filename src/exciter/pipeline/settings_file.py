@@ -13,8 +13,8 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.files import path_of
-from exciter.identification.config.identify_config import CONFIG_KEYS, IdentifyConfig
-from exciter.identification.config.identify_settings import IdentifySettings
+from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
+from exciter.identification.identify_settings import IdentifySettings
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml

@@ -12,8 +12,8 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.files import Seal, path_of
-from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, notable

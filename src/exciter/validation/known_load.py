@@ -19,12 +19,12 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.files import finite
-from exciter.identification.config.identify_config import with_uncertainty
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Uncertainty
+from exciter.identification.identify_config import with_uncertainty
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import (

@@ -12,8 +12,8 @@ from typing import Any
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.quality import Quality
 from exciter.experiment.quality.words import number as plain
-from exciter.identification.config.identify_config import judged_words
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts
 from exciter.report.markup import PagePart, number
 from exciter.report.parts import (

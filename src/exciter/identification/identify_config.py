@@ -19,13 +19,6 @@ from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import ComputedTorque
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.config.identify_settings import (
-    CHOOSE_FRICTION,
-    Errors,
-    IdentifySettings,
-    IndependentErrors,
-    word_of,
-)
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import (
@@ -41,6 +34,13 @@ from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.identify_settings import (
+    CHOOSE_FRICTION,
+    Errors,
+    IdentifySettings,
+    IndependentErrors,
+    word_of,
+)
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
