@@ -24,7 +24,7 @@ from house import circles, import_graph, modules  # noqa: E402
 PICTURE = Path(__file__).with_name("imports.svg")
 BESIDE = "beside the folders"  #: the row of files that are in no folder
 BOX_WIDTH, BOX_HEIGHT = 138, 26  # [px]
-COLUMN, ROW, LEFT, TOP = 160, 78, 130, 34  # [px]
+COLUMN, ROW, LEFT, TOP = 160, 70, 150, 34  # [px]
 
 
 class Place(NamedTuple):
@@ -41,20 +41,21 @@ class Place(NamedTuple):
 
 
 def rows_of(graph: dict[str, set[str]]) -> dict[str, list[str]]:
-    """Folders with their rooms, each after what it imports; files beside the folders are rooms of the first row."""
-    folders = {room.partition("/")[0] for room in graph if "/" in room}
-    folders |= {room for room in graph if (ROOT / "src" / "exciter" / room).is_dir()}
-    row = {room: folder if (folder := room.partition("/")[0]) in folders else BESIDE for room in graph}
-    order = list(TopologicalSorter({room: sorted(graph[room]) for room in sorted(graph)}).static_order())
-    above: dict[str, set[str]] = {}
+    """Folders with their rooms, each after what it imports. A file in no folder stands in the first row, or in that of
+    the last folder that it imports."""
+    folders = {room.partition("/")[0] for room in graph if (ROOT / "src" / "exciter" / room.partition("/")[0]).is_dir()}
+    above: dict[str, set[str]] = {folder: set() for folder in folders}
     for room, imported in graph.items():
-        above.setdefault(row[room], set()).update({row[one] for one in imported} - {row[room], BESIDE})
-    above[BESIDE] = set()
-    names = [
-        BESIDE,
-        *(one for one in TopologicalSorter({k: sorted(v) for k, v in sorted(above.items())}).static_order()),
-    ]
-    return {name: [room for room in order if row[room] == name] for name in dict.fromkeys(names)}
+        if (folder := room.partition("/")[0]) in folders:
+            above[folder] |= {one.partition("/")[0] for one in imported} & folders - {folder}
+    names = [BESIDE, *TopologicalSorter({name: sorted(above[name]) for name in sorted(above)}).static_order()]
+    order = list(TopologicalSorter({room: sorted(graph[room]) for room in sorted(graph)}).static_order())
+    row: dict[str, str] = {}
+    for room in order:
+        folder = room.partition("/")[0]
+        last = max((names.index(row[one]) for one in graph[room]), default=0)
+        row[room] = folder if folder in folders else names[last]
+    return {name: [room for room in order if row[room] == name] for name in names}
 
 
 def reduced(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
@@ -88,7 +89,7 @@ def drawing(graph: dict[str, set[str]]) -> str:
         lines.append(f'<text x="8" y="{middle}" font-weight="bold">{name}</text>')
         for room in rooms:
             x, y = place[room].x, place[room].y
-            title = room.rpartition("/")[2] if "/" in room else f"{room}{'' if name == BESIDE else '/'}"
+            title = room.rpartition("/")[2] if "/" in room else f"{room}{'/' if room == name else '.py'}"
             lines.append(
                 f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="5" fill="#eef2ff" '
                 'stroke="#4051b5"/>'
