@@ -20,7 +20,7 @@ from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, 
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.terms import joint_terms
-from exciter.parameters.terms.ranges import Ranges
+from exciter.parameters.terms.term import Ranges
 from exciter.robot import Motion, load
 from exciter.settings import written
 from exciter.settings.in_words import listed

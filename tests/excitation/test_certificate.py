@@ -22,7 +22,7 @@ from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCyli
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
-from exciter.parameters.terms.ranges import Interval, Ranges, cosine, times
+from exciter.parameters.terms.term import Interval, Ranges, cosine, times
 from exciter.robot import Motion, Robot, embedded
 from exciter.robot.geometry import Shape
 from exciter.robot.pinocchio_model import to_pinocchio

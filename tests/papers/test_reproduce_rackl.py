@@ -183,7 +183,7 @@ def test_ranks_by_pinocchio(parts):
 def test_symmetries_by_pinocchio():
     """Sixteen parameters are left when XY, XZ, then YZ of two links and XX7 − YY7 are zero."""
     rows = pinocchio_rows()
-    at = {f"{name}{j + 1}": 10 * j + k for j in range(7) for k, name in enumerate(inertial.NAMES)}
+    at = {f"{name}{j + 1}": 10 * j + k for j in range(7) for k, name in enumerate(inertial.INERTIAL_NAMES)}
     keep = [f"{name}{j}" for j in range(1, 8) for name in ("XX", "YY", "ZZ")] + [f"YZ{j}" for j in (2, 3, 4, 5)]
     keep = [name for name in keep if name not in ("XX7", "YY7")]
     columns = np.column_stack([rows[:, [at[name] for name in keep]], rows[:, at["XX7"]] + rows[:, at["YY7"]]])

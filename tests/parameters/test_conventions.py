@@ -83,7 +83,7 @@ def test_pinocchio_agrees(seed: int) -> None:
 
 def test_pure_orders_by_name() -> None:
     tags = np.arange(10.0) + 1  # a number per name: where does each one end up?
-    by_name = dict(zip(inertial.NAMES, tags, strict=True))
+    by_name = dict(zip(inertial.INERTIAL_NAMES, tags, strict=True))
     assert to.to_papers(tags).tolist() == [by_name[name] for name in to.PAPER_NAMES]
     idyntree = ("M", "MX", "MY", "MZ", "XX", "XY", "XZ", "YY", "YZ", "ZZ")
     assert to.to_idyntree(tags).tolist() == [by_name[name] for name in idyntree]

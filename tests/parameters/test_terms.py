@@ -15,9 +15,9 @@ from scipy.integrate import solve_ivp
 
 from exciter.errors import ExciterError, MotionError, ParameterError, RobotError
 from exciter.parameters import terms as t
+from exciter.parameters.terms import JOINT_TERMS as WORDS
 from exciter.parameters.terms import ONE_TERM, joint_terms
-from exciter.parameters.terms import TERMS as WORDS
-from exciter.parameters.terms.dry_friction import SHAPES, linear_recursion
+from exciter.parameters.terms.coulomb_and_presliding import FRICTION_SHAPES, linear_recursion
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import written
@@ -600,9 +600,9 @@ def test_user_term_is_checked_within_the_joint_limits() -> None:
 
 def test_every_term_and_shape_of_a_file_says_what_its_settings_may_be() -> None:
     check_described(WORDS)
-    check_described(SHAPES)
+    check_described(FRICTION_SHAPES)
     assert {type(term) for term, _ in TERMS.values()} >= set(WORDS)  # so that the test below has them all
-    assert {type(getattr(term, "shape", None)) for term, _ in TERMS.values()} >= set(SHAPES)
+    assert {type(getattr(term, "shape", None)) for term, _ in TERMS.values()} >= set(FRICTION_SHAPES)
 
 
 @pytest.mark.parametrize("name", [name for name, (term, _) in TERMS.items() if type(term) in set(WORDS)])

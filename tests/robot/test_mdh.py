@@ -13,7 +13,7 @@ from exciter.errors import RobotError
 from exciter.robot.description import read_urdf
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import PARALLEL, MDHRow, MDHTable, cos_sin, in_mdh_frames, to_mdh
+from exciter.robot.mdh import PARALLEL_AXES_RAD, MDHRow, MDHTable, cos_sin, in_mdh_frames, to_mdh
 from exciter.robot.mdh_file import read_mdh, write_mdh
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame, Joint, Robot
@@ -223,8 +223,8 @@ def test_nearly_parallel_axes(tilt):
     q = np.array([0.3, -0.4, 0.5])
     frames = [t @ placement(table, j) for j, t in enumerate(world(robot, q)[0])]
     error = np.abs(np.array(world(table.robot(), q)[0]) - frames).max()
-    assert error <= (1e-8 if tilt > PARALLEL else max(2 * tilt, 1e-12))
-    assert tilt > PARALLEL or max(abs(row.r) for row in table.rows) < 1
+    assert error <= (1e-8 if tilt > PARALLEL_AXES_RAD else max(2 * tilt, 1e-12))
+    assert tilt > PARALLEL_AXES_RAD or max(abs(row.r) for row in table.rows) < 1
 
 
 def test_another_tolerance_can_be_given():

@@ -134,14 +134,22 @@ MJCF_CASES = {
     "negative mass": ('mass="2"', 'mass="-2"', "body 'upper' has the negative mass -2 kg"),
     "negative geom": ('mass="0.3"', 'mass="-0.3"', "a geom of body 'hand' has the negative mass"),
     "no inertia": ('diaginertia="0.004 0.005 0.003"', "", "neither diaginertia nor fullinertia"),
-    "same name": ('joint name="belt"', 'joint name="turn"', "uses the joint name 'turn' twice"),
-    "same body": ('body name="conveyor"', 'body name="hand"', "uses the body name 'hand' twice"),
-    "world": ('body name="conveyor"', 'body name="world"', "uses the body name 'world' twice"),
-    "unknown class": ('class="arm" axis', 'class="leg" axis', "unknown default class 'leg'; valid names: main"),
+    "same name": (
+        'joint name="belt"',
+        'joint name="turn"',
+        'repeated name \'turn\' in joint in <joint name="turn" type="slide"',
+    ),
+    "same body": ('body name="conveyor"', 'body name="hand"', "repeated name 'hand' in body in <body name"),
+    "world": ('body name="conveyor"', 'body name="world"', "repeated name 'world' in body"),
+    "unknown class": ('class="arm" axis', 'class="leg" axis', "unknown default class name 'leg' in <joint"),
     "range": ('range="-90 120"', 'range="90 -120"', "the lower one must be smaller"),
-    "two orientations": ('axisangle="0 1 1 40"', 'axisangle="0 1 1 40" euler="0 0 0"', "several orientations"),
-    "quaternion": ('quat="0.9 0.1 -0.2 0.3"', 'quat="0 0 0 0"', "has no direction"),
-    "euler": ('eulerseq="XYz"', 'eulerseq="abc"', "three letters"),
+    "two orientations": (
+        'axisangle="0 1 1 40"',
+        'axisangle="0 1 1 40" euler="0 0 0"',
+        "multiple orientation specifiers",
+    ),
+    "quaternion": ('quat="0.9 0.1 -0.2 0.3"', 'quat="0 0 0 0"', "zero quaternion is not allowed in <body name"),
+    "euler": ('eulerseq="XYz"', 'eulerseq="abc"', "euler sequence can only contain x, y, z"),
     "total mass": ('boundmass="0.01"', 'settotalmass="3"', "mj_saveLastXML"),
 }
 
@@ -150,6 +158,14 @@ MJCF_CASES = {
 def test_bad_mjcf(case: tuple[str, str, str], tmp_path: Path) -> None:
     old, new, message = case
     assert message in refusal(tmp_path, changed(ARM, old, new), "robot.xml")
+
+
+def test_mujoco_leaves_no_file_of_its_complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes MUJOCO_LOG.TXT where it runs, on a NaN."""
+    monkeypatch.chdir(tmp_path)
+    for bad in ("nan 0 0", "0 NaN(7) 0", "0 -nan 0", "1e400 0 0", "0 0"):
+        refusal(tmp_path, changed(ARM, 'pos="0.15 0.01 0"', f'pos="{bad}"'), "robot.xml")
+    assert [file.name for file in tmp_path.iterdir()] == ["robot.xml"]
 
 
 def test_no_moving_joint(tmp_path: Path) -> None:
@@ -258,7 +274,7 @@ def test_deep_nesting(tmp_path: Path) -> None:
 
 def test_size(tmp_path: Path) -> None:
     file = tmp_path / "big.urdf"
-    file.write_bytes(b"<robot>" + b" " * xml_safety.MAX_BYTES)
+    file.write_bytes(b"<robot>" + b" " * xml_safety.LARGEST_DESCRIPTION_BYTES)
     with pytest.raises(RobotError, match="is larger than 20 MB"):
         load(file)
 

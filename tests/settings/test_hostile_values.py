@@ -27,7 +27,7 @@ from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded, load
 from exciter.robot.load import RobotOptions
-from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
+from exciter.robot.yaml_file import DEEPEST_YAML, MOST_ALIASED_VALUES, parse_json, parse_yaml
 from exciter.settings import Number, fill, keys_of
 
 ARM = embedded.robot("gautier-khalil")
@@ -52,7 +52,7 @@ def write(folder, name, content):
     "text", [LISTS, MERGES, "a: &a [*a]", "a: &a {b: *a}"], ids=["lists", "merges", "itself", "its own part"]
 )
 def test_aliases_are_counted_as_what_they_stand_for(text, tmp_path):
-    with pytest.raises(RobotError, match=f"stands for more than {MOST_ALIASED} values"):
+    with pytest.raises(RobotError, match=f"stands for more than {MOST_ALIASED_VALUES} values"):
         parse_yaml(text, "text")
     with pytest.raises(MotionError, match="stands for more than"):
         read_trajectory(write(tmp_path, "motion.yaml", text), ARM)
@@ -72,7 +72,7 @@ def test_aliases_of_a_moderate_size_are_read():
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
 def test_nesting_has_an_end(opening):
-    with pytest.raises(RobotError, match=f"nested deeper than {DEEPEST_DATA}"):
+    with pytest.raises(RobotError, match=f"nested deeper than {DEEPEST_YAML}"):
         parse_yaml(opening * 100_000, "text")
     with pytest.raises(RobotError, match="nested too deeply"):
         parse_json("[" * 200_000, "text")

@@ -140,7 +140,7 @@ class CodeTables:
             "rotation": language.rows(chain.rotation.reshape(-1, 9), joints),
             "origin": language.rows(chain.origin, joints),
             "lift": numbers(-chain.gravity),
-            "body_order": ", ".join(inertial.NAMES),
+            "body_order": ", ".join(inertial.INERTIAL_NAMES),
             "body_parameter": language.lines(
                 (language.row.format(", ".join(map(str, row))) for row in self.body_parameter), joints
             ),

@@ -34,7 +34,7 @@ from exciter.export.robot_xml import (
 )
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
-from exciter.robot.urdf import MOMENTS
+from exciter.robot.urdf import URDF_MOMENTS
 from exciter.typing import Array
 
 SDF_VERSION = "1.9"
@@ -98,7 +98,7 @@ def _inertial(link: Element, phi: Array) -> None:
     _pose(inertial, np.eye(3), np.array(body.xyz))
     leaf(inertial, "mass", number(body.mass))
     inertia = SubElement(inertial, "inertia")
-    for name in MOMENTS:
+    for name in URDF_MOMENTS:
         leaf(inertia, name, number(getattr(body, name)))
 
 

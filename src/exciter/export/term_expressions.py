@@ -36,7 +36,7 @@ from exciter.parameters.terms import (
     Tanh,
     Viscous,
 )
-from exciter.parameters.terms.dry_friction import REST, DryFriction
+from exciter.parameters.terms.coulomb_and_presliding import STANDSTILL_SPEED, DryFriction
 from exciter.parameters.terms.springs import Lever
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
@@ -58,8 +58,8 @@ HELPERS = (
     Helper(
         "direction",
         ("velocity",),
-        f"copysign(1.0, velocity) * (fabs(velocity) > {REST!r})",
-        f"Direction of motion: -1, 1, or 0 at rest (slower than {REST:g} rad/s or m/s).",
+        f"copysign(1.0, velocity) * (fabs(velocity) > {STANDSTILL_SPEED!r})",
+        f"Direction of motion: -1, 1, or 0 at rest (slower than {STANDSTILL_SPEED:g} rad/s or m/s).",
     ),
     Helper(
         "signed_root",

@@ -40,11 +40,11 @@ from exciter.export.robot_xml import (
     roll_pitch_yaw,
 )
 from exciter.export.xml_edit import EditableXml, xml_of
-from exciter.parameters.consistency import SMALLEST_BODY, divided, same_inertia
+from exciter.parameters.consistency import SMALLEST_BODY_INERTIA, divided, same_inertia
 from exciter.parameters.conventions import UrdfInertia, from_urdf
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.robot.urdf import MOMENTS
+from exciter.robot.urdf import URDF_MOMENTS
 from exciter.robot.xml_safety import number as read_number
 from exciter.robot.xml_safety import numbers as read_numbers
 from exciter.robot.xml_safety import parse_xml
@@ -110,7 +110,7 @@ def _inertial(link: Element, phi: Array) -> None:
     inertial = SubElement(link, "inertial")
     SubElement(inertial, "origin", xyz=numbers(body.xyz), rpy=numbers(body.rpy))
     SubElement(inertial, "mass", value=number(body.mass))
-    SubElement(inertial, "inertia", {name: number(getattr(body, name)) for name in MOMENTS})
+    SubElement(inertial, "inertia", {name: number(getattr(body, name)) for name in URDF_MOMENTS})
 
 
 def _limit(element: Element, robot: Robot, index: int) -> None:
@@ -196,7 +196,7 @@ def _patch_body(xml: EditableXml, robot: Robot, index: int, links: dict[str, Ele
     """Inertials of the links of one body; φ of all in the joint's frame."""
     total = robot.joints[index].inertia
     parts = {name: phi for name, link in links.items() if (phi := _inertia_of(link, robot)).any()}
-    if same_inertia(sum(parts.values(), np.zeros(10)), total) or (not parts and total[0] <= SMALLEST_BODY):
+    if same_inertia(sum(parts.values(), np.zeros(10)), total) or (not parts and total[0] <= SMALLEST_BODY_INERTIA):
         return
     main = max(parts, key=lambda name: parts[name][0], default=robot.joints[index].link)
     for name, phi in divided(total, parts, main).items():
@@ -214,7 +214,9 @@ def _inertia_of(link: Element, robot: Robot) -> Array:
     placed = [None if origin is None else read_numbers(origin, key, 3, owner) for key in ("xyz", "rpy")]
     (x, y, z), (roll, pitch, yaw) = (given or ORIGIN for given in placed)
     mass = read_number(inertial.find("mass"), "value", owner)
-    body = UrdfInertia(mass, (x, y, z), (roll, pitch, yaw), *(read_number(moments, name, owner) for name in MOMENTS))
+    body = UrdfInertia(
+        mass, (x, y, z), (roll, pitch, yaw), *(read_number(moments, name, owner) for name in URDF_MOMENTS)
+    )
     frame = robot.frame(link.get("name", ""))
     return transform_inertia(from_urdf(body), frame.rotation, frame.translation)
 
@@ -224,7 +226,7 @@ def _write_inertial(xml: EditableXml, link: Element, body: UrdfInertia) -> None:
     parts: dict[str, Attributes] = {
         "origin": {"xyz": body.xyz, "rpy": ORIGIN},
         "mass": {"value": (body.mass,)},
-        "inertia": {name: (getattr(body, name),) for name in MOMENTS},
+        "inertia": {name: (getattr(body, name),) for name in URDF_MOMENTS},
     }
     inertial = link.find("inertial")
     if inertial is None:

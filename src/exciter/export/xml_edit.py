@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from exciter.errors import RobotError
-from exciter.robot.xml_safety import MAX_DEPTH, parse_xml, read_bytes
+from exciter.robot.xml_safety import DEEPEST_XML, parse_xml, read_bytes
 
 TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*(/?)>""")
 ATTRIBUTE = re.compile(rb"""\s+([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -66,8 +66,8 @@ class EditableXml:
         path: list[tuple[Element, int]] = []
 
         def start(tag: str, attributes: dict[str, str]) -> None:
-            if len(path) >= MAX_DEPTH:
-                raise RobotError(f"the description nests more than {MAX_DEPTH} elements")
+            if len(path) >= DEEPEST_XML:
+                raise RobotError(f"the description nests more than {DEEPEST_XML} elements")
             path.append((builder.start(tag, attributes), parser.CurrentByteIndex))
 
         def end(tag: str) -> None:

@@ -49,7 +49,7 @@ LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagon
 GROWTH_CONFIDENCE = 0.999  #: that residuals grow with the load, before there is a warning
 LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, before there is a warning
 FIRST_NOISE_FRACTION = 0.05  #: of the torque: the noise to begin with
-LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.NAMES)
+LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.INERTIAL_NAMES)
 SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
 LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 LOAD_UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
@@ -203,8 +203,8 @@ class PayloadEstimate:
                 for name, unit, (value, std, lower, upper) in zip(LOAD_QUANTITIES, LOAD_UNITS, numbers, strict=True)
             ],
             "level": LOAD_CONFIDENCE,
-            "frame_parameters": dict(zip(inertial.NAMES, self.phi.tolist(), strict=True)),
-            "frame_std": dict(zip(inertial.NAMES, self.frame_std.tolist(), strict=True)),
+            "frame_parameters": dict(zip(inertial.INERTIAL_NAMES, self.phi.tolist(), strict=True)),
+            "frame_std": dict(zip(inertial.INERTIAL_NAMES, self.frame_std.tolist(), strict=True)),
             "frame_covariance": self.covariance.tolist(),
             "freedom": float(self.freedom),
             "assumption": in_one_line(self.assumptions),
@@ -284,7 +284,7 @@ def load_effect(model: DynamicModel, base: BaseParameters, frame: str) -> Array:
     if place.joint == BASE:
         raise ParameterError(f"the load is on '{place.name}', which is fixed on the base; name a frame that moves")
     link = place.joint
-    columns = [base.standard.index(f"{name}{link + 1}") for name in inertial.NAMES]
+    columns = [base.standard.index(f"{name}{link + 1}") for name in inertial.INERTIAL_NAMES]
     rotation, translation = model.mdh.rotations[link], model.mdh.translations[link]
     to_link = inertia_transform(rotation.T, -rotation.T @ translation)
     effect: Array = base.grouping[:, columns] @ to_link @ inertia_transform(place.rotation, place.translation)

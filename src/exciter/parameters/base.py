@@ -32,11 +32,11 @@ from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
 
-CLEAR_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dropped by this factor
-WEAK = 1e-5  #: below this, relative to the strongest, a kept direction deserves a word
-EPS = float(np.finfo(float).eps)
-ROUNDING = 1e-9  #: coefficients below this, in comparable units, are rounding noise and become exactly zero
-SILENT = 1e-12  #: a column shorter than this, relative to the longest, is rounding noise: nothing was excited
+CLEAR_RANK_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dropped by this factor
+WEAK_DIRECTION_FRACTION = 1e-5  #: below this, relative to the strongest, a kept direction deserves a word
+MACHINE_EPSILON = float(np.finfo(float).eps)
+COEFFICIENT_ROUNDING = 1e-9  #: coefficients below this, in comparable units, are rounding noise and become exactly zero
+SILENT_COLUMN_FRACTION = 1e-12  #: a column shorter than this, relative to the longest, is rounding noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class RankDecision:
 
     @property
     def is_clear(self) -> bool:
-        return self.gap >= CLEAR_GAP
+        return self.gap >= CLEAR_RANK_GAP
 
     @property
     def words(self) -> str:
@@ -76,7 +76,7 @@ class RankDecision:
                 text
                 + "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
             )
-        if self.kept < WEAK:
+        if self.kept < WEAK_DIRECTION_FRACTION:
             text += "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
         return text
 
@@ -213,7 +213,7 @@ def judged(values: Array, tolerance: float, rank: int | None = None) -> RankDeci
     return RankDecision(
         rank=len(kept) if rank is None else rank,
         kept=float(kept.min(initial=np.inf)),
-        dropped=max(float(dropped.max(initial=0.0)), EPS * max(len(values), 1)),
+        dropped=max(float(dropped.max(initial=0.0)), MACHINE_EPSILON * max(len(values), 1)),
         values=np.sort(values)[::-1],
     )
 
@@ -227,7 +227,7 @@ def select(
     *,
     prismatic: Collection[int] = (),
     threshold: float = 1e-6,
-    noise: float = ROUNDING,
+    noise: float = COEFFICIENT_ROUNDING,
 ) -> BaseParameters:
     """Base parameters whose space is spanned by ``rows`` (b, p), orthonormal.
 
@@ -318,7 +318,7 @@ def numeric_base(
     even = np.where(heard, r / scale, 0.0)
     _, values, vt = np.linalg.svd(even, full_matrices=False)
     decision = _decide(values, len(w), tolerance)
-    noise = max(ROUNDING, 10.0 / decision.gap)
+    noise = max(COEFFICIENT_ROUNDING, 10.0 / decision.gap)
     return select(
         vt[: decision.rank],
         scale,
@@ -345,7 +345,7 @@ def _checked(rows: ArrayLike, names: Sequence[str]) -> Array:
 
 def _heard(lengths: Array, names: Sequence[str], tolerance: float | None) -> NDArray[np.bool_]:
     """Which columns say anything at all."""
-    heard: NDArray[np.bool_] = lengths > SILENT * lengths.max(initial=0.0)
+    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
     if tolerance is not None:
         kinds = [_kind(name) for name in names]
         longest = {kind: max(x for x, k in zip(lengths, kinds, strict=True) if k == kind) for kind in kinds}
@@ -364,7 +364,7 @@ def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
     if largest == 0.0:
         return RankDecision(0, np.inf, 1.0, values)
     values = values / largest
-    floor = EPS * max(count, len(values))
+    floor = MACHINE_EPSILON * max(count, len(values))
     clipped = np.append(np.maximum(values, floor), floor)  # as if one more value had dropped to the floor
     steps = clipped[:-1] / clipped[1:]
     rank = int(np.argmax(steps)) + 1 if tolerance is None else int((values > tolerance).sum())

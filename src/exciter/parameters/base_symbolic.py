@@ -46,8 +46,8 @@ ROTOR, OFFSET = 10, 11  #: columns of C_i after the ten of the link: rotor inert
 ROTOR_SYMBOL, OFFSET_SYMBOL = "Ia", "off"
 #: Joint terms that are odd in the joint's velocity: no inertia and no weight can look like them.
 FRICTION_SYMBOLS = ("Fv", "Fr", "Fs", "Fst")
-RIGHT_ANGLE = 1e-5  #: [rad] descriptions print π/2 with few digits; 1.5708 must be a right angle
-TOLERANCE = 1e-9  #: singular values below this, in units of the robot's size, are zero
+RIGHT_ANGLE_ERROR_RAD = 1e-5  #: [rad] descriptions print π/2 with few digits; 1.5708 must be a right angle
+SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the robot's size, are zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +201,9 @@ def _generators(joint: Joint) -> tuple[Array, Array]:
     return g6, from_pseudo_inertia(xi @ j + j @ xi.T).T
 
 
-def symbolic_base(robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE) -> BaseParameters:
+def symbolic_base(
+    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
+) -> BaseParameters:
     """Base parameters of the whole dynamics.
 
     terms: names of joint-term columns, in order, after the inertial ones: Ia1 (rotor inertia), off1
@@ -209,12 +211,12 @@ def symbolic_base(robot: Robot, terms: Sequence[str] = (), *, right_angle: float
     as that.
     """
     squared, turned = square_up(robot, right_angle)
-    found = mobility(squared, tolerance=TOLERANCE)
+    found = mobility(squared, tolerance=SYMBOLIC_RANK_TOLERANCE)
     return _grouped(squared, found, terms, "closed form" + _remark(turned))
 
 
 def symbolic_static_base(
-    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE
+    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
 ) -> BaseParameters:
     """Base parameters of the gravity torques: what poses at rest can tell. terms: offsets (off1) only."""
     for name in terms:
@@ -223,11 +225,11 @@ def symbolic_static_base(
                 f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …"
             )
     squared, turned = square_up(robot, right_angle)
-    found = mobility(squared, kinetic=False, tolerance=TOLERANCE)
+    found = mobility(squared, kinetic=False, tolerance=SYMBOLIC_RANK_TOLERANCE)
     return _grouped(squared, found, terms, "closed form, gravity only" + _remark(turned))
 
 
-def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE) -> tuple[Robot, float]:
+def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
     """The robot with nearly right angles made exact, gravity included; and the largest change."""
     joints = []
     changes = [0.0]
@@ -266,7 +268,7 @@ def _grouped(robot: Robot, found: Mobility, terms: Sequence[str], method: str) -
     for i, link in enumerate(found.links):
         own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
         columns = [*range(10), *(column for _, column in own)]
-        conditions, seen = orthonormal_rows(link.conditions[:, columns], TOLERANCE)
+        conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
         values.append(seen)
         block = np.zeros((len(conditions), len(names)))
         for d, carry in _carried(found, i):
@@ -277,7 +279,7 @@ def _grouped(robot: Robot, found: Mobility, terms: Sequence[str], method: str) -
     blocks.append(np.eye(len(names))[friction])
     stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
     rows = np.linalg.qr(stacked.T)[0].T
-    decision = judged(np.concatenate(values), TOLERANCE, rank=len(rows))
+    decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
     inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
     scale = np.concatenate([np.tile(inertias, robot.n), _term_scale(robot, places, found)])
     return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))

@@ -24,15 +24,15 @@ from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-#: A scaled eigenvalue above −TOLERANCE counts as zero: rods, plates and point masses are on the boundary.
-TOLERANCE = 1e-9
-ALIKE = 1e-6  # relative difference of what counts as the same number
-POINT = 1e-5  # [m] radius of gyration of what counts as a point
-BALL = 1e-3  # relative difference of the principal moments of what counts as a ball
-THINNEST = 1e-9  #: of the size of a body: rods and plates, which rounding may put outside, are made that thick
-SMALLEST_BODY = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
-KEPT_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference
-SAME_INERTIA = 1e-10  #: of the body's size: inertias that differ by less are the same
+#: A scaled eigenvalue above −CONSISTENT_WITHIN counts as zero: rods, plates and point masses are on the boundary.
+CONSISTENT_WITHIN = 1e-9
+ALIKE_FRACTION = 1e-6  # relative difference of what counts as the same number
+POINT_GYRATION_RADIUS_M = 1e-5  # [m] radius of gyration of what counts as a point
+BALL_MOMENTS_FRACTION = 1e-3  # relative difference of the principal moments of what counts as a ball
+THINNEST_BODY_FRACTION = 1e-9  #: of the size of a body: rods and plates are made that thick
+SMALLEST_BODY_INERTIA = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
+KEPT_INERTIA_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference
+SAME_INERTIA_FRACTION = 1e-10  #: of the body's size: inertias that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Consistency:
         return "\n".join(str(link) for link in self.links)
 
 
-def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = TOLERANCE) -> LinkConsistency:
+def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = CONSISTENT_WITHIN) -> LinkConsistency:
     """Judge φ (10,) of one link."""
     phi = checked(phi, f"the inertial parameters of {name}")
     if phi.shape != (10,):
@@ -87,7 +87,7 @@ def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = T
 
 
 def consistency(
-    inertias: ArrayLike, names: Sequence[str] | None = None, *, tolerance: float = TOLERANCE
+    inertias: ArrayLike, names: Sequence[str] | None = None, *, tolerance: float = CONSISTENT_WITHIN
 ) -> Consistency:
     """Judge (n, 10) inertial parameters; ``names`` of the links, by default link 1, link 2, …"""
     values = checked(inertias)
@@ -166,35 +166,35 @@ def dummies(robot: Robot) -> str:
     masses = np.array([mass for mass, _, _ in bodies])
     moments = np.array([np.linalg.eigvalsh(inertia) for _, _, inertia in bodies])
     size = np.sqrt(np.abs(moments).max(axis=1)) / np.sqrt(masses)  # radius of gyration [m]
-    if (size < POINT).all():
+    if (size < POINT_GYRATION_RADIUS_M).all():
         return "all links are points: mass without moments of inertia"
     if len(bodies) > 1 and _alike(masses):
         if _alike(moments):
             return f"all links have the same mass ({masses[0]:.4g} kg) and the same moments of inertia"
-        if np.allclose(masses, 1.0, rtol=ALIKE):
+        if np.allclose(masses, 1.0, rtol=ALIKE_FRACTION):
             return "all links have a mass of 1 kg"
     if len(bodies) > 1 and _alike(moments):
         return "all links have the same moments of inertia"
     centred = all(np.linalg.norm(centre) <= 1e-6 * s for (_, centre, _), s in zip(bodies, size, strict=True))
-    if centred and (np.ptp(moments, axis=1) <= BALL * moments.max(axis=1)).all():
+    if centred and (np.ptp(moments, axis=1) <= BALL_MOMENTS_FRACTION * moments.max(axis=1)).all():
         return "all links are balls about the origins of their joints"
     return ""
 
 
 def _alike(values: Array) -> bool:
     """Whether all links have the same numbers (links along the first dimension)."""
-    return bool(np.allclose(values, values[0], rtol=ALIKE, atol=ALIKE * float(np.abs(values).max())))
+    return bool(np.allclose(values, values[0], rtol=ALIKE_FRACTION, atol=ALIKE_FRACTION * float(np.abs(values).max())))
 
 
 def presentable(phi: ArrayLike) -> Array:
-    """φ (10,) as strict readers want it: a body on the edge of what can exist gets the thickness ``THINNEST``, one that
-    has no mass or no extent next to nothing; any other is returned as it is."""
+    """φ (10,) as strict readers want it: a body on the edge of what can exist is made as thick as
+    ``THINNEST_BODY_FRACTION``, one that has no mass or no extent next to nothing; any other is returned as it is."""
     values = np.array(phi, dtype=float)
-    if values[0] <= SMALLEST_BODY:
-        values[:4] = SMALLEST_BODY, 0.0, 0.0, 0.0
+    if values[0] <= SMALLEST_BODY_INERTIA:
+        values[:4] = SMALLEST_BODY_INERTIA, 0.0, 0.0, 0.0
     mass, com, inertia = mass_com_inertia(values)
     spread, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)  # ∫ x xᵀ dm about the centre
-    least = max(THINNEST * float(spread.sum()), SMALLEST_BODY)
+    least = max(THINNEST_BODY_FRACTION * float(spread.sum()), SMALLEST_BODY_INERTIA)
     if spread[0] >= least:
         return values
     spread = np.maximum(spread, least)
@@ -209,7 +209,7 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
     if not others.any():
         return {main: total}
     rest = total - others
-    if min(consistency_margin(rest), consistency_margin(rest - KEPT_SHARE * parts[main])) > 0.0:
+    if min(consistency_margin(rest), consistency_margin(rest - KEPT_INERTIA_SHARE * parts[main])) > 0.0:
         return {main: rest}
     old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
     try:
@@ -232,4 +232,4 @@ def same_inertia(a: Array, b: Array) -> bool:
     j, other = pseudo_inertia(a), pseudo_inertia(b)
     second = float(np.trace(other[:3, :3]))
     scale = np.sqrt(np.abs([second, second, second, other[3, 3]]))
-    return bool((np.abs(j - other) <= SAME_INERTIA * np.outer(scale, scale)).all())
+    return bool((np.abs(j - other) <= SAME_INERTIA_FRACTION * np.outer(scale, scale)).all())

@@ -16,12 +16,12 @@ import numpy as np
 from exciter.errors import ParameterError, unknown_name
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, orthonormal_rows
-from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, TOLERANCE, mobility, square_up
+from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, SYMBOLIC_RANK_TOLERANCE, mobility, square_up
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
-_SMALL = 1e-7
+NEGLIGIBLE_COEFFICIENT = 1e-7
 SINE_SYMBOLS = ("Rs", "Rc", "Gs", "Gc")  #: of Ripple and GravitySpring
 Status = Literal["identifiable", "combination", "unidentifiable"]
 
@@ -44,8 +44,8 @@ class Reasons:
         self.kinetic = kinetic
         self.weightless = not np.any(robot.gravity)
         # How links move does not depend on whether their speed matters, so the motion always is the full one.
-        self.moving = mobility(self.robot, tolerance=TOLERANCE)
-        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False, tolerance=TOLERANCE)
+        self.moving = mobility(self.robot, tolerance=SYMBOLIC_RANK_TOLERANCE)
+        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False, tolerance=SYMBOLIC_RANK_TOLERANCE)
         self.length = self.moving.length
         self.turning = [self._turning(i) for i in range(robot.n)]
 
@@ -81,7 +81,7 @@ class Reasons:
         if turning.directions > 1:
             return self._handed_down(i, symbol)
         direction = np.eye(3)[FIRST_MOMENT_SYMBOLS.index(symbol)]
-        if np.linalg.norm(np.cross(direction, turning.along)) < _SMALL:
+        if np.linalg.norm(np.cross(direction, turning.along)) < NEGLIGIBLE_COEFFICIENT:
             alike = "moving its mass along that axis changes nothing"
             return f"link {i + 1} only turns about {self._axis(i)}: {alike}"
         gravity = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
@@ -90,7 +90,7 @@ class Reasons:
 
     def _mass(self, i: int) -> str:
         turning = self.turning[i]
-        still = not np.any(np.abs(self.moving.links[i].velocities[:, :3]) > _SMALL)
+        still = not np.any(np.abs(self.moving.links[i].velocities[:, :3]) > NEGLIGIBLE_COEFFICIENT)
         if not still:
             return f"the origin of link {i + 1} stays at one height: its weight never does work"
         if turning.directions == 1 and turning.vertical and turning.joint == i + 1:
@@ -104,7 +104,7 @@ class Reasons:
             return f"joint {i + 1} does not feel it, and link {i + 1} stands on the base"
         phi = self.moving.links[i].carry @ _unit(symbol)
         largest = int(np.argmax(np.abs(phi)))
-        seen = inertial.NAMES[largest]
+        seen = inertial.INERTIAL_NAMES[largest]
         alike = f"{seen}{parent + 1}"
         return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
 
@@ -179,7 +179,7 @@ class Reasons:
     # -- facts ---------------------------------------------------------------------------------------------
 
     def _turning(self, i: int) -> _Turning:
-        directions, _ = orthonormal_rows(self.moving.links[i].velocities[:, 3:], _SMALL)
+        directions, _ = orthonormal_rows(self.moving.links[i].velocities[:, 3:], NEGLIGIBLE_COEFFICIENT)
         chain = self.robot.ancestors(i)
         first = next((j + 1 for j in chain if not self.robot.joints[j].is_prismatic), 0)
         along = directions[0] if len(directions) == 1 else np.zeros(3)
@@ -188,7 +188,7 @@ class Reasons:
             in_base = self.robot.joints[j].rotation @ in_base
         sideways = float(np.linalg.norm(np.cross(in_base, self.robot.gravity)))
         vertical = len(directions) == 1 and not self.weightless
-        vertical = vertical and sideways < _SMALL * float(np.linalg.norm(self.robot.gravity))
+        vertical = vertical and sideways < NEGLIGIBLE_COEFFICIENT * float(np.linalg.norm(self.robot.gravity))
         return _Turning(len(directions), along, vertical, first)
 
     def _axis(self, i: int) -> str:
@@ -201,7 +201,7 @@ class Reasons:
     def _feels(self, i: int, phi: Array) -> bool:
         """Whether joint i itself feels the change φ of its link."""
         conditions = self.felt.links[i].conditions[:, :10]
-        return bool(np.any(np.abs(conditions @ phi) > _SMALL))
+        return bool(np.any(np.abs(conditions @ phi) > NEGLIGIBLE_COEFFICIENT))
 
     def _invisible(self, i: int, phi: Array) -> bool:
         """Whether no joint feels the change φ of link i, seen from frame to frame down to the base."""
@@ -214,7 +214,7 @@ class Reasons:
 
 def _unit(symbol: str) -> Array:
     """φ with one for the symbol and zero elsewhere; lengths in units of the robot's size."""
-    unit: Array = np.eye(10)[inertial.NAMES.index(symbol)]
+    unit: Array = np.eye(10)[inertial.INERTIAL_NAMES.index(symbol)]
     return unit
 
 
@@ -227,7 +227,7 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class IdentifiabilityVerdict:
     """One standard parameter: its status, the base parameters it enters, and the reason in words."""
 
     name: str
@@ -243,16 +243,16 @@ class Identifiability:
     robot: str
     joints: tuple[str, ...]
     base: BaseParameters
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[IdentifiabilityVerdict, ...]
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> IdentifiabilityVerdict:
         """The verdict on one standard parameter, by name."""
         for verdict in self.verdicts:
             if verdict.name == name:
                 return verdict
         raise ParameterError(unknown_name("standard parameter", name, self.base.standard))
 
-    def with_status(self, status: Status) -> tuple[Verdict, ...]:
+    def with_status(self, status: Status) -> tuple[IdentifiabilityVerdict, ...]:
         return tuple(v for v in self.verdicts if v.status == status)
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,14 +286,14 @@ def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True)
     return Identifiability(robot.name, robot.joint_names, base, verdicts)
 
 
-def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> Verdict:
+def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> IdentifiabilityVerdict:
     name = base.standard[column]
     rows = np.flatnonzero(base.grouping[:, column])
     enters = tuple(base.names[k] for k in rows)
     if not len(rows):
-        return Verdict(name, "unidentifiable", (), reasons.not_felt(name))
+        return IdentifiabilityVerdict(name, "unidentifiable", (), reasons.not_felt(name))
     if enters == (name,):
-        return Verdict(name, "identifiable", enters, "felt on its own")
+        return IdentifiabilityVerdict(name, "identifiable", enters, "felt on its own")
     partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
     kept = column in base.independent
-    return Verdict(name, "combination", enters, reasons.combined(name, partners, kept=kept))
+    return IdentifiabilityVerdict(name, "combination", enters, reasons.combined(name, partners, kept=kept))

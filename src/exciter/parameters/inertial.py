@@ -15,20 +15,20 @@ from exciter.robot.spatial import transform_inertia
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
-NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
-UNITS = ("kg", *("kg·m",) * 3, *("kg·m²",) * 6)
+INERTIAL_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
+INERTIAL_UNITS = ("kg", *("kg·m",) * 3, *("kg·m²",) * 6)
 #: Position of (XX, XY, XZ, YY, YZ, ZZ), the upper triangle row by row, inside φ.
 UPPER_TRIANGLE = (4, 5, 7, 6, 8, 9)
 
 
 def names(n: int) -> tuple[str, ...]:
     """The 10 n names of n links, link by link: M1, MX1, … ZZ1, M2, …"""
-    return tuple(f"{name}{link}" for link in range(1, n + 1) for name in NAMES)
+    return tuple(f"{name}{link}" for link in range(1, n + 1) for name in INERTIAL_NAMES)
 
 
 def units(n: int) -> tuple[str, ...]:
     """The units of ``names(n)``."""
-    return UNITS * n
+    return INERTIAL_UNITS * n
 
 
 def checked(phi: ArrayLike, what: str = "the inertial parameters") -> Array:
@@ -38,7 +38,9 @@ def checked(phi: ArrayLike, what: str = "the inertial parameters") -> Array:
     except (TypeError, ValueError):
         raise ParameterError(f"{what} must be numbers, ten per link") from None
     if array.ndim == 0 or array.shape[-1] != 10:
-        raise ParameterError(f"{what} have shape {array.shape}; ten numbers per link are needed ({', '.join(NAMES)})")
+        raise ParameterError(
+            f"{what} have shape {array.shape}; ten numbers per link are needed ({', '.join(INERTIAL_NAMES)})"
+        )
     if not np.isfinite(array).all():
         raise ParameterError(f"{what} contain NaN or infinity; give finite numbers")
     return array

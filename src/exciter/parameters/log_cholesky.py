@@ -21,7 +21,7 @@ from exciter.parameters.inertial import checked
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
+LOG_CHOLESKY_NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
 _DIAGONAL = ((0, 0), (1, 1), (2, 2))  # of d1, d2, d3
 _UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
 

@@ -12,20 +12,20 @@ from collections.abc import Collection, Sequence
 INERTIA_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")  #: second moments, as the papers list them
 FIRST_MOMENT_SYMBOLS = ("MX", "MY", "MZ")
 
-_READING = {s: i for i, s in enumerate((*INERTIA_SYMBOLS, *FIRST_MOMENT_SYMBOLS, "M"))}
+READING_ORDER = {s: i for i, s in enumerate((*INERTIA_SYMBOLS, *FIRST_MOMENT_SYMBOLS, "M"))}
 # What a link keeps when something has to go (Khalil & Gautier): a turning link gives YY, MZ and M away to
 # the link that carries it, a sliding link its six inertias.
 _KEEP_REVOLUTE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
 _KEEP_PRISMATIC = ("M", "MX", "MY", "MZ", "ZZ", "XX", "XY", "XZ", "YZ", "YY")
-_NAME = re.compile(r"^(.*?)(\d+)$")
-_LAST = 10**9  # link "number" of a name that carries none: sorted to the end
-INERTIAL = {
+NAME_AND_NUMBER = re.compile(r"^(.*?)(\d+)$")
+UNNUMBERED_LINK_ORDER = 10**9  # link "number" of a name that carries none: sorted to the end
+INERTIAL_TITLES = {
     "M": "mass",
     **{f"M{axis.upper()}": f"mass × centre, {axis}" for axis in "xyz"},
     **{f"{pair.upper()}": f"inertia {pair}" for pair in ("xx", "xy", "xz", "yy", "yz", "zz")},
 }
 #: of drives, by the symbol before the number of the joint
-DRIVE = {
+DRIVE_TITLES = {
     "Ia": "rotor inertia",
     "Fv": "viscous friction",
     "Fs": "dry friction",
@@ -47,24 +47,24 @@ DRIVE = {
     "fsm": "dry friction, coupled motor",
     "fqm": "friction with √speed, coupled motor",
 }
-NAME = re.compile(r"([A-Za-z]+?)(R?)(\d+)")
+SYMBOL_AND_NUMBER = re.compile(r"([A-Za-z]+?)(R?)(\d+)")
 
 
 def split_name(name: str) -> tuple[str, int]:
     """('XX', 2) of 'XX2'; a name without a number gets a number beyond every link."""
-    match = _NAME.match(name)
-    return (match[1], int(match[2])) if match else (name, _LAST)
+    match = NAME_AND_NUMBER.match(name)
+    return (match[1], int(match[2])) if match else (name, UNNUMBERED_LINK_ORDER)
 
 
 def is_inertial(name: str) -> bool:
     symbol, link = split_name(name)
-    return symbol in _READING and link != _LAST
+    return symbol in READING_ORDER and link != UNNUMBERED_LINK_ORDER
 
 
 def regrouped_name(name: str) -> str:
     """'ZZR1' of 'ZZ1': the papers' mark for a parameter that stands for a combination."""
     symbol, link = split_name(name)
-    return f"{symbol}R" if link == _LAST else f"{symbol}R{link}"
+    return f"{symbol}R" if link == UNNUMBERED_LINK_ORDER else f"{symbol}R{link}"
 
 
 def paper_order(names: Sequence[str]) -> list[int]:
@@ -72,7 +72,7 @@ def paper_order(names: Sequence[str]) -> list[int]:
 
     def key(index: int) -> tuple[int, int, int]:
         symbol, link = split_name(names[index])
-        return (0, link, _READING[symbol]) if is_inertial(names[index]) else (1, index, 0)
+        return (0, link, READING_ORDER[symbol]) if is_inertial(names[index]) else (1, index, 0)
 
     return sorted(range(len(names)), key=key)
 
@@ -96,13 +96,13 @@ def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list
 def meaning(name: str, joints: Sequence[str]) -> str:
     """``inertia zz of joint_1's link, with others`` for ZZR1, ``viscous friction, joint_3`` for Fv3; nothing for a term
     of the user's."""
-    found = NAME.fullmatch(name)
+    found = SYMBOL_AND_NUMBER.fullmatch(name)
     if found is None or not 1 <= int(found[3]) <= len(joints):
         return "–"
     symbol, grouped, joint = found[1], found[2], joints[int(found[3]) - 1]
-    if symbol in INERTIAL:
-        return f"{INERTIAL[symbol]}, link of {joint}{', and more' if grouped else ''}"
-    return f"{DRIVE[symbol]}, {joint}" if symbol + grouped in DRIVE else "–"
+    if symbol in INERTIAL_TITLES:
+        return f"{INERTIAL_TITLES[symbol]}, link of {joint}{', and more' if grouped else ''}"
+    return f"{DRIVE_TITLES[symbol]}, {joint}" if symbol + grouped in DRIVE_TITLES else "–"
 
 
 def reading_order(names: Sequence[str]) -> list[int]:
@@ -110,9 +110,9 @@ def reading_order(names: Sequence[str]) -> list[int]:
     kinds: dict[str, int] = {}
     keys = []
     for k, name in enumerate(names):
-        found = NAME.fullmatch(name)
+        found = SYMBOL_AND_NUMBER.fullmatch(name)
         symbol = name if found is None else found[1]
-        link = symbol in INERTIAL
+        link = symbol in INERTIAL_TITLES
         kind = kinds.setdefault("" if link else symbol, len(kinds))
         keys.append((kind, k if link or found is None else int(found[3])))
     return sorted(range(len(names)), key=lambda k: keys[k])

@@ -22,16 +22,16 @@ from exciter.robot.plain import bodies_have
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
-MAX_MESH_BYTES = 100_000_000
-LARGEST = 1e6  # [m] nothing on a robot is larger or farther away
-SMALLEST_RADIUS = 1e-6  # [m] of a mesh that is a line or a point
-ROUNDING = 1e-9  # [m] added, so that no point is outside by the last digit
-WIDER = np.linspace(1.0, 1.5, 26)  # a little wider than needed lets the caps end closer to a flat end
-THE_BASE = "base"
-POSTURES = 300
-CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
-ALWAYS = 0.95  # part of the postures
-FAR = 1000.0  # [rad, m] limits beyond are no limits
+LARGEST_MESH_BYTES = 100_000_000
+LARGEST_DISTANCE_M = 1e6  # [m] nothing on a robot is larger or farther away
+SMALLEST_MESH_RADIUS_M = 1e-6  # [m] of a mesh that is a line or a point
+CAPSULE_MARGIN_M = 1e-9  # [m] added, so that no point is outside by the last digit
+CAPSULE_WIDENING_FACTORS = np.linspace(1.0, 1.5, 26)  # wider: caps end closer to a flat end
+BASE_BODY_NAME = "base"
+SAMPLED_POSTURES = 300
+CLOSE_DISTANCE_M = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
+ALWAYS_CLOSE_FRACTION = 0.95  # part of the postures
+FARTHEST_POSITION_LIMIT = 1000.0  # [rad, m] limits beyond are no limits
 
 
 def enclosing_capsule(name: str, shape: Shape) -> Capsule:
@@ -40,8 +40,10 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
     longest side, its radius is half the diagonal of the other two. That of a mesh contains all of its vertices.
     """
-    if np.abs([*shape.size, *shape.translation]).max() > LARGEST:
-        raise RobotError(f"a {shape.kind} is larger or farther away than {LARGEST:g} m; check its size and origin")
+    if np.abs([*shape.size, *shape.translation]).max() > LARGEST_DISTANCE_M:
+        raise RobotError(
+            f"a {shape.kind} is larger or farther than {LARGEST_DISTANCE_M:g} m; check its size and origin"
+        )
     axis = np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         start, end, radius = capsule_around(mesh_vertices(shape) @ shape.rotation.T + shape.translation)
@@ -85,14 +87,14 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 
     if not isfile(path):
         raise RobotError(f"the mesh file '{path}' is missing; put it there, or give mesh_root")
-    if Path(path).stat().st_size > MAX_MESH_BYTES:
-        raise RobotError(f"the mesh file '{path}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")
+    if Path(path).stat().st_size > LARGEST_MESH_BYTES:
+        raise RobotError(f"the mesh file '{path}' is larger than {LARGEST_MESH_BYTES / 1e6:g} MB; simplify it")
     try:  # the cheapest tree of boxes: only the triangles are wanted
         mesh = coal.MeshLoader(coal.NODE_TYPE.BV_AABB).load(path, np.array(scale, dtype=float))
         vertices = np.array(mesh.vertices(), dtype=float)
     except (ValueError, RuntimeError) as error:
         raise RobotError(f"the mesh file '{path}' cannot be read: {error}; export it as STL or OBJ") from None
-    if not vertices.size or not np.abs(vertices).max() <= LARGEST:  # NaN included
+    if not vertices.size or not np.abs(vertices).max() <= LARGEST_DISTANCE_M:  # NaN included
         raise RobotError(f"the mesh file '{path}' has no vertices, or some far away; export it again")
     return mesh
 
@@ -106,7 +108,7 @@ def capsule_around(points: Array) -> tuple[Array, Array, float]:
     spread = points - points.mean(axis=0)
     axes = np.vstack([np.linalg.eigh(spread.T @ spread)[1].T, np.eye(3)])
     start, end, radius = min((_along(axis, points) for axis in axes), key=lambda capsule: _volume(*capsule))
-    return start, end, max(radius, SMALLEST_RADIUS) + ROUNDING
+    return start, end, max(radius, SMALLEST_MESH_RADIUS_M) + CAPSULE_MARGIN_M
 
 
 def _outermost(points: Array) -> Array:
@@ -128,7 +130,7 @@ def _along(axis: Array, points: Array) -> tuple[Array, Array, float]:
     centre, needed = smallest_circle(points @ across.T)
     aside = np.linalg.norm(points @ across.T - centre, axis=1)
     height = points @ axis
-    radii = np.maximum(needed * WIDER, SMALLEST_RADIUS)[:, None]
+    radii = np.maximum(needed * CAPSULE_WIDENING_FACTORS, SMALLEST_MESH_RADIUS_M)[:, None]
     reach = np.sqrt(np.maximum(radii**2 - aside**2, 0.0))  # of a cap, beyond its end, at the points
     low, high = (height + reach).min(axis=1), (height - reach).max(axis=1)
     low, high = np.where(low < high, low, 0.5 * (low + high)), np.where(low < high, high, 0.5 * (low + high))
@@ -188,7 +190,7 @@ def body_of(robot: Robot, name: str) -> int:
     links = [joint.link for joint in robot.joints]
     if name in links and name:
         return links.index(name)
-    if name == THE_BASE:
+    if name == BASE_BODY_NAME:
         return BASE
     raise RobotError(unknown_name("body", name, body_names(robot)))
 
@@ -214,13 +216,13 @@ def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
 
 def body_name(robot: Robot, joint: int) -> str:
     """The name of the joint that moves a body, or "base"."""
-    return THE_BASE if joint == BASE else robot.joints[joint].name
+    return BASE_BODY_NAME if joint == BASE else robot.joints[joint].name
 
 
 def body_names(robot: Robot) -> tuple[str, ...]:
     """Every name that ``body_of`` knows."""
     links = (joint.link for joint in robot.joints if joint.link)
-    return tuple(dict.fromkeys((*(c.name for c in robot.capsules), THE_BASE, *robot.frame_names, *links)))
+    return tuple(dict.fromkeys((*(c.name for c in robot.capsules), BASE_BODY_NAME, *robot.frame_names, *links)))
 
 
 def with_collision_pairs(robot: Robot) -> Robot:
@@ -233,7 +235,7 @@ def with_collision_pairs(robot: Robot) -> Robot:
     """
     pairs = _not_neighbours(robot)
     reference, close = _closeness(robot, pairs)
-    inseparable = close >= ALWAYS
+    inseparable = close >= ALWAYS_CLOSE_FRACTION
     told = [f"{a} – {b}" for a, b in pairs]
     left_out = [name for name, out in zip(told, inseparable, strict=True) if out]
     overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
@@ -243,7 +245,7 @@ def with_collision_pairs(robot: Robot) -> Robot:
     if left_out:
         text = (
             f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
-            f"{100.0 * CLOSE:g} cm in nearly all postures: {', '.join(left_out)}"
+            f"{100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures: {', '.join(left_out)}"
         )
         notes.append(warning(COLLISION_SUBJECT, text))
     if overlap:
@@ -288,10 +290,10 @@ def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array
     """(P,) distance [m] at the reference posture, and the part of random postures in which the pair is close."""
     if not pairs:
         return np.zeros(0), np.zeros(0)
-    lower, upper = np.clip(robot.position_range(), -FAR, FAR)
-    postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, robot.n))
+    lower, upper = np.clip(robot.position_range(), -FARTHEST_POSITION_LIMIT, FARTHEST_POSITION_LIMIT)
+    postures = np.random.default_rng(0).uniform(lower, upper, (SAMPLED_POSTURES, robot.n))
     reference, *others = _distances(robot, pairs, [np.clip(0.0, lower, upper), *postures])
-    return reference, (np.array(others) < CLOSE).mean(axis=0)
+    return reference, (np.array(others) < CLOSE_DISTANCE_M).mean(axis=0)
 
 
 def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]) -> list[Array]:

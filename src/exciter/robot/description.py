@@ -24,15 +24,14 @@ from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
-from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.plain import PlainDescription, bodies_have, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array
 
-LEVEL_OF_BASE = 1e-3  # [m] a base that ends this little below its origin stands at it
-MASS_OF_A_FRAME = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
+BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
+LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
 
 
 def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
@@ -49,6 +48,8 @@ def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: Robot
 
 def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
     """The robot of an MJCF file; as ``read_urdf``."""
+    from exciter.robot.mjcf import plain_mjcf  # MuJoCo takes a while to load, and URDF needs none
+
     path, options = Path(path), options or RobotOptions()
     plain = _shaped(plain_mjcf(path, mesh_root or options.mesh_root), options)
     return _finished(_assembled(_model_from_mjcf(plain, path), plain, f"MJCF file {path.name}"), plain, options)
@@ -217,7 +218,7 @@ def _unshaped(
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
-    there = {link for link, phi in plain.inertias.items() if phi[0] > MASS_OF_A_FRAME} | plain.solid
+    there = {link for link, phi in plain.inertias.items() if phi[0] > LARGEST_FRAME_MASS_KG} | plain.solid
     moving = {link for link in there - shaped if links[link].joint != BASE}
     return tuple(link for link in links if link in moving | plain.unmeasured | failed.keys())
 
@@ -227,7 +228,7 @@ def _base_bottom(shapes: list[tuple[str, Shape]], links: dict[str, Frame]) -> fl
     and do not stand on anything)."""
     base = [_placed(shape, links[link]) for link, shape in shapes if shape.collides and links[link].joint == BASE]
     lowest = min((height for shape in base if (height := _bottom(shape)) is not None), default=0.0)
-    return lowest if lowest < -LEVEL_OF_BASE else 0.0
+    return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
 
 
 def _bottom(shape: Shape) -> float | None:

@@ -11,7 +11,7 @@ from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 #: A description without acceleration limits (URDF has none) gets velocity / this time [s]:
 #: from rest to full speed in half a second, slower than what industrial arms allow.
-TIME_TO_FULL_SPEED = 0.5
+TIME_TO_FULL_SPEED_S = 0.5
 
 #: [rad or m; per s; per s²] From here on a number stands where a limit is not known: a joint that stops after 160
 #: turns, one that turns with 10 000 rpm or slides faster than sound, full speed within 10 ms of that. A jerk limit is a
@@ -73,7 +73,7 @@ class Limits:
     def with_default_acceleration(self) -> Limits:
         """The default policy for descriptions that give a velocity limit but no acceleration limit."""
         if math.isinf(self.acceleration) and math.isfinite(self.velocity):
-            return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED, assumed=True)
+            return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED_S, assumed=True)
         return self
 
 

@@ -26,8 +26,8 @@ from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
 from exciter.settings import ByName, Number, Place, Settings, Vector, fill
 
-SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
-LIMITS = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
+DESCRIPTION_SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
+LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RobotOptions(Settings):
     whether shapes in files of their own are looked at."""
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
-    limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS] = field(default_factory=dict)
+    limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)
     gravity: Annotated[tuple[float, float, float] | None, Vector(3, "m/s²")] = None
     lock: Annotated[Mapping[str, float], ByName(Number(), what="joint", listed=0.0)] = field(default_factory=dict)
     mesh_root: Annotated[Path | None, Place("a folder")] = None
@@ -113,7 +113,7 @@ def existing(source: str | Path) -> Path:
     except OSError as error:  # a name too long, a folder that may not be entered
         raise RobotError(f"cannot look for '{str(source)[:80]}': {error.strerror}; check the path") from None
     if missing:
-        kind = "no file" if path.suffix in SUFFIXES or len(path.parts) > 1 else "no robot or file"
+        kind = "no file" if path.suffix in DESCRIPTION_SUFFIXES or len(path.parts) > 1 else "no robot or file"
         raise RobotError(
             f"there is {kind} '{source}'; give an existing URDF, MJCF or YAML file, or an embedded robot: "
             f"{', '.join(names())}"
@@ -128,8 +128,8 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
     suffix = path.suffix.lower()
     if path.is_dir():
         raise RobotError(f"'{path}' is a folder; give the robot description file inside it")
-    if suffix not in (*SUFFIXES, ".xacro"):
-        raise RobotError(f"'{path}' ends in '{path.suffix}'; a robot file ends in {', '.join(SUFFIXES)}")
+    if suffix not in (*DESCRIPTION_SUFFIXES, ".xacro"):
+        raise RobotError(f"'{path}' ends in '{path.suffix}'; a robot file ends in {', '.join(DESCRIPTION_SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
         return options.apply(read_mdh(path))
     if suffix in (".urdf", ".xacro"):

@@ -39,11 +39,11 @@ from exciter.robot.robot import BASE, Joint, JointKind, Robot
 from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
 
-_NUMBERS = ("alpha", "d", "theta", "r", "gamma", "b")
+MDH_NUMBERS = ("alpha", "d", "theta", "r", "gamma", "b")
 _QUARTER_COS = (1.0, 0.0, -1.0, 0.0)
-PARALLEL = 1e-5  #: [rad] twice what 3.1416 lacks of π
-SAME_PLACE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
-_CLEAN = 1e-13  #: [m, rad] numbers are cleaned by no more than this
+PARALLEL_AXES_RAD = 1e-5  #: [rad] twice what 3.1416 lacks of π
+SAME_PLACE_TOLERANCE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
+TABLE_ROUNDING = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])
 # -- reading the numbers off ---------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class MDHRow:
     def __post_init__(self) -> None:
         if self.sigma not in (0, 1):
             raise RobotError(f"joint '{self.joint}' has sigma {self.sigma}; allowed are 0 (revolute), 1 (prismatic)")
-        for name in _NUMBERS:
+        for name in MDH_NUMBERS:
             if not math.isfinite(getattr(self, name)):
                 raise RobotError(f"{name} of joint '{self.joint}' is {getattr(self, name)}; give a finite number")
 
@@ -166,7 +166,7 @@ def _screw_x(angle: float, length: float) -> Array:
     return np.array([[1, 0, 0, length], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1.0]])
 
 
-def to_mdh(robot: Robot, *, parallel: float = PARALLEL) -> MDHTable:
+def to_mdh(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> MDHTable:
     """The table of a robot, with the placements of its frames in the joint frames."""
     local = [homogeneous(joint.rotation, joint.translation) for joint in robot.joints]
     kept = _has_mdh_frames(robot, local)
@@ -184,7 +184,7 @@ def to_mdh(robot: Robot, *, parallel: float = PARALLEL) -> MDHTable:
     return MDHTable(robot.name, tuple(rows), stacked[:, :3, :3], stacked[:, :3, 3])
 
 
-def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL) -> tuple[Robot, MDHTable]:
+def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple[Robot, MDHTable]:
     """The same robot (names, limits, q) with the frames of its table as joint frames; and the table."""
     table = to_mdh(robot, parallel=parallel)
     placements = [homogeneous(r, t) for r, t in zip(table.rotations, table.translations, strict=True)]
@@ -255,14 +255,14 @@ def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> 
     foot = point - float(offset @ axis) * axis  # abreast of the origin
     across = offset - float(offset @ z) * z
     distance = float(np.linalg.norm(across))
-    direction = _sensed(across / distance, frame) if distance > SAME_PLACE else frame[:3, 0]
+    direction = _sensed(across / distance, frame) if distance > SAME_PLACE_TOLERANCE else frame[:3, 0]
     return direction, origin, foot
 
 
 def _sensed(direction: Array, frame: Array) -> Array:
     """± direction, within (−90°, 90°] of the frame's x."""
     forward, sideways = float(direction @ frame[:3, 0]), float(direction @ frame[:3, 1])
-    leading = forward if abs(forward) > PARALLEL else sideways
+    leading = forward if abs(forward) > PARALLEL_AXES_RAD else sideways
     return direction if leading > 0 else -direction
 
 
@@ -284,7 +284,7 @@ def _has_mdh_frames(robot: Robot, local: list[Array]) -> bool:
 def _is_simple(t: Array) -> bool:
     """Whether t = Rot_x(α) Trans_x(d) Rot_z(θ) Trans_z(r) for some α, d, θ, r."""
     z, p = t[:3, 2], t[:3, 3]
-    return bool(abs(z[0]) < SAME_PLACE and abs(p[1] * z[2] - p[2] * z[1]) < SAME_PLACE)
+    return bool(abs(z[0]) < SAME_PLACE_TOLERANCE and abs(p[1] * z[2] - p[2] * z[1]) < SAME_PLACE_TOLERANCE)
 
 
 def _simple_row(t: Array) -> Numbers:
@@ -305,23 +305,23 @@ def _general_row(t: Array, parallel: float) -> Numbers:
 def _clean_angle(value: float) -> float:
     """Rounding noise removed: multiples of 90° made exact; −180° becomes 180°."""
     quarters = round(value / (math.pi / 2))
-    if abs(value - quarters * (math.pi / 2)) < _CLEAN:
+    if abs(value - quarters * (math.pi / 2)) < TABLE_ROUNDING:
         return abs(quarters) * (math.pi / 2) if abs(quarters) == 2 else quarters * (math.pi / 2)
     return _clean(value)
 
 
 def _clean(value: float) -> float:
     """The 13th decimal rounded where nothing lies behind it."""
-    rounded = 0.0 if abs(value) < _CLEAN else round(value, 13)
+    rounded = 0.0 if abs(value) < TABLE_ROUNDING else round(value, 13)
     return rounded if abs(rounded - value) < 1e-15 or rounded == 0.0 else value
 
 
 def _tidy(t: Array) -> Array:
     """Entries that are 0 or ±1 up to rounding noise made exactly so."""
     whole = np.round(t[:3, :3])
-    if np.abs(whole - t[:3, :3]).max() < _CLEAN:
+    if np.abs(whole - t[:3, :3]).max() < TABLE_ROUNDING:
         t[:3, :3] = whole
-    t[:3, 3][np.abs(t[:3, 3]) < _CLEAN] = 0.0
+    t[:3, 3][np.abs(t[:3, 3]) < TABLE_ROUNDING] = 0.0
     t += 0.0
     return t
 

@@ -45,9 +45,9 @@ JOINT_KEYS = (
     "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
     "limits", "inertia", "friction", "link",
 )  # fmt: skip
-PAPER_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")  # in Pinocchio's order
+INERTIAL_SYMBOLS = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")  # in Pinocchio's order
 COM_KEYS = ("mass", "com", "about_com")
-FRICTION_KEYS = ("viscous", "coulomb", "rotor_inertia")
+NOMINAL_FRICTION_KEYS = ("viscous", "coulomb", "rotor_inertia")
 SHAPE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "mesh": 3}
 
 _ANGLE = re.compile(
@@ -85,12 +85,12 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         limits.append(_limits(entry.get("limits", {}), kind, name, what))
         inertias.append(_inertia(entry.get("inertia", {}), what))
         friction = _mapping(entry.get("friction", {}), f"friction of {what}")
-        _known_keys(friction, FRICTION_KEYS, f"friction of {what}")
+        _known_keys(friction, NOMINAL_FRICTION_KEYS, f"friction of {what}")
         frictions.append({k: _number(v, f"{k} of {what}") for k, v in friction.items()})
         links.append(_text(entry.get("link", ""), f"link of {what}"))
         names.append(name)
     capsules = _capsules(data.get("capsules", {}), names, where)
-    given = [k for k in FRICTION_KEYS if any(k in f for f in frictions)]
+    given = [k for k in NOMINAL_FRICTION_KEYS if any(k in f for f in frictions)]
     return MDHTable(_text(_required(data, "name", where), f"name of {where}"), tuple(rows)).robot(
         limits=limits,
         inertias=np.array(inertias).reshape(len(rows), 10),
@@ -153,8 +153,8 @@ def _joint_data(robot: Robot, j: int) -> dict[str, Any]:
     data: dict[str, Any] = {"type": joint.kind, "link": joint.link}
     limits = {k: getattr(joint.limits, k) for k in Limits.names()}
     data["limits"] = {k: v for k, v in limits.items() if math.isfinite(v) or k == "acceleration"}
-    data["inertia"] = dict(zip(PAPER_NAMES, joint.inertia.tolist(), strict=True))
-    data["friction"] = {k: float(v[j]) for k, v in robot.friction.items() if k in FRICTION_KEYS}
+    data["inertia"] = dict(zip(INERTIAL_SYMBOLS, joint.inertia.tolist(), strict=True))
+    data["friction"] = {k: float(v[j]) for k, v in robot.friction.items() if k in NOMINAL_FRICTION_KEYS}
     return data
 
 
@@ -243,8 +243,8 @@ def _inertia(given: Any, what: str) -> Array:
         xx, xy, xz, yy, yz, zz = _vector(given.get("about_com", [0.0] * 6), 6, f"about_com of {what}")
         phi = transform_inertia([mass, 0, 0, 0, xx, xy, yy, xz, yz, zz], np.eye(3), com)
     else:
-        _known_keys(given, PAPER_NAMES, f"inertia of {what}")
-        phi = np.array([_number(given.get(k, 0.0), f"{k} of {what}") for k in PAPER_NAMES])
+        _known_keys(given, INERTIAL_SYMBOLS, f"inertia of {what}")
+        phi = np.array([_number(given.get(k, 0.0), f"{k} of {what}") for k in INERTIAL_SYMBOLS])
     if phi[0] < 0:
         raise RobotError(f"the mass of {what} is {phi[0]:g} kg; it must not be negative")
     return phi

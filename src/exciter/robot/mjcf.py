@@ -1,8 +1,13 @@
-"""MJCF made plain: default classes and compiler settings resolved, one joint per body, explicit inertias.
+"""MJCF made plain: one joint per body, explicit inertias, everything resolved as MuJoCo itself resolves it.
 
-MuJoCo's format is rich and Pinocchio's reader covers a part of it, so the plain copy uses that part only:
-bodies with pos, quat, a full inertia and at most one hinge or slide joint. A body with several joints becomes
-a chain; a joint's ``ref`` moves the body, so that q means what it means in MuJoCo. The rest is refused.
+``mujoco.MjSpec`` parses the file (``mjcf_model.py``). Of 860 damaged files that a parser of our own accepted, MuJoCo
+refuses 328 (misplaced elements, words like angle="degre"), and reads the others alike. What stays ours, and why: the
+words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force by a new one), <inertial> and mass
+bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give (``mjcf_actuators.py``).
+
+Pinocchio's reader of MJCF covers a part of the format, so the plain copy uses that part only: bodies with pos, quat, a
+full inertia and at most one hinge or slide joint. A body with several joints becomes a chain; a joint's ``ref`` moves
+the body, so that q means what it means in MuJoCo. The rest is refused.
 """
 
 from __future__ import annotations
@@ -11,62 +16,74 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
-from exciter.robot.mjcf_geoms import (
-    MASSLESS,
-    Central,
+from exciter.robot.mjcf_actuators import (
+    DISABLED,
+    UNBOUNDED_RANGE,
+    MjcfDrive,
+    drive_notes,
+    is_off,
+    joint_torque,
+    limits_of,
+    read_drives,
+    torque_doubt,
+)
+from exciter.robot.mjcf_model import (
+    FROM_GEOMS,
+    MASSLESS_BODY,
+    CentralInertia,
+    CompiledMjcf,
     absent_assets,
     asset_meshes,
     body_inertia,
+    compiled,
     geom_kind,
-    geom_placement,
     geom_solid,
+    word_of,
 )
-from exciter.robot.mjcf_settings import (
-    ADVICE,
-    Classes,
-    Compiler,
-    Options,
-    orientation,
-    quaternion_of,
-    read_classes,
-    read_compiler,
-    read_options,
-    resolved,
-)
-from exciter.robot.mjcf_vocabulary import missing_forces, refuse_unknown
+from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation, homogeneous
-from exciter.robot.xml_safety import number, numbers, parse_xml
+from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array
 
-WORLD = "world"
-UNLIMITED = (
+WORLD_BODY = "world"
+UNLIMITED_IN_MJCF = (
     Unlimited("velocity", "(MJCF has none)", "give limits: velocity"),
     Unlimited("torque", "(actuatorfrcrange, or ctrlrange or forcerange of motors)", "taken as unlimited"),
 )
-LEVEL_PLANE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
+LEVEL_PLANE_VERSINE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
+SHORTEST_AXIS = 1e-6  # norm of the axis of a joint that still has a direction
+LAST_VISIBLE_GROUP = 2  # MuJoCo's custom: geoms of group 3 and above are hidden
+TENDON_FORCES = {
+    "stiffness": "stiffness",
+    "damping": "damping",
+    "frictionloss": "frictionloss",
+    "armature": "armature",
+    "range": "range",
+    "actuatorfrcrange": "actfrcrange",
+}  # word of MJCF → attribute of MjSpec
 
 
 @dataclass
 class _Gathered:
     """What the walk over the bodies collects."""
 
-    compiler: Compiler
-    options: Options
-    classes: Classes
+    file: CompiledMjcf
     meshes: Mapping[str, Shape]
-    drives: tuple[Drive, ...]
-    links: list[str] = field(default_factory=lambda: [WORLD])
+    drives: tuple[MjcfDrive, ...]
+    links: list[str] = field(default_factory=lambda: [WORLD_BODY])
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
@@ -81,6 +98,9 @@ class _Gathered:
     clamped: list[str] = field(default_factory=list)  # joints with an actuatorfrcrange
     lifted: dict[str, bool] = field(default_factory=dict)  # joint → drives carry what gravcomp takes off
 
+    def off(self, *flags: Any) -> bool:
+        return is_off(self.file.spec.option, *flags)
+
 
 def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     """Read and check an MJCF file; ``mesh_root`` (default: the file's folder) bounds where assets may lie."""
@@ -89,20 +109,20 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         raise RobotError(f"the root element of '{path}' is <{root.tag}>; an MJCF file has <mujoco>")
     refuse_unknown(root, f"'{path}'")
     refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
-    compiler, options = read_compiler(root), read_options(root)
-    mesh_root, classes = mesh_root or path.parent, read_classes(root)
-    absent = absent_assets(root, compiler, path, mesh_root)
-    meshes = asset_meshes(root, compiler, classes, path, mesh_root)
-    found = _Gathered(compiler, options, classes, meshes, read_drives(root, classes, compiler, options))
+    refuse_infinite_numbers(root)
+    _refuse_other_physics(root)
+    file = compiled(root, path)
+    spec, option = file.spec, file.spec.option
+    mesh_root = mesh_root or path.parent
+    absent = absent_assets(root, spec, path, mesh_root)
+    found = _Gathered(file, asset_meshes(spec, path, mesh_root), read_drives(root, spec))
     copy = Element("mujoco", model=root.get("model") or path.stem)
     SubElement(copy, "compiler", angle="radian", autolimits="true")
-    world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD)
-    _write_inertia(world, MASSLESS)
-    for worldbody in root.findall("worldbody"):
-        geoms = [resolved(geom, found.classes, "main") for geom in worldbody.findall("geom")]
-        _attachments(worldbody, WORLD, geoms, "main", np.eye(4), found)
-        for body in worldbody.findall("body"):
-            _walk(body, world, "main", WORLD, np.eye(4), (), found)
+    world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD_BODY)
+    _write_inertia(world, MASSLESS_BODY)
+    _attachments(spec.worldbody, file.still.worldbody, WORLD_BODY, np.eye(4), found)
+    for body, twin in _pairs(spec.worldbody, file.still.worldbody, "bodies"):
+        _walk(body, twin, world, WORLD_BODY, np.eye(4), (), found)
     refuse_duplicates([*found.links, *found.hidden], "body", str(path))
     refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
     if not found.joints:
@@ -115,57 +135,74 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         name=copy.get("model", ""),
         xml=tostring(copy, encoding="unicode"),
         joints=facts,
-        gravity=options.gravity,
+        gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, option.gravity)),
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
         inertias=found.inertias,
         solid=frozenset(link for link, _ in found.shapes) | unmeasured,
         unmeasured=unmeasured,
         ground=max(found.floors, default=None),
-        couplings=_couplings(root, found, str(path)) if options.equalities else (),
+        couplings=_couplings(found, str(path)),
         hidden=frozenset(found.hidden),
         notes=_notes(found, absent),
         lacking=_lacking(root, found),
-        unlimited=UNLIMITED,
+        unlimited=UNLIMITED_IN_MJCF,
     )
 
 
-# -- bodies ---------------------------------------------------------------------------------------------
+def _refuse_other_physics(root: Element) -> None:
+    """Masses that the compiler changes, forces of a fluid, inertias that are not given."""
+    for compiler in root.findall("compiler"):
+        if compiler.get("coordinate", "local") != "local":
+            raise RobotError(f'compiler coordinate="{compiler.get("coordinate")}" is not supported; {COMPILED_ADVICE}')
+        if compiler.get("settotalmass", "-1").strip()[:1] != "-" or compiler.get("balanceinertia") == "true":
+            raise RobotError(f"compiler settotalmass and balanceinertia change masses unseen; {COMPILED_ADVICE}")
+    for option in root.findall("option"):
+        if fluid := [word for word in ("density", "viscosity") if option.get(word, "0").strip("0. ")]:
+            given = ", ".join(f'{word}="{option.get(word)}"' for word in fluid)
+            raise RobotError(
+                f"<option {given}> puts the robot into a fluid, whose forces the model does not have; remove it, "
+                "or give 0, for a robot in air"
+            )
+    for body in root.iter("body"):
+        inertial = body.find("inertial")
+        if inertial is not None and not {"diaginertia", "fullinertia"} & set(inertial.keys()):
+            owner = f"body '{body.get('name', '')}'"
+            raise RobotError(f"<inertial> of {owner} has neither diaginertia nor fullinertia; give one")
+
+
+def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
+    """Elements of a body with those of its copy that was compiled."""
+    return zip(getattr(body, what), getattr(twin, what), strict=True)
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
 
 
 def _walk(
-    body: Element,
-    parent: Element,
-    childclass: str,
-    parent_name: str,
-    fixed: Array,
-    above: tuple[str, ...],
-    found: _Gathered,
+    body: Any, twin: Any, parent: Element, parent_name: str, fixed: Array, above: tuple[str, ...], found: _Gathered
 ) -> None:
     """Write one body, its joints as a chain, then its children. fixed: placement (4, 4) of the parent in the world at
     q = ref; above: the joints that carry it."""
-    name = body.get("name") or f"{parent_name}_{len(found.links)}"
+    name = body.name or f"{parent_name}_{len(found.links)}"
     owner = f"body '{name}'"
-    childclass = body.get("childclass", childclass)
-    if body.find("freejoint") is not None:
+    joints = list(body.joints)
+    if any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in joints):
         raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
-    if body.get("mocap") == "true" and any(True for _ in body.iter("joint")):
+    if body.mocap and (joints or body.find_all("joint")):
         found.moved.append(name)
-    rotation = orientation(body, found.compiler, owner)
-    translation = np.array(numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0))
+    rotation, translation = found.file.placement("body", twin)
     fixed = fixed @ homogeneous(rotation, translation)
-    geoms = [resolved(geom, found.classes, childclass) for geom in body.findall("geom")]
-    inertia, meshed = body_inertia(body, geoms, found.compiler, owner)
-    joints = [resolved(joint, found.classes, childclass) for joint in body.findall("joint")]
+    inertia, meshed = body_inertia(body, twin, found.file, owner)
     for index, joint in enumerate(joints):
         last = index == len(joints) - 1
         link = name if last else f"{name}/{index + 1}"
         if not last:
             found.hidden.append(link)
-        rotation, translation = _unreferenced(joint, rotation, translation, found.compiler, owner)
+        rotation, translation = _unreferenced(joint, rotation, translation, found.file.angle, owner)
         parent = _write_body(parent, link, rotation, translation)
-        _write_inertia(parent, inertia if last else MASSLESS)
-        _write_joint(parent, joint, link, name, index, found)
+        _write_inertia(parent, inertia if last else MASSLESS_BODY)
+        _write_joint(parent, joint, link, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
         rotation, translation = np.eye(3), np.zeros(3)
     if not joints:
         parent = _write_body(parent, name, rotation, translation)
@@ -177,49 +214,46 @@ def _walk(
         found.inertias[name] = inertia[0]
     _refuse_gravity_compensation(body, above, found, owner)
     found.links.append(name)
-    _attachments(body, name, geoms, childclass, None if above else fixed, found)
-    for child in body.findall("body"):
-        _walk(child, parent, childclass, name, fixed, above, found)
+    _attachments(body, twin, name, None if above else fixed, found)
+    for child, child_twin in _pairs(body, twin, "bodies"):
+        _walk(child, child_twin, parent, name, fixed, above, found)
 
 
-def _refuse_gravity_compensation(body: Element, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
+def _refuse_gravity_compensation(body: Any, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
     """Weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody."""
     free = [name for name in above if not found.lifted[name]]
-    if number(body, "gravcomp", owner) != 0.0 and free:
+    if body.gravcomp != 0.0 and free:
         raise RobotError(
             f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive: a force that the "
             'model does not have; remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
         )
 
 
-def _unreferenced(
-    joint: Element, rotation: Array, translation: Array, compiler: Compiler, owner: str
-) -> tuple[Array, Array]:
+def _unreferenced(joint: Any, rotation: Array, translation: Array, angle: float, owner: str) -> tuple[Array, Array]:
     """The body's placement at q = 0; the file gives it at q = ref."""
-    reference = number(joint, "ref", owner)
-    if reference == 0.0:
+    if joint.ref == 0.0:
         return rotation, translation
     axis = _axis(joint, owner)
-    if joint.get("type", "hinge") == "slide":
-        return rotation, translation - rotation @ axis * reference
-    anchor = np.array(numbers(joint, "pos", 3, owner) or (0.0, 0.0, 0.0))
-    turn = axis_rotation(axis, -reference * compiler.angle)
+    if joint.type == mujoco.mjtJoint.mjJNT_SLIDE:
+        return rotation, translation - rotation @ axis * joint.ref
+    anchor, turn = np.array(joint.pos), axis_rotation(axis, -joint.ref * angle)
     return rotation @ turn, translation + rotation @ (anchor - turn @ anchor)
 
 
-def _axis(joint: Element, owner: str) -> Array:
-    axis = np.array(numbers(joint, "axis", 3, owner) or (0.0, 0.0, 1.0))
+def _axis(joint: Any, owner: str) -> Array:
+    axis = np.array(joint.axis)
     length = float(np.linalg.norm(axis))
-    if length < 1e-6:
+    if length < SHORTEST_AXIS:
         raise RobotError(f"the axis of a joint of {owner} has no direction: {axis.tolist()}")
     return axis / length
 
 
 def _write_body(parent: Element, name: str, rotation: Array, translation: Array) -> Element:
-    return SubElement(parent, "body", name=name, pos=_text(translation), quat=_text(quaternion_of(rotation)))
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
+    return SubElement(parent, "body", name=name, pos=_text(translation), quat=_text(np.array([w, x, y, z])))
 
 
-def _write_inertia(body: Element, inertia: Central) -> None:
+def _write_inertia(body: Element, inertia: CentralInertia) -> None:
     own, centre = inertia
     xx, xy, yy, xz, yz, zz = own[4:]
     full = np.array([xx, yy, zz, xy, xz, yz])
@@ -230,96 +264,87 @@ def _text(values: Array) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
-def _write_joint(body: Element, joint: Element, link: str, owner_name: str, index: int, found: _Gathered) -> None:
-    name = joint.get("name") or f"{owner_name}_joint{index + 1 if index else ''}"
+def _write_joint(body: Element, joint: Any, link: str, name: str, found: _Gathered) -> None:
     owner = f"joint '{name}'"
-    kind = joint.get("type", "hinge")
+    kind = word_of(joint.type)
     if kind not in ("hinge", "slide"):
         raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
-    anchor = numbers(joint, "pos", 3, owner) or (0.0, 0.0, 0.0)
-    SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(np.array(anchor)))
+    SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(joint.pos))
     found.joints.append((name, _facts(joint, name, link, found)))
-    found.lifted[name] = joint.get("actuatorgravcomp") == "true"
-    if any(numbers(joint, "springdamper", None, owner) or ()):
-        raise RobotError(f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {ADVICE}")
-    if found.options.springs and any(numbers(joint, "stiffness", None, owner) or ()):
+    found.lifted[name] = bool(joint.actgravcomp)
+    if any(joint.springdamper):
+        raise RobotError(
+            f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
+        )
+    if any(joint.stiffness) and not found.off(DISABLED.mjDSBL_SPRING):
         found.springs.append(name)
-    if found.options.damping and any((numbers(joint, "damping", None, owner) or ())[1:]):
+    if any(joint.damping[1:]) and not found.off(DISABLED.mjDSBL_DAMPER):
         found.curved.append(name)
 
 
-def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts:
+def _facts(joint: Any, name: str, link: str, found: _Gathered) -> JointFacts:
     """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
-    owner, compiler, options = f"joint '{name}'", found.compiler, found.options
-    hinge = joint.get("type", "hinge") == "hinge"
-    lower, upper = -math.inf, math.inf
-    bounds = numbers(joint, "range", 2, owner)
-    if bounds is not None and _limited(joint, "limited", compiler):
-        lower, upper = (value * (compiler.angle if hinge else 1.0) for value in bounds)
+    autolimits = found.file.spec.compiler.autolimits
+    hinge = joint.type == mujoco.mjtJoint.mjJNT_HINGE
+    unit = found.file.angle if hinge else 1.0
+    lower, upper = (end * unit for end in _limits(joint, "", autolimits))
     torque = joint_torque(found.drives, name)
-    force = numbers(joint, "actuatorfrcrange", 2, owner)
-    if force is not None and _limited(joint, "actuatorfrclimited", compiler):
+    if (force := _limits(joint, "actfrc", autolimits)) != UNBOUNDED_RANGE:
         torque = min(torque, -force[0], force[1])
         found.clamped.append(name)
     doubt = torque_doubt(found.drives, name) if math.isfinite(torque) else ""
-    damping = numbers(joint, "damping", None, owner) or (0.0,)
-    terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
     drives = [drive for drive in found.drives if drive.joint == name]
     rotor, drag = sum(drive.rotor_inertia for drive in drives), sum(drive.viscous for drive in drives)
-    if min(*terms, rotor, drag) < 0:
-        raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
+    viscous, coulomb, armature = float(joint.damping[0]), float(joint.frictionloss), float(joint.armature)
+    if min(viscous, coulomb, armature, rotor, drag) < 0:
+        raise RobotError(f"joint '{name}' has a negative damping, frictionloss or armature; give zero or more")
     return JointFacts(
         kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
         link=link,
         limits=Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name),
-        viscous=(terms[0] + drag) * options.damping,
-        coulomb=terms[1] * options.friction,
-        rotor_inertia=terms[2] + rotor,
+        viscous=0.0 if found.off(DISABLED.mjDSBL_DAMPER) else viscous + drag,
+        coulomb=0.0 if found.off(DISABLED.mjDSBL_FRICTIONLOSS, DISABLED.mjDSBL_CONSTRAINT) else coulomb,
+        rotor_inertia=armature + rotor,
     )
 
 
-def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
-    given = joint.get(attribute, "auto")
-    return given == "true" or (given == "auto" and compiler.autolimits)
+def _limits(joint: Any, what: str, autolimits: bool) -> tuple[float, float]:
+    """A range of a joint; one that is the wrong way round stays, to be refused."""
+    low, high = getattr(joint, f"{what}range")
+    return (low, high) if low > high else limits_of(joint, what, autolimits)
 
 
-# -- everything else ------------------------------------------------------------------------------------
+# -- everything else ---------------------------------------------------------------------------------------------------
 
 
-def _attachments(
-    body: Element, name: str, geoms: list[Element], childclass: str, fixed: Array | None, found: _Gathered
-) -> None:
-    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms. A geom without contype
-    and conaffinity touches nothing; a level plane is the floor. fixed: placement (4, 4) of a body that stands still."""
-    owner = f"body '{name}'"
-    for element in body.findall("site"):
-        site = resolved(element, found.classes, childclass)
-        if site.get("name"):
-            rotation, translation = geom_placement(site, found.compiler, owner)
-            found.frames.append((name, Frame(site.get("name", ""), -1, rotation, translation)))
-    for geom in geoms:
-        visible = number(geom, "group", owner) <= 2
-        collides = bool(number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1))
+def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _Gathered) -> None:
+    """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane is the
+    floor. fixed: placement (4, 4) of a body that stands still."""
+    for site, site_twin in _pairs(body, twin, "sites"):
+        if site.name:
+            found.frames.append((name, Frame(site.name, -1, *found.file.placement("site", site_twin))))
+    for geom, geom_twin in _pairs(body, twin, "geoms"):
+        visible, collides = geom.group <= LAST_VISIBLE_GROUP, bool(geom.contype or geom.conaffinity)
         if not visible and not collides:
             continue
-        solid = geom_solid(geom, found.compiler, found.meshes, owner)
+        solid, kind = geom_solid(geom, geom_twin, found.file, found.meshes, f"body '{name}'"), geom_kind(geom)
         if solid is not None:
             role: Role = "both" if visible and collides else "visual" if visible else "collision"
             found.shapes.append((name, replace(solid, role=role)))
-        elif geom_kind(geom) != "plane":
-            found.unmeasured.append((name, geom_kind(geom), collides))
-        elif collides and (height := _floor_height(geom, fixed, found.compiler, owner)) is not None:
+        elif kind != "plane":
+            found.unmeasured.append((name, kind, collides))
+        elif collides and (height := _floor_height(geom_twin, fixed, found.file)) is not None:
             found.floors.append(height)
         elif collides:
-            found.unmeasured.append((name, "plane", True))
+            found.unmeasured.append((name, kind, True))
 
 
-def _floor_height(geom: Element, fixed: Array | None, compiler: Compiler, owner: str) -> float | None:
+def _floor_height(twin: Any, fixed: Array | None, file: CompiledMjcf) -> float | None:
     """z [m] of a level plane of a body that stands still; None for any other one. MuJoCo's planes have no edge."""
     if fixed is None:
         return None
-    at = fixed @ homogeneous(*geom_placement(geom, compiler, owner))
-    return float(at[2, 3]) if at[2, 2] > 1.0 - LEVEL_PLANE else None
+    at = fixed @ homogeneous(*file.placement("geom", twin))
+    return float(at[2, 3]) if at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE else None
 
 
 def _unmeasured(found: _Gathered) -> dict[str, str]:
@@ -334,20 +359,18 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, ...]:
+def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
+    if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
+        return ()
     couplings = []
-    for section in root.findall("equality"):
-        for constraint in section:
-            if resolved(constraint, found.classes, "main", "equality").get("active") == "false":
-                continue
-            if constraint.tag != "joint":
-                first = constraint.get("body1") or constraint.get("site1") or constraint.get("tendon1") or "?"
-                raise RobotError(
-                    f"{source} ties '{first}' by the equality <{constraint.tag}>: a kinematic loop, which is "
-                    "not supported; remove the constraint to open it"
-                )
-            follower = constraint.get("joint1", "")
-            couplings.append(Coupling(follower, constraint.get("joint2", follower), "equality"))
+    for equality in (one for one in found.file.spec.equalities if one.active):
+        if equality.type != mujoco.mjtEq.mjEQ_JOINT:
+            kind = word_of(equality.type)
+            raise RobotError(
+                f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
+                "not supported; remove the constraint to open it"
+            )
+        couplings.append(Coupling(equality.name1, equality.name2 or equality.name1, "equality"))
     return tuple(couplings)
 
 
@@ -373,7 +396,11 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     forces = []
     if found.meshed:
         meshed = list(dict.fromkeys(found.meshed))
-        kept = ' and inertiafromgeom="auto"' if found.compiler.inertia_from_geom == "true" else ""
+        kept = (
+            ' and inertiafromgeom="auto"'
+            if found.file.spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
+            else ""
+        )
         forces.append(
             f"bodies {named(meshed)} take their inertia from meshes or height fields, which are not weighed: give "
             f"<inertial>{kept}"
@@ -387,4 +414,13 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
             f"damping of joints {named(found.curved)} that grows with the square or cube of velocity is not part "
             "of the robot: its torques lack it"
         )
-    return (*forces, *missing_forces(root, found.classes))
+    tendons = {
+        tendon.name or f"tendon {k + 1}": [word for word, key in TENDON_FORCES.items() if np.any(getattr(tendon, key))]
+        for k, tendon in enumerate(found.file.spec.tendons)
+    }
+    for what, each in (("tendon", tendons), ("drive", {drive.name: drive.unmodelled for drive in found.drives})):
+        if said := "; ".join(f"'{name}': {', '.join(words)}" for name, words in each.items() if words):
+            forces.append(f"forces and limits of {what}s are not part of the robot, its torques lack them: {said}")
+    if plugins := [plugin.get("plugin", "") for plugin in root.findall("extension/plugin")]:
+        forces.append(f"plugins {named(plugins)} are not run: forces that they make are not part of the robot")
+    return tuple(forces)

@@ -12,28 +12,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 from xml.etree.ElementTree import Element
+
+import mujoco
 
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
-from exciter.robot.mjcf_settings import KIND, Classes, Compiler, Options, resolved
-from exciter.robot.mjcf_vocabulary import drive_joint
+from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS
 from exciter.robot.plain import named
-from exciter.robot.xml_safety import number, numbers
 
 Range = tuple[float, float]
-ANY: Range = (-math.inf, math.inf)
-FOLLOWING = ("filter", "filterexact")  # activations that follow the control, and stay within its range
-SERVO_GAINS = ("kp", "kv", "gainprm")
+UNBOUNDED_RANGE: Range = (-math.inf, math.inf)
+LIMITED, DISABLED, DYNAMICS = mujoco.mjtLimited, mujoco.mjtDisableBit, mujoco.mjtDyn
+#: Activations that follow the control, and stay within its range.
+FOLLOWING_ACTIVATIONS = (DYNAMICS.mjDYN_FILTER, DYNAMICS.mjDYN_FILTEREXACT)
+FORCE_CONTROL, SERVO_CONTROLS = 0, (0, 1, 2)  # ctrlspec: bits of position (1) and velocity (2) commands
+INPUT_ATTRIBUTES = ("input", "ffrange", "velrange")  # whose control is neither a force nor what a servo follows
 
 
 @dataclass(frozen=True)
-class Drive:
+class MjcfDrive:
     """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
 
     rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
     give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off. posed: True where
-    what it can give of that depends on posture or speed.
+    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF.
     """
 
     name: str
@@ -41,92 +45,96 @@ class Drive:
     joint: str | None
     rotor_inertia: float = 0.0
     viscous: float = 0.0
-    torque: Range = ANY
+    torque: Range = UNBOUNDED_RANGE
     enabled: bool = True
     posed: bool = False
+    unmodelled: tuple[str, ...] = ()
 
 
-def read_drives(root: Element, classes: Classes, compiler: Compiler, options: Options) -> tuple[Drive, ...]:
+def is_off(option: Any, *flags: Any) -> bool:
+    """Whether one of the flags of <option> is switched off."""
+    return any(option.disableflags & int(flag) for flag in flags)
+
+
+def limits_of(element: Any, what: str, autolimits: bool) -> Range:
+    """The range of an element where it is in force, as MuJoCo decides."""
+    low, high = (float(end) for end in getattr(element, f"{what}range"))
+    limited = getattr(element, f"{what}limited")
+    in_force = limited == LIMITED.mjLIMITED_TRUE or (limited == LIMITED.mjLIMITED_AUTO and autolimits and low < high)
+    return (low, high) if in_force else UNBOUNDED_RANGE
+
+
+def read_drives(root: Element, spec: Any) -> tuple[MjcfDrive, ...]:
     """All actuators of a file, in its order."""
-    found: list[Drive] = []
-    for section in root.findall("actuator"):
-        for element in section:
-            drive = resolved(element, classes, "main", "actuator")
-            name = element.get("name") or f"actuator {len(found) + 1}"
-            found.append(_drive(drive, name, compiler, options))
+    elements = [element for section in root.findall("actuator") for element in section if element.tag in ACTUATOR_TAGS]
+    defaults = [element for section in root.findall("default") for element in section.iter()]
+    anywhere = any(word in element.attrib for element in defaults for word in INPUT_ATTRIBUTES)
+    found: list[MjcfDrive] = []
+    for element, actuator in zip(elements, spec.actuators, strict=True):
+        inputs = anywhere or any(word in element.attrib for word in INPUT_ATTRIBUTES)
+        found.append(_drive(actuator, actuator.name or f"actuator {len(found) + 1}", element.tag, spec, inputs))
     return tuple(found)
 
 
-def _drive(drive: Element, name: str, compiler: Compiler, options: Options) -> Drive:
-    owner, joint = f"actuator '{name}'", drive_joint(drive)
-    armature, damping = number(drive, "armature", owner), numbers(drive, "damping", None, owner) or (0.0,)
-    gear = (numbers(drive, "gear", None, owner) or (1.0,))[0]
-    enabled = options.actuation and int(number(drive, "group", owner)) not in options.actuators_off
-    if joint is None:
-        return Drive(name, drive.tag, None, enabled=enabled)
-    if any(damping[1:]):
-        raise RobotError(f"{owner} has damping beyond the linear one, which is not supported; remove it")
-    torque, posed = _force(drive, compiler, options, owner)
-    inertia, friction = gear**2 * armature, gear**2 * damping[0]
-    return Drive(name, drive.tag, joint, inertia, friction, _scaled(torque, gear), enabled, posed)
+def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> MjcfDrive:
+    option, group = spec.option, 1 << actuator.group if actuator.group >= 0 else 0
+    enabled = not is_off(option, DISABLED.mjDSBL_ACTUATION) and not option.disableactuator & group
+    unmodelled = _unmodelled(actuator)
+    if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+        unmodelled += [word for word in ("armature", "damping") if _any(getattr(actuator, word))]
+        return MjcfDrive(name, kind, None, enabled=enabled, unmodelled=tuple(unmodelled))
+    if any(actuator.damping[1:]):
+        raise RobotError(f"actuator '{name}' has damping beyond the linear one, which is not supported; remove it")
+    gear = float(actuator.gear[0])
+    torque, posed = _force(actuator, spec, inputs)
+    return MjcfDrive(
+        name=name,
+        kind=kind,
+        joint=actuator.target,
+        rotor_inertia=gear**2 * actuator.armature,
+        viscous=gear**2 * float(actuator.damping[0]),
+        torque=_scaled(torque, gear),
+        enabled=enabled,
+        posed=posed,
+        unmodelled=tuple(unmodelled),
+    )
+
+
+def _unmodelled(actuator: Any) -> list[str]:
+    """Friction of a DC motor besides the viscous one: cogging is the first part of its bias, LuGre the second."""
+    if actuator.biastype != mujoco.mjtBias.mjBIAS_DCMOTOR:
+        return []
+    parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
+    return [word for word, values in parts.items() if _any(values)]
+
+
+def _any(values: Any) -> bool:
+    return any(values) if hasattr(values, "__len__") else bool(values)
 
 
 # -- the torque that a drive can give ----------------------------------------------------------------------------------
 
 
-def _force(drive: Element, compiler: Compiler, options: Options, owner: str) -> tuple[Range, bool]:
+def _force(actuator: Any, spec: Any, inputs: bool) -> tuple[Range, bool]:
     """Before the gear, and whether it depends on posture or speed how much of it there is."""
-    force, activation = _clamp(drive, "force", compiler, owner), _clamp(drive, "act", compiler, owner)
-    control = _clamp(drive, "ctrl", compiler, owner) if options.controls_clamped else ANY
-    dynamics = drive.get("dyntype", "none")
-    gain = _fixed_gain(drive, owner)
-    if gain is None:
-        free = control == activation == ANY and dynamics in ("none", *FOLLOWING) and _is_servo(drive, owner)
-        return force, not free
-    if dynamics not in ("none", "integrator", *FOLLOWING):
+    automatic = spec.compiler.autolimits
+    force, activation = limits_of(actuator, "force", automatic), limits_of(actuator, "act", automatic)
+    clamped = not is_off(spec.option, DISABLED.mjDSBL_CLAMPCTRL)
+    control = limits_of(actuator, "ctrl", automatic) if clamped else UNBOUNDED_RANGE
+    dynamics, gain = actuator.dyntype, float(actuator.gainprm[0])
+    fixed = actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED and not inputs
+    biased = actuator.biastype != mujoco.mjtBias.mjBIAS_NONE
+    if not fixed or actuator.ctrlspec != FORCE_CONTROL or (biased and any(actuator.biasprm)):
+        # a servo of a fixed gain can be commanded to any force, wherever the joint is, unless its command is limited
+        servo = fixed and actuator.ctrlspec in SERVO_CONTROLS and gain != 0.0 and not actuator.inheritrange
+        servo &= not biased or actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE
+        free = control == activation == UNBOUNDED_RANGE and dynamics in (DYNAMICS.mjDYN_NONE, *FOLLOWING_ACTIVATIONS)
+        return force, not (servo and free)
+    if dynamics not in (DYNAMICS.mjDYN_NONE, DYNAMICS.mjDYN_INTEGRATOR, *FOLLOWING_ACTIVATIONS):
         return force, True
-    if dynamics != "none":
-        control = _common(control, activation) if dynamics in FOLLOWING else activation
+    if dynamics != DYNAMICS.mjDYN_NONE:
+        control = _common(control, activation) if dynamics in FOLLOWING_ACTIVATIONS else activation
     return _common(force, _scaled(control, gain)), False
-
-
-def _fixed_gain(drive: Element, owner: str) -> float | None:
-    """Force per control, where the force depends on nothing else; None for servos, muscles and the like."""
-    if drive.get(KIND, "motor") != "motor" or drive.get("gaintype", "fixed") != "fixed" or _has_inputs(drive):
-        return None
-    if drive.get("biastype", "none") != "none" and any(numbers(drive, "biasprm", None, owner) or ()):
-        return None
-    return (numbers(drive, "gainprm", None, owner) or (1.0,))[0]
-
-
-def _is_servo(drive: Element, owner: str) -> bool:
-    """A fixed gain and a bias by posture and speed: some control gives any force, wherever the joint is."""
-    gains = [values[0] for word in SERVO_GAINS if (values := numbers(drive, word, None, owner))]
-    return (
-        drive.get(KIND, "motor") in ("motor", "position", "velocity")
-        and drive.get("gaintype", "fixed") == "fixed"
-        and drive.get("biastype", "none") in ("none", "affine")
-        and not number(drive, "inheritrange", owner)
-        and not _has_inputs(drive)
-        and all(gains)
-    )
-
-
-def _has_inputs(drive: Element) -> bool:
-    """Whether its control is another one than a force or what a servo follows."""
-    return any(drive.get(word) is not None for word in ("input", "ffrange", "velrange"))
-
-
-def _clamp(drive: Element, what: str, compiler: Compiler, owner: str) -> Range:
-    """forcerange, ctrlrange or actrange, where it is in force; MuJoCo takes infinity for an end."""
-    text = drive.get(f"{what}range")
-    if text is None:
-        return ANY
-    finite = Element(drive.tag, {f"{what}range": text.lower().replace("infinity", "inf").replace("inf", "1e300")})
-    low, high = numbers(finite, f"{what}range", 2, owner) or ANY
-    given = drive.get(f"{what}limited", "auto")
-    limited = given == "true" or (given == "auto" and compiler.autolimits and low < high)
-    return (low, high) if limited else ANY
 
 
 def _scaled(bounds: Range, factor: float) -> Range:
@@ -143,14 +151,14 @@ def _common(one: Range, other: Range) -> Range:
 # -- all drives of a joint ---------------------------------------------------------------------------------------------
 
 
-def joint_torque(drives: Iterable[Drive], joint: str) -> float:
+def joint_torque(drives: Iterable[MjcfDrive], joint: str) -> float:
     """What the drives of a joint can give in both directions [N·m, N]; infinite where they have no bound, or none in
     one of them, or where there are none."""
     most = _both_ways([drive for drive in drives if drive.enabled and drive.joint == joint])
     return most if most > 0.0 else math.inf
 
 
-def torque_doubt(drives: Iterable[Drive], joint: str) -> str:
+def torque_doubt(drives: Iterable[MjcfDrive], joint: str) -> str:
     """Why the drives of a joint may give less than the limit that is read, in words; empty where they give it."""
     own = [drive for drive in drives if drive.enabled and drive.joint == joint]
     if posed := [drive for drive in own if drive.posed]:
@@ -162,16 +170,16 @@ def torque_doubt(drives: Iterable[Drive], joint: str) -> str:
     return f"{given}; give limits: {{torque: …}}"
 
 
-def _both_ways(drives: list[Drive]) -> float:
+def _both_ways(drives: list[MjcfDrive]) -> float:
     ends = [drive.torque for drive in drives]
     return min(-sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else math.inf
 
 
-def _called(drives: list[Drive]) -> str:
+def _called(drives: list[MjcfDrive]) -> str:
     return ", ".join(f"'{d.name}' ({d.kind}{'' if d.joint else ', not on a joint'})" for d in drives)
 
 
-def drive_notes(drives: Iterable[Drive], clamped: Iterable[str]) -> list[Note]:
+def drive_notes(drives: Iterable[MjcfDrive], clamped: Iterable[str]) -> list[Note]:
     """Drives whose limits are no torque limit of a joint; clamped: joints with an actuatorfrcrange, whose
     limit is that one, with a doubt where their own drives may not reach it."""
     known, enabled, notes = set(clamped), [drive for drive in drives if drive.enabled], list[Note]()

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
-from exciter.errors import RobotError
-from exciter.robot.mjcf_settings import ACTUATORS, ADVICE, Classes, resolved
-from exciter.robot.plain import named
-from exciter.robot.xml_safety import numbers
+from exciter.errors import RobotError, shown
+from exciter.robot.xml_safety import UNBOUNDED_ATTRIBUTES
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
+COMPILED_ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
+ACTUATOR_TAGS = (
+    "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
+    "adhesion", "dcmotor", "plugin",
+)  # fmt: skip
 Words = Mapping[str, frozenset[str] | None]  # tag → attributes; None: whatever they are, they change nothing
 
 
@@ -21,25 +25,25 @@ def _words(*texts: str) -> frozenset[str]:
     return frozenset(" ".join(texts).split())
 
 
-POSE = "pos quat axisangle euler xyaxes zaxis"
-SOFT = "solimplimit solreflimit solimpfriction solreffriction"
-JOINT = _words(
+POSE_WORDS = "pos quat axisangle euler xyaxes zaxis"
+SOFT_CONSTRAINT_WORDS = "solimplimit solreflimit solimpfriction solreffriction"
+JOINT_WORDS = _words(
     "name class type group user axis pos range limited ref margin damping frictionloss armature stiffness springref",
     "springyield springdamper actuatorfrcrange actuatorfrclimited actuatorgravcomp",
-    SOFT,
+    SOFT_CONSTRAINT_WORDS,
 )
-GEOM = _words(
-    f"name class type group user size fromto mass density shellinertia mesh fitscale hfield {POSE}",
+GEOM_WORDS = _words(
+    f"name class type group user size fromto mass density shellinertia mesh fitscale hfield {POSE_WORDS}",
     "contype conaffinity condim priority friction solmix solref solimp margin gap adhesion surfacevel",
     "fluidshape fluidcoef material rgba castshadow",
 )
-SITE = _words(f"name class type group user size fromto mesh material rgba {POSE}")
-TENDON = _words(
+SITE_WORDS = _words(f"name class type group user size fromto mesh material rgba {POSE_WORDS}")
+TENDON_WORDS = _words(
     "name class group user stiffness springlength springyield damping frictionloss armature range limited margin",
     "actuatorfrcrange actuatorfrclimited width material rgba",
-    SOFT,
+    SOFT_CONSTRAINT_WORDS,
 )
-ACTUATOR = _words(
+ACTUATOR_WORDS = _words(
     "name class group user joint jointinparent tendon site refsite slidersite cranksite cranklength body gear armature",
     "damping ctrllimited ctrlrange forcelimited forcerange actlimited actrange actdim actearly lengthrange",
     "inheritrange dyntype dynprm gaintype gainprm biastype biasprm kp ki kv dampratio timeconst area diameter bias",
@@ -47,20 +51,20 @@ ACTUATOR = _words(
     "thermal cogging lugre controller input delay interp nsample ffrange velrange posrange imax slewmax plugin",
     "instance",
 )
-EQUALITY = _words("name class active solref solimp polycoef anchor relpose torquescale cell flex") | _words(
+EQUALITY_WORDS = _words("name class active solref solimp polycoef anchor relpose torquescale cell flex") | _words(
     "body1 body2 site1 site2 joint1 joint2 tendon1 tendon2"
 )
-SEEN: Words = {"camera": None, "light": None}
-TREE: Words = {
-    **SEEN,
-    "body": _words(f"name childclass gravcomp mocap user simple sleep fuse {POSE}"),
-    "inertial": _words(f"mass diaginertia fullinertia {POSE}"),
+PICTURE_WORDS: Words = {"camera": None, "light": None}
+BODY_WORDS: Words = {
+    **PICTURE_WORDS,
+    "body": _words(f"name childclass gravcomp mocap user simple sleep fuse {POSE_WORDS}"),
+    "inertial": _words(f"mass diaginertia fullinertia {POSE_WORDS}"),
     "freejoint": None,  # refused by its own name
-    "joint": JOINT,
-    "geom": GEOM,
-    "site": SITE,
+    "joint": JOINT_WORDS,
+    "geom": GEOM_WORDS,
+    "site": SITE_WORDS,
 }
-SECTIONS: Mapping[str, Words] = {
+KNOWN_SECTIONS: Mapping[str, Words] = {
     "compiler": {
         "compiler": _words(
             "angle eulerseq autolimits inertiafromgeom inertiagrouprange boundmass boundinertia balanceinertia",
@@ -82,32 +86,39 @@ SECTIONS: Mapping[str, Words] = {
             "invdiscrete multiccd island sleep ipc diagexact speculative",
         ),
     },
-    "worldbody": TREE,
+    "worldbody": BODY_WORDS,
     "default": {
-        **SEEN, **dict.fromkeys(ACTUATORS, ACTUATOR), **dict.fromkeys(("mesh", "material", "layer", "texture", "pair")),
-        "default": _words("class"), "joint": JOINT, "geom": GEOM, "site": SITE, "tendon": TENDON, "equality": EQUALITY,
+        **PICTURE_WORDS, **dict.fromkeys(ACTUATOR_TAGS, ACTUATOR_WORDS), "default": _words("class"),
+        **dict.fromkeys(("mesh", "material", "layer", "texture", "pair")), "joint": JOINT_WORDS,
+        "geom": GEOM_WORDS, "site": SITE_WORDS, "tendon": TENDON_WORDS, "equality": EQUALITY_WORDS,
     },
     "tendon": {
-        "spatial": TENDON, "fixed": TENDON, "joint": _words("joint coef"), "site": _words("site"),
+        "spatial": TENDON_WORDS, "fixed": TENDON_WORDS, "joint": _words("joint coef"), "site": _words("site"),
         "geom": _words("geom sidesite"), "pulley": _words("divisor"),
     },
-    "actuator": {**dict.fromkeys(ACTUATORS, ACTUATOR), "config": None},
-    "equality": dict.fromkeys(("connect", "weld", "joint", "tendon", "flex", "flexstrain", "flexvert"), EQUALITY),
+    "actuator": {**dict.fromkeys(ACTUATOR_TAGS, ACTUATOR_WORDS), "config": None},
+    "equality": dict.fromkeys(("connect", "weld", "joint", "tendon", "flex", "flexstrain", "flexvert"), EQUALITY_WORDS),
     "asset": dict.fromkeys(("mesh", "plugin", "config", "hfield", "skin", "bone", "texture", "material", "layer")),
     "deformable": dict.fromkeys(("skin", "bone")),
 }  # fmt: skip
+#: Attributes that are names, and may look like numbers.
+NAMES_OF_ELEMENTS = _words(
+    "name class childclass joint jointinparent tendon site refsite slidersite cranksite body mesh hfield material geom",
+    "sidesite plugin instance flex cell model file fileright fileleft fileup filedown filefront fileback meshdir",
+    "texturedir assetdir body1 body2 site1 site2 joint1 joint2 tendon1 tendon2",
+)
 #: Sections that speak of pictures, sensors, contacts, memory and postures to start from. Plugins are noted.
-HARMLESS = ("size", "statistic", "visual", "contact", "sensor", "keyframe", "custom", "extension")
+HARMLESS_SECTIONS = ("size", "statistic", "visual", "contact", "sensor", "keyframe", "custom", "extension")
 
 
 def refuse_unknown(root: Element, source: str) -> None:
     """Refuse elements and attributes that are not known here."""
     for section in root:
-        if section.tag in HARMLESS:
+        if section.tag in HARMLESS_SECTIONS:
             continue
-        known = SECTIONS.get(section.tag)
+        known = KNOWN_SECTIONS.get(section.tag)
         if known is None:
-            raise RobotError(f"{source} has <{section.tag}>, which is not supported; {ADVICE}")
+            raise RobotError(f"{source} has <{section.tag}>, which is not supported; {COMPILED_ADVICE}")
         for element in section.iter():
             if element is not section or section.tag in known:
                 _check(element, known, source)
@@ -115,62 +126,39 @@ def refuse_unknown(root: Element, source: str) -> None:
 
 def _check(element: Element, known: Words, source: str) -> None:
     if element.tag not in known:
-        raise RobotError(f"{source} has <{element.tag}>, which is not supported; {ADVICE}")
+        raise RobotError(f"{source} has <{element.tag}>, which is not supported; {COMPILED_ADVICE}")
     allowed = known[element.tag]
     unknown = [word for word in element.attrib if allowed is not None and word not in allowed]
     if unknown:
         raise RobotError(
             f"{source} has the attribute '{unknown[0]}' in <{element.tag}> ({element.get('name', 'no name')}), which "
-            f"is not known here and may change torques; remove it, or {ADVICE}"
+            f"is not known here and may change torques; remove it, or {COMPILED_ADVICE}"
         )
 
 
-# -- forces that no joint term stands for ------------------------------------------------------------------------------
+def refuse_infinite_numbers(root: Element) -> None:
+    """Refuse numbers that are not finite (limits excepted) or that no robot has; what is no number, MuJoCo refuses."""
+    _check_numbers(root, "the file")
 
 
-def missing_forces(root: Element, classes: Classes) -> list[str]:
-    """Of tendons, drives and plugins: what changes torques, or bounds them, and is no part of the robot, in words."""
-    notes = []
-    for what, found in (("tendon", _tendons(root, classes)), ("drive", _drives(root, classes))):
-        if found:
-            first = "; ".join(f"'{name}': {', '.join(words)}" for name, words in found.items())
-            notes.append(f"forces and limits of {what}s are not part of the robot, its torques lack them: {first}")
-    plugins = [plugin.get("plugin", "") for plugin in root.findall("extension/plugin")]
-    if plugins:
-        notes.append(f"plugins {named(plugins)} are not run: forces that they make are not part of the robot")
-    return notes
+def _check_numbers(element: Element, owner: str) -> None:
+    for word, text in element.attrib.items():
+        if word in NAMES_OF_ELEMENTS:
+            continue
+        if "nan" in text.lower() or (word not in UNBOUNDED_ATTRIBUTES and any(_is_huge(part) for part in text.split())):
+            raise RobotError(
+                f"{word}={shown(text)} in <{element.tag}> of {owner} is not finite or beyond {LARGEST_OF_A_ROBOT:g}; "
+                "give a number or leave it out"
+            )
+    if element.tag == "body":
+        owner = f"body '{element.get('name', '')}'"
+    for child in element:
+        if child.tag not in HARMLESS_SECTIONS:
+            _check_numbers(child, owner)
 
 
-def _tendons(root: Element, classes: Classes) -> dict[str, list[str]]:
-    found = {}
-    for section in root.findall("tendon"):
-        for k, element in enumerate(section):
-            tendon = resolved(element, classes, "main", "tendon")
-            said = _nonzero(tendon, ("stiffness", "damping", "frictionloss", "armature", "range", "actuatorfrcrange"))
-            if said:
-                found[tendon.get("name") or f"tendon {k + 1}"] = said
-    return found
-
-
-def _drives(root: Element, classes: Classes) -> dict[str, list[str]]:
-    """What drives add to friction and inertia besides what ``drive_terms`` reads."""
-    found = {}
-    for section in root.findall("actuator"):
-        for k, element in enumerate(section):
-            drive = resolved(element, classes, "main", "actuator")
-            said = _nonzero(drive, ("cogging", "lugre"))
-            if drive_joint(drive) is None:
-                said += _nonzero(drive, ("armature", "damping"))
-            if said:
-                found[drive.get("name") or f"drive {k + 1}"] = said
-    return found
-
-
-def drive_joint(drive: Element) -> str | None:
-    """The joint that an actuator turns, if it acts on one."""
-    return drive.get("joint") or drive.get("jointinparent")
-
-
-def _nonzero(element: Element, attributes: tuple[str, ...]) -> list[str]:
-    owner = f"'{element.get('name', '')}'"
-    return [word for word in attributes if any(numbers(element, word, None, owner) or ())]
+def _is_huge(part: str) -> bool:
+    try:
+        return not abs(float(part)) <= LARGEST_OF_A_ROBOT
+    except ValueError:
+        return False

@@ -19,16 +19,16 @@ from exciter.typing import Array
 #: Of the mass of all bodies that move: half a gram of a 50 kg arm. No part that has a joint or a shape weighs less.
 PLACEHOLDER_MASS_FRACTION = 1e-5
 #: Of a body's largest second moment about its centre: what rounding to three printed digits can make negative.
-PRINTED_DIGITS = 1e-3
+PRINTED_MOMENT_TOLERANCE = 1e-3
 #: Of the second moments about the joint: what doubles leave of a body far away from it.
-MOVED_TO_THE_CENTRE = 1e-9
+CENTRAL_MOMENT_ROUNDING = 1e-9
 #: [N·m, N] Only machines of several tonnes have such drives,
-PLACEHOLDER_TORQUE = 1e5
+PLACEHOLDER_TORQUE_NM = 1e5
 #: [m, –] and they need them: a true limit never holds the weight of all that moves on a lever of this length (ten times
 #: the reach of the largest arms), nor accelerates it by as many g.
-PLACEHOLDER_LEVER = 30.0
+PLACEHOLDER_LEVER_M = 30.0
 #: cos of the angle between gravity and an axis that counts as vertical is this close to 1.
-VERTICAL_AXIS = 1e-9
+VERTICAL_AXIS_TOLERANCE = 1e-9
 
 
 def moved_mass(inertias: ArrayLike) -> float:
@@ -50,7 +50,9 @@ def is_physical(phi: ArrayLike) -> bool:
     about_origin = float(np.linalg.norm(pseudo_inertia(phi)[:3, :3], 2))
     central = pseudo_inertia(transform_inertia(phi, np.eye(3), -phi[1:4] / phi[0]))[:3, :3]
     moments = np.linalg.eigvalsh(central)
-    return bool(moments[0] >= -PRINTED_DIGITS * max(moments[-1], 0.0) - MOVED_TO_THE_CENTRE * about_origin)
+    return bool(
+        moments[0] >= -PRINTED_MOMENT_TOLERANCE * max(moments[-1], 0.0) - CENTRAL_MOMENT_ROUNDING * about_origin
+    )
 
 
 def bare_bodies(robot: Robot) -> tuple[int, ...]:
@@ -81,7 +83,7 @@ def _enough_is_known(robot: Robot, j: int, total: float) -> bool:
     if joint.parent != BASE or joint.is_prismatic:
         return False
     down, axis = robot.gravity, joint.rotation @ joint.axis
-    vertical = abs(down @ axis) >= (1.0 - VERTICAL_AXIS) * np.linalg.norm(down)
+    vertical = abs(down @ axis) >= (1.0 - VERTICAL_AXIS_TOLERANCE) * np.linalg.norm(down)
     xx, xy, yy, xz, yz, zz = joint.inertia[4:]
     moment = float(joint.axis @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ joint.axis)
     return bool(vertical and moment > PLACEHOLDER_MASS_FRACTION * total)
@@ -90,7 +92,7 @@ def _enough_is_known(robot: Robot, j: int, total: float) -> bool:
 def placeholder_torques(robot: Robot) -> tuple[int, ...]:
     """Joints whose torque limit is a number in place of one."""
     limit, weight = robot.limit("torque"), float(np.linalg.norm(STANDARD_GRAVITY)) * moved_mass(robot.inertias)
-    most = max(PLACEHOLDER_TORQUE, PLACEHOLDER_LEVER * weight)
+    most = max(PLACEHOLDER_TORQUE_NM, PLACEHOLDER_LEVER_M * weight)
     return tuple(np.flatnonzero(np.isfinite(limit) & (limit >= most)).tolist())
 
 

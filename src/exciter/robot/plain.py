@@ -18,8 +18,8 @@ from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
 
-MAX_JOINTS = 200
-MAX_LINKS = 2000
+MOST_MOVING_JOINTS = 200
+MOST_LINKS = 2000
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,10 @@ class PlainDescription:
 
 def refuse_giants(joints: int, links: int, source: str) -> None:
     """Bounds that no robot comes near; beyond them the recursive readers of the field run out of memory."""
-    if joints > MAX_JOINTS or links > MAX_LINKS:
+    if joints > MOST_MOVING_JOINTS or links > MOST_LINKS:
         raise RobotError(
-            f"{source} has {joints} moving joints and {links} links; at most {MAX_JOINTS} and {MAX_LINKS} are allowed"
+            f"{source} has {joints} moving joints and {links} links; "
+            f"at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed"
         )
 
 

@@ -22,7 +22,7 @@ from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
-from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
+from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Robot:
         remarks = (*self._open_limits(), *doubts, *self.notes, *lacking)
         if assumed:
             text = (
-                f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
+                f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED_S:g} s; "
                 "give better ones with limits: {acceleration: …}"
             )
             remarks += (note("acceleration limit", text),)

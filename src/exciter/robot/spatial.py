@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from exciter.typing import Array
 
-SINE_OF_OPPOSITE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
+OPPOSITE_AXIS_SINE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 
 
 def skew(v: ArrayLike) -> Array:
@@ -32,7 +32,7 @@ def rotation_to(direction: ArrayLike) -> Array:
     means zaxis and fromto; at −ẑ, where many are smallest, the half turn about x."""
     x, y, z = np.asarray(direction, dtype=float)
     sine = float(np.hypot(x, y))
-    if z < 0.0 and sine < SINE_OF_OPPOSITE:
+    if z < 0.0 and sine < OPPOSITE_AXIS_SINE:
         flip = np.diag([1.0, -1.0, -1.0])
         return np.asarray(flip @ rotation_to([x, -y, -z]))
     v = skew([-y, x, 0.0])  # ẑ × direction

@@ -28,23 +28,23 @@ from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array
 
-MOVING = ("revolute", "continuous", "prismatic")
-MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+MOVING_JOINT_TYPES = ("revolute", "continuous", "prismatic")
+URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 GAZEBO_FORCES = (
     "springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction",
 )  # fmt: skip
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
 }  # fmt: skip
-NUMBERS: dict[str, dict[str, int | None]] = {
+URDF_NUMBER_COUNTS: dict[str, dict[str, int | None]] = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
     "mass": {"value": 1},
-    "inertia": dict.fromkeys(MOMENTS, 1),
+    "inertia": dict.fromkeys(URDF_MOMENTS, 1),
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
     "dynamics": {"damping": 1, "friction": 1},
 }
-UNLIMITED = tuple(
+UNLIMITED_IN_URDF = tuple(
     Unlimited(which, "in the file (absent or 0)", "taken as unlimited") for which in ("upper", "velocity", "torque")
 )
 LinkShapes = tuple[tuple[str, Shape], ...]
@@ -65,7 +65,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     facts: dict[str, JointFacts] = {}
     for joint in joints:
         plain.append(_plain_joint(joint))
-        if joint.get("type") in MOVING:
+        if joint.get("type") in MOVING_JOINT_TYPES:
             facts[joint.get("name", "")] = _facts(joint)
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
@@ -86,7 +86,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         couplings=_mimics(joints, facts),
         notes=(*_unused_limits(joints), *_shapeless_notes(shapeless)),
         lacking=_simulator_forces(root, joints),
-        unlimited=UNLIMITED,
+        unlimited=UNLIMITED_IN_URDF,
     )
 
 
@@ -150,7 +150,7 @@ def _plain_link(link: Element) -> Element:
     inertial = link.find("inertial")
     if inertial is None:
         return plain
-    check_numbers(inertial, NUMBERS, owner)
+    check_numbers(inertial, URDF_NUMBER_COUNTS, owner)
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or mass.get("value") is None:
         raise RobotError(f"{owner} has an <inertial> without <mass value=…>; give it, or remove <inertial>")
@@ -159,11 +159,11 @@ def _plain_link(link: Element) -> Element:
     copy = SubElement(plain, "inertial")
     _copy_origin(inertial, copy, owner)
     SubElement(copy, "mass", value=mass.get("value", "0"))
-    moments = dict.fromkeys(MOMENTS, "0") if inertia is None else dict(inertia.attrib)
-    missing = [moment for moment in MOMENTS if moment not in moments]
+    moments = dict.fromkeys(URDF_MOMENTS, "0") if inertia is None else dict(inertia.attrib)
+    missing = [moment for moment in URDF_MOMENTS if moment not in moments]
     if missing:
         raise RobotError(f"<inertia> of {owner} lacks {', '.join(missing)}; give all six moments")
-    SubElement(copy, "inertia", {moment: moments[moment] for moment in MOMENTS})
+    SubElement(copy, "inertia", {moment: moments[moment] for moment in URDF_MOMENTS})
     return plain
 
 
@@ -179,14 +179,14 @@ def _plain_joint(joint: Element) -> Element:
     """The joint as Pinocchio gets it: continuous becomes revolute (one number q), limits stay outside."""
     name, kind = joint.get("name", ""), joint.get("type", "")
     owner = f"joint '{name}'"
-    if kind not in (*MOVING, "fixed"):
-        raise RobotError(f"{owner} is '{kind}'; allowed are {', '.join(MOVING)} and fixed")
-    check_numbers(joint, NUMBERS, owner)
+    if kind not in (*MOVING_JOINT_TYPES, "fixed"):
+        raise RobotError(f"{owner} is '{kind}'; allowed are {', '.join(MOVING_JOINT_TYPES)} and fixed")
+    check_numbers(joint, URDF_NUMBER_COUNTS, owner)
     plain = Element("joint", name=name, type="revolute" if kind == "continuous" else kind)
     _copy_origin(joint, plain, owner)
     SubElement(plain, "parent", link=_end(joint, "parent"))
     SubElement(plain, "child", link=_end(joint, "child"))
-    if kind in MOVING:
+    if kind in MOVING_JOINT_TYPES:
         element = joint.find("axis")
         axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
         length = float(np.linalg.norm(axis))
@@ -250,7 +250,7 @@ def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
     found: dict[str, list[str]] = {}
     for joint in joints:
         for dynamics in joint.findall("dynamics"):
-            for attribute in sorted(dynamics.attrib.keys() - NUMBERS["dynamics"].keys()):
+            for attribute in sorted(dynamics.attrib.keys() - URDF_NUMBER_COUNTS["dynamics"].keys()):
                 found.setdefault(f"<dynamics {attribute}>", []).append(joint.get("name", ""))
     for section in root.findall("gazebo"):
         for element in section.iter():

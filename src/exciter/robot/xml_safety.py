@@ -15,14 +15,14 @@ from xml.parsers import expat
 from exciter.errors import RobotError, shown
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
-MAX_BYTES = 20_000_000
-UNBOUNDED = (
+LARGEST_DESCRIPTION_BYTES = 20_000_000
+UNBOUNDED_ATTRIBUTES = (
     "lower", "upper", "effort", "velocity", "range", "actuatorfrcrange", "forcerange", "ctrlrange", "actrange"
 )  # limits, which may be no limit  # fmt: skip
-MAX_DEPTH = 200  # nested elements; later readers are recursive
+DEEPEST_XML = 200  # nested elements; later readers are recursive
 
 
-def read_bytes(path: Path, what: str = "robot description", limit: int = MAX_BYTES) -> bytes:
+def read_bytes(path: Path, what: str = "robot description", limit: int = LARGEST_DESCRIPTION_BYTES) -> bytes:
     """The content of a regular file that is not larger than ``limit`` bytes."""
     if isdir(path):
         raise RobotError(f"'{path}' is a folder; give the {what} file inside it")
@@ -50,8 +50,8 @@ def parse_xml(path: Path) -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
-        if depth > MAX_DEPTH:
-            raise RobotError(f"'{path}' nests more than {MAX_DEPTH} elements (line {parser.CurrentLineNumber})")
+        if depth > DEEPEST_XML:
+            raise RobotError(f"'{path}' nests more than {DEEPEST_XML} elements (line {parser.CurrentLineNumber})")
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
@@ -104,7 +104,7 @@ def numbers(element: Element, attribute: str, count: int | None, owner: str) -> 
         raise RobotError(
             f'{attribute}="{text}" in <{element.tag}> of {owner} is not finite; give a number or leave it out'
         )
-    if attribute not in UNBOUNDED and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
+    if attribute not in UNBOUNDED_ATTRIBUTES and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
         raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is beyond {LARGEST_OF_A_ROBOT:g}")
     if count is not None and len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers"

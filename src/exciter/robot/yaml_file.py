@@ -19,25 +19,22 @@ from exciter.errors import RobotError, shown
 from exciter.files import unique_keys
 from exciter.robot.xml_safety import read_bytes
 
-MAX_BYTES = 1_000_000
-MOST_ALIASED = 100_000  # values that all aliases of a file stand for together
-TOO_MANY = f"stands for more than {MOST_ALIASED} values; write them out"
-DEEPEST_DATA = 100  # lists and mappings in each other
-LONGEST_NUMBER = 400  # characters; 309 digits hold the largest number there is
-LARGEST_WHOLE = 10**300  # so that every whole number is a number in floating point, too
-UNREADABLE = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)  # of constructors
+LARGEST_YAML_BYTES = 1_000_000
+MOST_ALIASED_VALUES = 100_000  # values that all aliases of a file stand for together
+TOO_MANY_VALUES = f"stands for more than {MOST_ALIASED_VALUES} values; write them out"
+DEEPEST_YAML = 100  # lists and mappings in each other
+LONGEST_NUMBER_TEXT = 400  # characters; 309 digits hold the largest number there is
+LARGEST_WHOLE_NUMBER = 10**300  # so that every whole number is a number in floating point, too
+CONSTRUCTOR_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)  # of constructors
 
 if yaml.__with_libyaml__:
-    from yaml._yaml import CParser
-
-    class _Events(CParser):
-        """Events by libyaml, some ten times as fast."""
+    from yaml._yaml import CParser as YamlEvents  # some ten times as fast
 else:
     from yaml.parser import Parser
     from yaml.reader import Reader
     from yaml.scanner import Scanner
 
-    class _Events(Reader, Scanner, Parser):  # type: ignore[no-redef]
+    class YamlEvents(Reader, Scanner, Parser):  # type: ignore[no-redef]
         """Events by Python alone."""
 
         def __init__(self, text: str) -> None:
@@ -46,13 +43,13 @@ else:
             Parser.__init__(self)
 
 
-class _Loader(Composer, _Events, SafeConstructor, Resolver):
+class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
     """Plain data. A key that is there twice is refused, for one of both would be lost without a word; so are data
-    nested deeper than ``DEEPEST_DATA``, aliases that stand for more than ``MOST_ALIASED`` values or for themselves,
-    and numbers longer than ``LONGEST_NUMBER``."""
+    nested deeper than ``DEEPEST_YAML``, aliases of more than ``MOST_ALIASED_VALUES`` values or of themselves, and
+    numbers longer than ``LONGEST_NUMBER_TEXT``."""
 
     def __init__(self, text: str) -> None:
-        _Events.__init__(self, text)
+        YamlEvents.__init__(self, text)
         Composer.__init__(self)
         SafeConstructor.__init__(self)
         Resolver.__init__(self)
@@ -67,8 +64,8 @@ class _Loader(Composer, _Events, SafeConstructor, Resolver):
             self._count_alias(event)
             return super().compose_node(parent, index)
         self.depth += 1
-        if self.depth > DEEPEST_DATA:
-            raise _problem(event, f"lists and mappings are nested deeper than {DEEPEST_DATA}")
+        if self.depth > DEEPEST_YAML:
+            raise _problem(event, f"lists and mappings are nested deeper than {DEEPEST_YAML}")
         before = self.values
         self.values += 1
         node = super().compose_node(parent, index)
@@ -79,24 +76,27 @@ class _Loader(Composer, _Events, SafeConstructor, Resolver):
 
     def _count_alias(self, event: Any) -> None:
         if event.anchor in self.anchors and event.anchor not in self.sizes:
-            raise _problem(event, f"the alias {shown(event.anchor)} is inside itself: it {TOO_MANY}")
+            raise _problem(event, f"the alias {shown(event.anchor)} is inside itself: it {TOO_MANY_VALUES}")
         size = self.sizes.get(event.anchor, 0)  # an unknown one is the composer's to refuse
         self.values += size
         self.aliased += size
-        if self.aliased > MOST_ALIASED:
-            raise _problem(event, f"with its aliases it {TOO_MANY}")
+        if self.aliased > MOST_ALIASED_VALUES:
+            raise _problem(event, f"with its aliases it {TOO_MANY_VALUES}")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             return super().construct_object(node, deep)
-        if len(node.value) > LONGEST_NUMBER and node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-            raise _problem(node, f"a number of {len(node.value)} characters; at most {LONGEST_NUMBER} are read")
+        if len(node.value) > LONGEST_NUMBER_TEXT and node.tag in (
+            "tag:yaml.org,2002:int",
+            "tag:yaml.org,2002:float",
+        ):
+            raise _problem(node, f"a number of {len(node.value)} characters; at most {LONGEST_NUMBER_TEXT} are read")
         try:
             value = super().construct_object(node, deep)
-        except UNREADABLE:
+        except CONSTRUCTOR_ERRORS:
             kind = node.tag.rpartition(":")[2]
             raise _problem(node, f"{shown(node.value)} cannot be read as {shown(kind)}") from None
-        if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        if isinstance(value, int) and abs(value) > LARGEST_WHOLE_NUMBER:
             raise _problem(node, f"{shown(value)} is too large")
         return value
 
@@ -116,7 +116,7 @@ def _problem(at: Any, problem: str) -> yaml.MarkedYAMLError:
 
 def read_yaml(path: str | Path, what: str) -> Any:
     """The content of a YAML file; ``what`` says in errors what the file should be."""
-    content = read_bytes(Path(path), what, MAX_BYTES)
+    content = read_bytes(Path(path), what, LARGEST_YAML_BYTES)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -143,8 +143,8 @@ def parse_yaml(text: str, source: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    value = int(text) if len(text) <= LONGEST_NUMBER else LARGEST_WHOLE + 1
-    if abs(value) > LARGEST_WHOLE:
+    value = int(text) if len(text) <= LONGEST_NUMBER_TEXT else LARGEST_WHOLE_NUMBER + 1
+    if abs(value) > LARGEST_WHOLE_NUMBER:
         raise ValueError(f"a whole number of {len(text)} digits is too large")
     return value
 

@@ -332,8 +332,8 @@ def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> 
     errors = [(one.loaded.values - one.truth) / one.loaded.std for one in used]
     ratios = [one.loaded.std / one.bare.std for one in used]
     ratio, misses = np.array(ratios), sum(not load.agrees for load in recovered)
-    squares = len(inertial.NAMES) * np.square([load.distance for load in recovered])
-    fits = stats.kstest(squares, "chi2", args=(len(inertial.NAMES),))
+    squares = len(inertial.INERTIAL_NAMES) * np.square([load.distance for load in recovered])
+    fits = stats.kstest(squares, "chi2", args=(len(inertial.INERTIAL_NAMES),))
     first = recovered[0]
     payload = set_up.payload()
     return Part(
@@ -362,8 +362,8 @@ def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> 
                 "the known payload is recovered",
                 fits.pvalue > VALIDATION_FALSE_ALARM_CHANCE,
                 f"squared distance of found and known load in the metric of its covariance against χ² with "
-                f"{len(inertial.NAMES)} degrees of freedom: mean {squares.mean():.1f}, chance of a larger distance "
-                f"(Kolmogorov–Smirnov) {fits.pvalue:.2g}; outside the {100 * REGION:g} % region: {misses} of "
+                f"{len(inertial.INERTIAL_NAMES)} degrees of freedom: mean {squares.mean():.1f}, chance of a larger "
+                f"distance (Kolmogorov–Smirnov) {fits.pvalue:.2g}; outside the {100 * REGION:g} % region: {misses} of "
                 f"{len(used)}",
             ),
             shown("mass of the payload found, first robot [kg]", first.found.mass, f"known: {payload.mass:.4f} kg"),

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.engine import Chain
 from exciter.dynamics.reference import cross
 from exciter.excitation.trajectories.curve import Curve
-from exciter.parameters.terms.ranges import Ranges
+from exciter.parameters.terms.term import Ranges
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

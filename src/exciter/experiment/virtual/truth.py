@@ -236,7 +236,7 @@ class Truth:
             "parameters": [{"name": n, "value": v, "unit": u} for n, v, u in named],
             "base": [{"name": n, "expression": e, "value": v, "unit": units[model.standard[k]]} for n, e, v, k in kept],
             "links": {
-                joint.name: dict(zip(inertial.NAMES, joint.inertia.tolist(), strict=True))
+                joint.name: dict(zip(inertial.INERTIAL_NAMES, joint.inertia.tolist(), strict=True))
                 for joint in self.robot.joints
             },
             "rotor_inertia": self.rotor.tolist(),
@@ -267,7 +267,7 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
         if set(links) != set(robot.joint_names):
             names = ", ".join(robot.joint_names)
             raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {names}")
-        inertias = [[float(links[name][key]) for key in inertial.NAMES] for name in robot.joint_names]
+        inertias = [[float(links[name][key]) for key in inertial.INERTIAL_NAMES] for name in robot.joint_names]
         order = [list(data.get("joints", robot.joint_names)).index(name) for name in robot.joint_names]
 
         def ordered(values: Any) -> tuple[float, ...]:

@@ -12,8 +12,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from exciter.errors import shown
+from exciter.parameters.terms.coulomb_and_presliding import (
+    AsymmetricCoulomb,
+    Coulomb,
+    Dahl,
+    FrictionShape,
+    Sign,
+    Stribeck,
+    Tanh,
+)
 from exciter.parameters.terms.drive import CoupledSqrtViscous, DriveCoupling, Offset, Ripple, RotorInertia
-from exciter.parameters.terms.dry_friction import AsymmetricCoulomb, Coulomb, Dahl, FrictionShape, Sign, Stribeck, Tanh
 from exciter.parameters.terms.load_friction import LoadFriction
 from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
@@ -26,8 +34,8 @@ from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import wrong
 
 __all__ = [
+    "JOINT_TERMS",
     "ONE_TERM",
-    "TERMS",
     "AsymmetricCoulomb",
     "BoundTerm",
     "Coulomb",
@@ -57,7 +65,7 @@ __all__ = [
     "joint_terms",
 ]
 
-TERMS = Registry[JointTerm](
+JOINT_TERMS = Registry[JointTerm](
     "joint term",
     RotorInertia,
     Viscous,
@@ -74,7 +82,7 @@ TERMS = Registry[JointTerm](
     DriveCoupling,
     CoupledSqrtViscous,
 )
-ONE_TERM = OneOf(TERMS)
+ONE_TERM = OneOf(JOINT_TERMS)
 
 
 def declared_terms(robot: Robot) -> tuple[JointTerm, ...]:
@@ -93,7 +101,7 @@ class ListOfTerms(Kind):
 
     @property
     def wanted(self) -> str:
-        return f"none, or a list of {', '.join(TERMS.words)}"
+        return f"none, or a list of {', '.join(JOINT_TERMS.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[JointTerm, ...]:
         if says_none(given):

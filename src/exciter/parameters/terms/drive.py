@@ -8,19 +8,21 @@ from typing import ClassVar, Self
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.dry_friction import BoundShape, Shape, Sign
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
+from exciter.parameters.terms.coulomb_and_presliding import BoundShape, Shape, Sign
 from exciter.parameters.terms.springs import Sinusoid
 from exciter.parameters.terms.term import (
-    TORQUE,
+    TORQUE_UNITS,
     BoundTerm,
     Column,
     Columns,
+    Interval,
     Joint,
     JointTerm,
+    LoadRange,
     Partials,
     PointwiseTerm,
     PotentialTerm,
+    Ranges,
     RigidTorque,
     Samples,
     Speed,
@@ -29,17 +31,18 @@ from exciter.parameters.terms.term import (
     per_joint,
     revolute_indices,
     scatter,
+    times,
 )
-from exciter.parameters.terms.viscous import FR, root_slope, rounded_root
+from exciter.parameters.terms.viscous import SQUARE_ROOT_COLUMN, root_slope, rounded_root
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Amount, Names
 from exciter.typing import Array
 
-IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
-OFF = Column("off", TORQUE, conservative=True)
-RS = Column("Rs", TORQUE, conservative=True)
-RC = Column("Rc", TORQUE, conservative=True)
+ROTOR_INERTIA_COLUMN = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
+OFFSET_COLUMN = Column("off", TORQUE_UNITS, conservative=True)
+RIPPLE_SINE_COLUMN = Column("Rs", TORQUE_UNITS, conservative=True)
+RIPPLE_COSINE_COLUMN = Column("Rc", TORQUE_UNITS, conservative=True)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class RotorInertia(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), IA))
+        return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), ROTOR_INERTIA_COLUMN))
 
 
 class _RotorInertia(PointwiseTerm):
@@ -92,7 +95,7 @@ class Offset(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFF))
+        return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFFSET_COLUMN))
 
 
 class _Offset(PotentialTerm):
@@ -126,7 +129,11 @@ class Ripple(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return Sinusoid(joint_columns(robot, revolute_indices(robot, self.joints, "Ripple"), RS, RC))
+        return Sinusoid(
+            joint_columns(
+                robot, revolute_indices(robot, self.joints, "Ripple"), RIPPLE_SINE_COLUMN, RIPPLE_COSINE_COLUMN
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -291,7 +298,7 @@ class CoupledSqrtViscous(JointTerm):
         columns = Columns(
             n=robot.n,
             names=(f"fqm{joints[1] + 1}",),
-            units=(FR.units[0],),
+            units=(SQUARE_ROOT_COLUMN.units[0],),
             rows=tuple((joint, 0) for joint in joints),
             nonnegative=(True,),
             conservative=(False,),

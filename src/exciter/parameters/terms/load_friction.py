@@ -9,11 +9,23 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms.coulomb_and_presliding import BoundDryFriction, DryFriction
 from exciter.parameters.terms.drive import Offset, Ripple
-from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, plus, times
 from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
-from exciter.parameters.terms.term import BoundTerm, Column, JointTerm, PotentialTerm, RigidTorque, scatter
+from exciter.parameters.terms.term import (
+    BoundTerm,
+    Column,
+    Interval,
+    JointTerm,
+    LoadRange,
+    PotentialTerm,
+    Ranges,
+    RigidTorque,
+    absolute,
+    plus,
+    scatter,
+    times,
+)
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Numbers, OneOf, Registry, Settings, Vector
@@ -25,16 +37,16 @@ Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
 #: Torques of position alone.
-SPRINGS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)
-WHERE = "LoadFriction"
-FL = Column("Fl", ("1", "1"), nonnegative=True)
+LOAD_SPRINGS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)
+LOAD_FRICTION = "LoadFriction"
+LOAD_FRICTION_COLUMN = Column("Fl", ("1", "1"), nonnegative=True)
 
 
 @dataclass(frozen=True)
 class KnownSpring(Settings):
     """One entry of ``springs`` in a file."""
 
-    term: Annotated[JointTerm, OneOf(SPRINGS)]
+    term: Annotated[JointTerm, OneOf(LOAD_SPRINGS)]
     value: Annotated[float | tuple[float, ...], Numbers()]
 
     @property
@@ -77,7 +89,7 @@ class GearLoad:
             return cls(rigid, None, known)
         if len(links) != robot.n:
             raise ParameterError(
-                f"links of {WHERE} has {len(links)} rows, but robot '{robot.name}' has {robot.n} joints; "
+                f"links of {LOAD_FRICTION} has {len(links)} rows, but robot '{robot.name}' has {robot.n} joints; "
                 "give ten inertial parameters for each, in order"
             )
         array = np.array(links)
@@ -114,13 +126,13 @@ def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> t
     bound, values = term.bind(robot), np.atleast_1d(value)
     if not isinstance(bound, PotentialTerm):
         raise ParameterError(
-            f"springs of {WHERE} have {type(term).__name__}, which is no torque of position alone; "
-            f"allowed are {', '.join(kind.__name__ for kind in SPRINGS)}"
+            f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone; "
+            f"allowed are {', '.join(kind.__name__ for kind in LOAD_SPRINGS)}"
         )
     if len(values) != len(bound.names):
         raise ParameterError(
-            f"{type(term).__name__} in springs of {WHERE} has {len(values)} values for {', '.join(bound.names)}; "
-            "give one for each"
+            f"{type(term).__name__} in springs of {LOAD_FRICTION} has {len(values)} values for "
+            f"{', '.join(bound.names)}; give one for each"
         )
     return bound, values
 
@@ -144,7 +156,9 @@ class LoadFriction(DryFriction):
 
     def __post_init__(self) -> None:
         if self.links == ():
-            raise ParameterError(f"links of {WHERE} is empty; give ten inertial parameters for each joint, or none")
+            raise ParameterError(
+                f"links of {LOAD_FRICTION} is empty; give ten inertial parameters for each joint, or none"
+            )
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if "springs" in data:
@@ -157,7 +171,7 @@ class LoadFriction(DryFriction):
                 "LoadFriction needs the rigid-body torque of nominal inertias; give rigid=…, or drop the term"
             )
         load = GearLoad.of(robot, rigid, self.links, self.springs)
-        return _LoadFriction(*self.bound_parts(robot, FL), load)
+        return _LoadFriction(*self.bound_parts(robot, LOAD_FRICTION_COLUMN), load)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,20 +15,25 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, cosine, sine, times
 from exciter.parameters.terms.term import (
-    TORQUE,
+    TORQUE_UNITS,
     BoundTerm,
     Column,
+    Interval,
     Joint,
     JointTerm,
+    LoadRange,
     Partials,
     PotentialTerm,
+    Ranges,
     RigidTorque,
     Samples,
     check_positive,
+    cosine,
     joint_columns,
     revolute_index,
+    sine,
+    times,
 )
 from exciter.robot.robot import Robot
 from exciter.settings import Number
@@ -36,11 +41,11 @@ from exciter.typing import Array
 
 Arm = Annotated[float, Number(above=0.0, unit="m")]
 Angle = Annotated[float, Number(unit="rad")]
-STIFFNESS = Column("Ks", ("N/m", ""), nonnegative=True, conservative=True)
-PRELOAD = Column("Ps", ("N", ""), conservative=True)
-SINE = Column("Gs", TORQUE, conservative=True)
-COSINE = Column("Gc", TORQUE, conservative=True)
-FORCE = Column("Fg", ("N", ""), nonnegative=True, conservative=True)
+STIFFNESS_COLUMN = Column("Ks", ("N/m", ""), nonnegative=True, conservative=True)
+PRELOAD_COLUMN = Column("Ps", ("N", ""), conservative=True)
+GRAVITY_SINE_COLUMN = Column("Gs", TORQUE_UNITS, conservative=True)
+GRAVITY_COSINE_COLUMN = Column("Gc", TORQUE_UNITS, conservative=True)
+GAS_FORCE_COLUMN = Column("Fg", ("N", ""), nonnegative=True, conservative=True)
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Spring(JointTerm):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "Spring")
         lever = Lever(self.base_arm, self.link_arm, self.offset)
-        return _Spring(joint_columns(robot, [joint], STIFFNESS, PRELOAD), lever, self.free_length)
+        return _Spring(joint_columns(robot, [joint], STIFFNESS_COLUMN, PRELOAD_COLUMN), lever, self.free_length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +199,7 @@ class GravitySpring(JointTerm):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "GravitySpring")
-        return Sinusoid(joint_columns(robot, [joint], SINE, COSINE), self.offset)
+        return Sinusoid(joint_columns(robot, [joint], GRAVITY_SINE_COLUMN, GRAVITY_COSINE_COLUMN), self.offset)
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ class GasSpring(JointTerm):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "GasSpring")
         lever = Lever(self.base_arm, self.link_arm, self.offset)
-        return _GasSpring(joint_columns(robot, [joint], FORCE), lever, self.area / self.volume)
+        return _GasSpring(joint_columns(robot, [joint], GAS_FORCE_COLUMN), lever, self.area / self.volume)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, ParameterError, shown
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Text
@@ -28,9 +28,10 @@ from exciter.typing import Array
 
 #: Units of a parameter for a revolute (or continuous) and for a prismatic joint.
 Units = tuple[str, str]
-TORQUE: Units = ("N·m", "N")
+TORQUE_UNITS: Units = ("N·m", "N")
 Joint = Annotated[str, Text("a joint")]
 PerJoint = float | Mapping[str, float] | Sequence[float]
+Interval = tuple[Array, Array]  # lowest and highest
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,25 @@ def _numbers(value: PerJoint, what: str) -> Array:
         return np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
         raise ParameterError(f"{what} must be a number, or one number per joint; given {shown(value)}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Lowest and highest q, q̇, q̈ of every joint over M intervals of time, each (n, M)."""
+
+    q_low: Array
+    q_high: Array
+    qd_low: Array
+    qd_high: Array
+    qdd_low: Array
+    qdd_high: Array
+
+
+class LoadRange(Protocol):
+    """What the torque of the rigid bodies can be over the same M intervals."""
+
+    def __call__(self, links: Array | None = None) -> Interval:
+        """Lowest and highest torque (n, M) [N·m or N] of links (n, 10), the description's unless given."""
 
 
 class RigidTorque(Protocol):
@@ -393,3 +413,43 @@ class PotentialTerm(PointwiseTerm):
 
     def force(self, motion: Motion) -> Array:
         return self.values(motion)
+
+
+# -- sound arithmetic with intervals ----------------------------------------------------------------------------------
+
+
+def times(a: Interval, b: Interval) -> Interval:
+    """Every product of a number of a and one of b."""
+    products = (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
+    low = np.minimum(np.minimum(products[0], products[1]), np.minimum(products[2], products[3]))
+    return low, np.maximum(np.maximum(products[0], products[1]), np.maximum(products[2], products[3]))
+
+
+def absolute(a: Interval) -> Interval:
+    """|x| for every x of a."""
+    low = np.maximum(0.0, np.maximum(a[0], -a[1]))
+    return low, np.maximum(np.abs(a[0]), np.abs(a[1]))
+
+
+def plus(a: Interval, b: Interval) -> Interval:
+    """Every sum of a number of a and one of b."""
+    return a[0] + b[0], a[1] + b[1]
+
+
+def sine(angle: Interval) -> Interval:
+    """sin x for every x of an interval of angles [rad]."""
+    return cosine((angle[0] - 0.5 * np.pi, angle[1] - 0.5 * np.pi))
+
+
+def cosine(angle: Interval) -> Interval:
+    """cos x for every x of an interval of angles [rad]."""
+    low, high = np.cos(angle[0]), np.cos(angle[1])
+    turn = 2.0 * np.pi
+
+    def passes(extreme: float) -> NDArray[np.bool_]:
+        return np.floor((angle[1] - extreme) / turn) >= np.ceil((angle[0] - extreme) / turn)
+
+    return (
+        np.where(passes(np.pi), -1.0, np.minimum(low, high)),
+        np.where(passes(0.0), 1.0, np.maximum(low, high)),
+    )

@@ -28,8 +28,8 @@ from exciter.typing import Array
 
 Function = Callable[[Array, Array, Array], Array]
 WITH_RESPECT_TO = ("q", "qd", "qdd")
-STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences
-CHECKED_SAMPLES = 50
+DIFFERENCE_STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences
+CHECKED_SAMPLE_COUNT = 50
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class _UserTerm(BoundTerm):
             sides = []
             for sign in (1.0, -1.0):
                 arrays = {y: getattr(at, y).copy() for y in WITH_RESPECT_TO}
-                arrays[x][joint] += sign * STEP * np.maximum(1.0, np.abs(arrays[x][joint]))
+                arrays[x][joint] += sign * DIFFERENCE_STEP * np.maximum(1.0, np.abs(arrays[x][joint]))
                 sides.append((arrays[x][joint].copy(), self._torque(Samples(**arrays))))
             (x_plus, plus), (x_minus, minus) = sides
             columns.append((plus - minus) / (x_plus - x_minus))
@@ -166,7 +166,7 @@ class _UserTerm(BoundTerm):
 def _random_samples(robot: Robot, joints: list[int]) -> Samples:
     """Samples within the joints' limits (±1 where there is none, ±π for angles), the same every time."""
     rng = np.random.default_rng(0)
-    size = (CHECKED_SAMPLES, len(joints))
+    size = (CHECKED_SAMPLE_COUNT, len(joints))
     limits = [robot.joints[j].limits for j in joints]
     reach = [1.0 if robot.joints[j].is_prismatic else np.pi for j in joints]
     lower = [l.lower if np.isfinite(l.lower) else -r for l, r in zip(limits, reach, strict=True)]

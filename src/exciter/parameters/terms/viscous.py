@@ -7,13 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import (
     BoundTerm,
     Column,
+    Interval,
     JointTerm,
+    LoadRange,
     Partials,
     PointwiseTerm,
+    Ranges,
     RigidTorque,
     Samples,
     Speed,
@@ -25,8 +27,8 @@ from exciter.robot.robot import Robot
 from exciter.settings import Names
 from exciter.typing import Array
 
-FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
-FR = Column("Fr", ("N·m·(s/rad)^½", "N·(s/m)^½"), nonnegative=True)
+VISCOUS_COLUMN = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
+SQUARE_ROOT_COLUMN = Column("Fr", ("N·m·(s/rad)^½", "N·(s/m)^½"), nonnegative=True)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Viscous(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), FV))
+        return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), VISCOUS_COLUMN))
 
 
 class _Viscous(PointwiseTerm):
@@ -74,7 +76,9 @@ class SqrtViscous(JointTerm):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joints = joint_indices(robot, self.joints)
         names = [robot.joint_names[j] for j in joints]
-        return _SqrtViscous(joint_columns(robot, joints, FR), per_joint(self.width, names, "the width of SqrtViscous"))
+        return _SqrtViscous(
+            joint_columns(robot, joints, SQUARE_ROOT_COLUMN), per_joint(self.width, names, "the width of SqrtViscous")
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,35 +19,39 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, ParameterError
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
 from exciter.parameters.terms.term import (
-    TORQUE,
+    TORQUE_UNITS,
     BoundTerm,
     Column,
     Columns,
+    Interval,
     JointTerm,
+    LoadRange,
     OfNamedJoints,
     PerJoint,
+    Ranges,
     RigidTorque,
     Samples,
     Speed,
     Travel,
+    absolute,
     check_within,
     joint_columns,
     joint_indices,
     per_joint,
     scatter,
+    times,
 )
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Names, OneOf, Registry, Settings
 from exciter.typing import Array
 
-REST = 1e-9  # [rad/s or m/s] a slower joint stands still
-FS = Column("Fs", TORQUE, nonnegative=True)
-FORWARD = Column("Fsp", TORQUE, nonnegative=True)
-BACKWARD = Column("Fsn", TORQUE, nonnegative=True)
-FST = Column("Fst", TORQUE, nonnegative=True)
+STANDSTILL_SPEED = 1e-9  # [rad/s or m/s] a slower joint stands still
+COULOMB_COLUMN = Column("Fs", TORQUE_UNITS, nonnegative=True)
+FORWARD_COULOMB_COLUMN = Column("Fsp", TORQUE_UNITS, nonnegative=True)
+BACKWARD_COULOMB_COLUMN = Column("Fsn", TORQUE_UNITS, nonnegative=True)
+STRIBECK_COLUMN = Column("Fst", TORQUE_UNITS, nonnegative=True)
 
 
 class BoundShape(ABC):
@@ -92,7 +96,8 @@ class FrictionShape(Settings, ABC):
 class Sign(FrictionShape):
     """z = sgn(q̇), 0 at rest; its derivative is taken as zero.
 
-    Below REST is rest: a planned stop is never exactly zero in floating point, and rounding must not choose the sign.
+    Below STANDSTILL_SPEED is rest: a planned stop is never exactly zero in floating point, and rounding must not choose
+    the sign.
     """
 
     word: ClassVar[str] = "sign"
@@ -107,12 +112,12 @@ class Sign(FrictionShape):
 
 class _Sign(BoundShape):
     def values(self, q: Array, qd: Array) -> Array:
-        return np.where(np.abs(qd) > REST, np.sign(qd), 0.0)
+        return np.where(np.abs(qd) > STANDSTILL_SPEED, np.sign(qd), 0.0)
 
     def value_range(self, low: Array, high: Array) -> Interval:
-        """Of both readings of a motion slower than REST, rest and its sign: a certificate must hold for either."""
-        lowest = np.sign(np.where(low > REST, low, np.minimum(low, 0.0)))
-        highest = np.sign(np.where(high < -REST, high, np.maximum(high, 0.0)))
+        """Of both readings of a motion below STANDSTILL_SPEED, rest and its sign: certificates hold for either."""
+        lowest = np.sign(np.where(low > STANDSTILL_SPEED, low, np.minimum(low, 0.0)))
+        highest = np.sign(np.where(high < -STANDSTILL_SPEED, high, np.maximum(high, 0.0)))
         return lowest, highest
 
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
@@ -225,8 +230,8 @@ def linear_recursion(a: Array, b: Array, start: Array) -> Array:
     return x
 
 
-SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
-Shape = Annotated[FrictionShape, OneOf(SHAPES)]
+FRICTION_SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
+Shape = Annotated[FrictionShape, OneOf(FRICTION_SHAPES)]
 
 
 @dataclass(frozen=True)
@@ -293,7 +298,7 @@ class Coulomb(DryFriction):
     title: ClassVar[str] = "Coulomb friction"
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Coulomb(*self.bound_parts(robot, FS))
+        return _Coulomb(*self.bound_parts(robot, COULOMB_COLUMN))
 
 
 class _Coulomb(BoundDryFriction):
@@ -316,7 +321,7 @@ class AsymmetricCoulomb(DryFriction):
     title: ClassVar[str] = "asymmetric Coulomb friction"
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD, BACKWARD))
+        return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD_COULOMB_COLUMN, BACKWARD_COULOMB_COLUMN))
 
 
 class _AsymmetricCoulomb(BoundDryFriction):
@@ -351,7 +356,7 @@ class Stribeck(DryFriction):
     velocity: Speed = field(kw_only=True)
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        columns, joints, shape = self.bound_parts(robot, FST)
+        columns, joints, shape = self.bound_parts(robot, STRIBECK_COLUMN)
         names = [robot.joint_names[j] for j in joints]
         return _Stribeck(columns, joints, shape, per_joint(self.velocity, names, "the velocity of Stribeck"))
 
