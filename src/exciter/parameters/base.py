@@ -244,7 +244,13 @@ def select(
     grouping = coefficients * scale / scale[kept][:, None]
     grouping[:, kept] = np.eye(len(kept))
     grouping = _rounded(grouping)
-    return BaseParameters(tuple(names), np.array(kept, dtype=np.int64), grouping, decision, method)
+    return BaseParameters(
+        standard=tuple(names),
+        independent=np.array(kept, dtype=np.int64),
+        grouping=grouping,
+        decision=decision,
+        method=method,
+    )
 
 
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
@@ -362,12 +368,12 @@ def _kind(name: str) -> str:
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
     largest = float(values.max(initial=0.0))
     if largest == 0.0:
-        return RankDecision(0, np.inf, 1.0, values)
+        return RankDecision(rank=0, kept=np.inf, dropped=1.0, values=values)
     values = values / largest
     floor = MACHINE_EPSILON * max(count, len(values))
     clipped = np.append(np.maximum(values, floor), floor)  # as if one more value had dropped to the floor
     steps = clipped[:-1] / clipped[1:]
     rank = int(np.argmax(steps)) + 1 if tolerance is None else int((values > tolerance).sum())
     if rank == 0:
-        return RankDecision(0, np.inf, float(values[0]), values)
-    return RankDecision(rank, float(values[rank - 1]), float(clipped[rank]), values)
+        return RankDecision(rank=0, kept=np.inf, dropped=float(values[0]), values=values)
+    return RankDecision(rank=rank, kept=float(values[rank - 1]), dropped=float(clipped[rank]), values=values)

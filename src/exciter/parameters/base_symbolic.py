@@ -121,7 +121,7 @@ def mobility(robot: Robot, *, kinetic: bool = True, gravity: bool = True, tolera
         links.append(link)
         energies.append(energy)
     values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
-    return Mobility(tuple(links), length, values)
+    return Mobility(links=tuple(links), length=length, values=values)
 
 
 def robot_size(robot: Robot) -> float:
@@ -167,7 +167,9 @@ def _across(
     if kinetic:
         moving = [np.append(energy_row(screw, v), 0.0) for v in velocities]
         energies.append(np.array(moving))
-    return LinkMobility(joint.parent, velocities, conditions, carry), spans.basis(*energies)
+    return LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry), spans.basis(
+        *energies
+    )
 
 
 def energy_row(a: Array, b: Array) -> Array:

@@ -83,7 +83,7 @@ def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = C
         raise ParameterError(f"the inertial parameters of {name} have shape {phi.shape}; one link has (10,)")
     margin = consistency_margin(phi)
     problems = _problems(phi) if margin < -tolerance else ()
-    return LinkConsistency(name, margin, problems)
+    return LinkConsistency(name=name, margin=margin, problems=problems)
 
 
 def consistency(

@@ -97,7 +97,7 @@ def to_drake(phi: ArrayLike) -> DrakeInertia:
     com = centre_of_mass(phi)
     mass = float(checked(phi)[0])
     gxx, gxy, gxz, gyy, gyz, gzz = (upper_triangle(inertia_matrix(phi)) / mass).tolist()
-    return DrakeInertia(mass, _triple(com), (gxx, gyy, gzz), (gxy, gxz, gyz))
+    return DrakeInertia(mass=mass, com=_triple(com), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
 
 
 def from_drake(body: DrakeInertia) -> Array:
@@ -135,7 +135,7 @@ def to_mujoco(phi: ArrayLike) -> MuJoCoInertia:
     moments, axes = moments[::-1], axes[:, ::-1]
     if np.linalg.det(axes) < 0:  # eigenvectors may form a left-handed frame, which no quaternion describes
         axes = axes * np.array([1.0, 1.0, -1.0])
-    return MuJoCoInertia(mass, _triple(com), _to_quaternion(axes), _triple(moments))
+    return MuJoCoInertia(mass=mass, ipos=_triple(com), iquat=_to_quaternion(axes), diaginertia=_triple(moments))
 
 
 def from_mujoco(body: MuJoCoInertia) -> Array:

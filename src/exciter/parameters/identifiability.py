@@ -189,7 +189,7 @@ class Reasons:
         sideways = float(np.linalg.norm(np.cross(in_base, self.robot.gravity)))
         vertical = len(directions) == 1 and not self.weightless
         vertical = vertical and sideways < NEGLIGIBLE_COEFFICIENT * float(np.linalg.norm(self.robot.gravity))
-        return _Turning(len(directions), along, vertical, first)
+        return _Turning(directions=len(directions), along=along, vertical=vertical, joint=first)
 
     def _axis(self, i: int) -> str:
         turning = self.turning[i]
@@ -283,7 +283,7 @@ def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True)
         )
     reasons = Reasons(robot, kinetic=kinetic)
     verdicts = tuple(_verdict(base, column, reasons) for column in range(len(base.standard)))
-    return Identifiability(robot.name, robot.joint_names, base, verdicts)
+    return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=verdicts)
 
 
 def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> IdentifiabilityVerdict:
@@ -291,9 +291,11 @@ def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> Identifiabi
     rows = np.flatnonzero(base.grouping[:, column])
     enters = tuple(base.names[k] for k in rows)
     if not len(rows):
-        return IdentifiabilityVerdict(name, "unidentifiable", (), reasons.not_felt(name))
+        return IdentifiabilityVerdict(name=name, status="unidentifiable", enters=(), reason=reasons.not_felt(name))
     if enters == (name,):
-        return IdentifiabilityVerdict(name, "identifiable", enters, "felt on its own")
+        return IdentifiabilityVerdict(name=name, status="identifiable", enters=enters, reason="felt on its own")
     partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
     kept = column in base.independent
-    return IdentifiabilityVerdict(name, "combination", enters, reasons.combined(name, partners, kept=kept))
+    return IdentifiabilityVerdict(
+        name=name, status="combination", enters=enters, reason=reasons.combined(name, partners, kept=kept)
+    )

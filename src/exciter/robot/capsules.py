@@ -47,7 +47,7 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     axis = np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         start, end, radius = capsule_around(mesh_vertices(shape) @ shape.rotation.T + shape.translation)
-        return Capsule(name, shape.joint, start, end, radius)
+        return Capsule(name=name, joint=shape.joint, start=start, end=end, radius=radius)
     if shape.kind == "sphere":
         radius, length = shape.size[0], 0.0
     elif shape.kind == "box":
@@ -57,7 +57,9 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     else:
         radius, length = shape.size
     half = 0.5 * length * (shape.rotation @ axis)
-    return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)
+    return Capsule(
+        name=name, joint=shape.joint, start=shape.translation - half, end=shape.translation + half, radius=radius
+    )
 
 
 def lowest_point(shape: Shape) -> float:

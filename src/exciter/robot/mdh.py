@@ -181,7 +181,7 @@ def to_mdh(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> MDHTable:
         cleaned = (_clean_angle(alpha), _clean(d), _clean_angle(theta), _clean(r), _clean_angle(gamma), _clean(b))
         rows.append(MDHRow(joint.name, joint.parent, int(joint.is_prismatic), *cleaned))
     stacked = np.array(placements)
-    return MDHTable(robot.name, tuple(rows), stacked[:, :3, :3], stacked[:, :3, 3])
+    return MDHTable(name=robot.name, rows=tuple(rows), rotations=stacked[:, :3, :3], translations=stacked[:, :3, 3])
 
 
 def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple[Robot, MDHTable]:

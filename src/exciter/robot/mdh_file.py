@@ -218,7 +218,7 @@ def _row(entry: Mapping[str, Any], name: str, kind: JointKind, before: list[str]
     parent = len(before) - 1
     if "parent" in entry:
         parent = _joint_index(entry["parent"], before, f"parent of {what}")
-    return MDHRow(name, parent, int(kind == "prismatic"), **angles, **lengths)
+    return MDHRow(joint=name, parent=parent, sigma=int(kind == "prismatic"), **angles, **lengths)
 
 
 def _limits(given: Any, kind: JointKind, name: str, what: str) -> Limits:
@@ -278,7 +278,7 @@ def _capsules(given: Any, names: list[str], where: str) -> tuple[Capsule, ...]:
         joint = _joint_index(_required(entry, "joint", what), names, f"joint of {what}")
         start, end = (_vector(_required(entry, k, what), 3, f"{k} of {what}") for k in ("start", "end"))
         radius = _number(_required(entry, "radius", what), f"radius of {what}")
-        capsules.append(Capsule(str(name), joint, start, end, radius))
+        capsules.append(Capsule(name=str(name), joint=joint, start=start, end=end, radius=radius))
     return tuple(capsules)
 
 

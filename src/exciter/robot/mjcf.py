@@ -60,8 +60,10 @@ from exciter.typing import Array
 
 WORLD_BODY = "world"
 UNLIMITED_IN_MJCF = (
-    Unlimited("velocity", "(MJCF has none)", "give limits: velocity"),
-    Unlimited("torque", "(actuatorfrcrange, or ctrlrange or forcerange of motors)", "taken as unlimited"),
+    Unlimited(which="velocity", where="(MJCF has none)", then="give limits: velocity"),
+    Unlimited(
+        which="torque", where="(actuatorfrcrange, or ctrlrange or forcerange of motors)", then="taken as unlimited"
+    ),
 )
 LEVEL_PLANE_VERSINE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 SHORTEST_AXIS = 1e-6  # norm of the axis of a joint that still has a direction
@@ -370,7 +372,7 @@ def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
                 f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
                 "not supported; remove the constraint to open it"
             )
-        couplings.append(Coupling(equality.name1, equality.name2 or equality.name1, "equality"))
+        couplings.append(Coupling(follower=equality.name1, leader=equality.name2 or equality.name1, tag="equality"))
     return tuple(couplings)
 
 

@@ -82,7 +82,7 @@ def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> Mjcf
     unmodelled = _unmodelled(actuator)
     if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
         unmodelled += [word for word in ("armature", "damping") if _any(getattr(actuator, word))]
-        return MjcfDrive(name, kind, None, enabled=enabled, unmodelled=tuple(unmodelled))
+        return MjcfDrive(name=name, kind=kind, joint=None, enabled=enabled, unmodelled=tuple(unmodelled))
     if any(actuator.damping[1:]):
         raise RobotError(f"actuator '{name}' has damping beyond the linear one, which is not supported; remove it")
     gear = float(actuator.gear[0])

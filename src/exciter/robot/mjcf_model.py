@@ -114,7 +114,7 @@ def compiled(root: Element, path: Path) -> CompiledMjcf:
             _remove(section, ("joint", "freejoint", "inertial"))
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
-    return CompiledMjcf(spec, still, _by_mujoco(whole, path, lambda _: still.compile()))
+    return CompiledMjcf(spec=spec, still=still, model=_by_mujoco(whole, path, lambda _: still.compile()))
 
 
 def _without_pictures(section: Element) -> Element:

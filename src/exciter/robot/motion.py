@@ -76,7 +76,7 @@ class Motion:
 
     def __getitem__(self, part: slice | NDArray[np.bool_]) -> Motion:
         """Some of the samples, in order."""
-        return Motion(self.time[part], self.q[part], self.qd[part], self.qdd[part])
+        return Motion(time=self.time[part], q=self.q[part], qd=self.qd[part], qdd=self.qdd[part])
 
     def followed_by(self, later: Motion) -> Motion:
         """Both, one after the other."""
@@ -114,4 +114,4 @@ class MotionGradient:
         return reduce(MotionGradient.__add__, parts)
 
     def __add__(self, other: MotionGradient) -> MotionGradient:
-        return MotionGradient(self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)
+        return MotionGradient(q=self.q + other.q, qd=self.qd + other.qd, qdd=self.qdd + other.qdd)

@@ -45,7 +45,8 @@ URDF_NUMBER_COUNTS: dict[str, dict[str, int | None]] = {
     "dynamics": {"damping": 1, "friction": 1},
 }
 UNLIMITED_IN_URDF = tuple(
-    Unlimited(which, "in the file (absent or 0)", "taken as unlimited") for which in ("upper", "velocity", "torque")
+    Unlimited(which=which, where="in the file (absent or 0)", then="taken as unlimited")
+    for which in ("upper", "velocity", "torque")
 )
 LinkShapes = tuple[tuple[str, Shape], ...]
 
@@ -277,7 +278,9 @@ def _is_force(element: Element) -> bool:
 def _mimics(joints: list[Element], facts: dict[str, JointFacts]) -> tuple[Coupling, ...]:
     found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints)
     return tuple(
-        Coupling(name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None and name in facts
+        Coupling(follower=name, leader=mimic.get("joint", ""), tag="mimic")
+        for name, mimic in found
+        if mimic is not None and name in facts
     )
 
 

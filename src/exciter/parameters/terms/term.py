@@ -350,7 +350,7 @@ def scatter(
                 sums[joint] += row
         return sums.T
 
-    return MotionGradient(total(q), total(qd), total(qdd))
+    return MotionGradient(q=total(q), qd=total(qd), qdd=total(qdd))
 
 
 @dataclass(frozen=True, eq=False)
