@@ -45,8 +45,7 @@ from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
-from exciter.parameters.terms.ranges import Interval
-from exciter.parameters.terms.term import BoundTerm
+from exciter.parameters.terms.term import BoundTerm, Interval
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot

@@ -21,7 +21,7 @@ from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
-from exciter.robot.limits import TIME_TO_FULL_SPEED
+from exciter.robot.limits import TIME_TO_FULL_SPEED_S
 from exciter.robot.robot import BASE, Joint, Robot
 
 NOT_CHECKED = "not checked"  #: subject of the notes
@@ -73,7 +73,7 @@ def _joint_limits(robot: Robot) -> list[str]:
     if assumed:
         found.append(
             f"acceleration{_of(robot, assumed)}: {_values([(one, 'acceleration') for one in assumed], 'acceleration')} "
-            f"{'was' if len(assumed) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
+            f"{'was' if len(assumed) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED_S:g} s; "
             "give limits: {acceleration: …}"
         )
     for what, ends in LIMIT_KEYS.items():
