@@ -30,7 +30,7 @@ from exciter.identification.selection.friction_candidates import FRICTION_PARTS,
 from exciter.identification.selection.friction_choice import choose_friction
 from exciter.identification.selection.trial import Choice
 from exciter.notes import LONGEST_NOTE_LINE, lines, note, shortened, warning
-from exciter.parameters.parameter_names import DRIVE, meaning, reading_order
+from exciter.parameters.parameter_names import DRIVE_TITLES, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
 from exciter.report.identification.headline import worst_joint
@@ -434,7 +434,7 @@ def test_friction_of_load_and_of_coupled_motors_is_no_curve_over_velocity(arm):
 
 def test_every_parameter_has_words():
     terms = {kind.symbol for kind in vars_of_columns()}
-    assert terms <= set(DRIVE)
+    assert terms <= set(DRIVE_TITLES)
     assert meaning("ZZR1", ["a", "b"]) == "inertia zz, link of a, and more"
     assert meaning("MX2", ["a", "b"]) == "mass × centre, x, link of b"
     assert meaning("Fr2", ["a", "b"]) == "friction with √speed, b"
