@@ -17,7 +17,9 @@ $(READY): pyproject.toml requirements-dev.lock
 demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
-test: check
+test: $(READY)  # everything; types are one of the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 quick: $(READY)  # what one runs between two changes

@@ -23,6 +23,7 @@ kernel_cache._tell = lambda: None  # said on a fresh machine only; what commands
 #: Long files, longest first, so that none of them comes last. The first two need different kernels: on a machine where
 #: nothing is compiled yet, two workers then do not both compile the same.
 LONG_FILES = (
+    "test_types.py",
     "test_reproduce_swevers_asme.py",
     "test_real.py",
     "test_parts.py",
