@@ -13,7 +13,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.export.robot_xml import identified_robot, left_out, roll_pitch_yaw
 from exciter.export.urdf import identified_urdf, urdf_text
-from exciter.parameters.consistency import THINNEST_BODY_FRACTION, consistency_margin, presentable
+from exciter.parameters.consistency import WRITTEN_BODY_FRACTION, consistency_margin, presentable
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Frame, load
 from support.paths import ROBOTS
@@ -149,8 +149,8 @@ def test_bodies_on_the_edge_are_made_thick():
     """A rod, a point and nothing at all: MuJoCo refuses all three as they are."""
     rod = np.array([2.0, 0.2, 0.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.05])
     thick = presentable(rod)
-    assert_allclose(thick, rod, atol=3 * THINNEST_BODY_FRACTION)
-    assert consistency_margin(thick) > 0.1 * THINNEST_BODY_FRACTION
+    assert_allclose(thick, rod, atol=3 * WRITTEN_BODY_FRACTION)
+    assert consistency_margin(thick) > 0.1 * WRITTEN_BODY_FRACTION
     for phi in (
         np.zeros(10),
         np.array([1.0, *np.zeros(9)]),

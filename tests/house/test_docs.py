@@ -38,7 +38,7 @@ from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.identify_settings import IdentifySettings
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.parameters.terms import JOINT_TERMS, Coulomb, Viscous
+from exciter.parameters.terms import TERM_REGISTRY, Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.robot.load import options_from
@@ -137,7 +137,7 @@ def test_design_document_names_every_key():
         *OBSTACLES.words,
         *CRITERIA.words,
     )
-    words += JOINT_TERMS.words
+    words += TERM_REGISTRY.words
     for key in {*words, *settings}:
         assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"
     assert "SEEDS" not in text

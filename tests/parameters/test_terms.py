@@ -15,8 +15,8 @@ from scipy.integrate import solve_ivp
 
 from exciter.errors import ExciterError, MotionError, ParameterError, RobotError
 from exciter.parameters import terms as t
-from exciter.parameters.terms import JOINT_TERMS as WORDS
 from exciter.parameters.terms import ONE_TERM, joint_terms
+from exciter.parameters.terms import TERM_REGISTRY as WORDS
 from exciter.parameters.terms.coulomb_and_presliding import FRICTION_SHAPES, linear_recursion
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

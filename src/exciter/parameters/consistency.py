@@ -29,7 +29,7 @@ CONSISTENT_WITHIN = 1e-9
 ALIKE_FRACTION = 1e-6  # relative difference of what counts as the same number
 POINT_GYRATION_RADIUS_M = 1e-5  # [m] radius of gyration of what counts as a point
 BALL_MOMENTS_FRACTION = 1e-3  # relative difference of the principal moments of what counts as a ball
-THINNEST_BODY_FRACTION = 1e-9  #: of the size of a body: rods and plates are made that thick
+WRITTEN_BODY_FRACTION = 1e-9  #: of the size of a body: rods and plates are made that thick
 SMALLEST_BODY_INERTIA = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
 KEPT_INERTIA_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference
 SAME_INERTIA_FRACTION = 1e-10  #: of the body's size: inertias that differ by less are the same
@@ -188,13 +188,13 @@ def _alike(values: Array) -> bool:
 
 def presentable(phi: ArrayLike) -> Array:
     """φ (10,) as strict readers want it: a body on the edge of what can exist is made as thick as
-    ``THINNEST_BODY_FRACTION``, one that has no mass or no extent next to nothing; any other is returned as it is."""
+    ``WRITTEN_BODY_FRACTION``, one that has no mass or no extent next to nothing; any other is returned as it is."""
     values = np.array(phi, dtype=float)
     if values[0] <= SMALLEST_BODY_INERTIA:
         values[:4] = SMALLEST_BODY_INERTIA, 0.0, 0.0, 0.0
     mass, com, inertia = mass_com_inertia(values)
     spread, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)  # ∫ x xᵀ dm about the centre
-    least = max(THINNEST_BODY_FRACTION * float(spread.sum()), SMALLEST_BODY_INERTIA)
+    least = max(WRITTEN_BODY_FRACTION * float(spread.sum()), SMALLEST_BODY_INERTIA)
     if spread[0] >= least:
         return values
     spread = np.maximum(spread, least)

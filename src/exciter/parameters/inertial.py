@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.robot.spatial import INERTIAL_NAMES as INERTIAL_NAMES
 from exciter.robot.spatial import transform_inertia
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
-INERTIAL_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
 INERTIAL_UNITS = ("kg", *("kg·m",) * 3, *("kg·m²",) * 6)
 #: Position of (XX, XY, XZ, YY, YZ, ZZ), the upper triangle row by row, inside φ.
 UPPER_TRIANGLE = (4, 5, 7, 6, 8, 9)

@@ -32,7 +32,7 @@ from exciter.robot.geometry import GREY, ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin, in_mdh_frames
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
-from exciter.robot.spatial import transform_inertia
+from exciter.robot.spatial import INERTIAL_NAMES, transform_inertia
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
@@ -45,7 +45,6 @@ JOINT_KEYS = (
     "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
     "limits", "inertia", "friction", "link",
 )  # fmt: skip
-INERTIAL_SYMBOLS = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")  # in Pinocchio's order
 COM_KEYS = ("mass", "com", "about_com")
 NOMINAL_FRICTION_KEYS = ("viscous", "coulomb", "rotor_inertia")
 SHAPE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "mesh": 3}
@@ -153,7 +152,7 @@ def _joint_data(robot: Robot, j: int) -> dict[str, Any]:
     data: dict[str, Any] = {"type": joint.kind, "link": joint.link}
     limits = {k: getattr(joint.limits, k) for k in Limits.names()}
     data["limits"] = {k: v for k, v in limits.items() if math.isfinite(v) or k == "acceleration"}
-    data["inertia"] = dict(zip(INERTIAL_SYMBOLS, joint.inertia.tolist(), strict=True))
+    data["inertia"] = dict(zip(INERTIAL_NAMES, joint.inertia.tolist(), strict=True))
     data["friction"] = {k: float(v[j]) for k, v in robot.friction.items() if k in NOMINAL_FRICTION_KEYS}
     return data
 
@@ -243,8 +242,8 @@ def _inertia(given: Any, what: str) -> Array:
         xx, xy, xz, yy, yz, zz = _vector(given.get("about_com", [0.0] * 6), 6, f"about_com of {what}")
         phi = transform_inertia([mass, 0, 0, 0, xx, xy, yy, xz, yz, zz], np.eye(3), com)
     else:
-        _known_keys(given, INERTIAL_SYMBOLS, f"inertia of {what}")
-        phi = np.array([_number(given.get(k, 0.0), f"{k} of {what}") for k in INERTIAL_SYMBOLS])
+        _known_keys(given, INERTIAL_NAMES, f"inertia of {what}")
+        phi = np.array([_number(given.get(k, 0.0), f"{k} of {what}") for k in INERTIAL_NAMES])
     if phi[0] < 0:
         raise RobotError(f"the mass of {what} is {phi[0]:g} kg; it must not be negative")
     return phi

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from exciter.typing import Array
 
+#: The papers' names of φ, in Pinocchio's order.
+INERTIAL_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
 OPPOSITE_AXIS_SINE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 
 

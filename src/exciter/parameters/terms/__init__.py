@@ -34,8 +34,8 @@ from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import wrong
 
 __all__ = [
-    "JOINT_TERMS",
     "ONE_TERM",
+    "TERM_REGISTRY",
     "AsymmetricCoulomb",
     "BoundTerm",
     "Coulomb",
@@ -65,7 +65,7 @@ __all__ = [
     "joint_terms",
 ]
 
-JOINT_TERMS = Registry[JointTerm](
+TERM_REGISTRY = Registry[JointTerm](
     "joint term",
     RotorInertia,
     Viscous,
@@ -82,7 +82,7 @@ JOINT_TERMS = Registry[JointTerm](
     DriveCoupling,
     CoupledSqrtViscous,
 )
-ONE_TERM = OneOf(JOINT_TERMS)
+ONE_TERM = OneOf(TERM_REGISTRY)
 
 
 def declared_terms(robot: Robot) -> tuple[JointTerm, ...]:
@@ -101,7 +101,7 @@ class ListOfTerms(Kind):
 
     @property
     def wanted(self) -> str:
-        return f"none, or a list of {', '.join(JOINT_TERMS.words)}"
+        return f"none, or a list of {', '.join(TERM_REGISTRY.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[JointTerm, ...]:
         if says_none(given):

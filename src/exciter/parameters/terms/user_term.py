@@ -28,7 +28,7 @@ from exciter.typing import Array
 
 Function = Callable[[Array, Array, Array], Array]
 WITH_RESPECT_TO = ("q", "qd", "qdd")
-DIFFERENCE_STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences
+USER_TERM_STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences
 CHECKED_SAMPLE_COUNT = 50
 
 
@@ -113,7 +113,7 @@ class _UserTerm(BoundTerm):
             sides = []
             for sign in (1.0, -1.0):
                 arrays = {y: getattr(at, y).copy() for y in WITH_RESPECT_TO}
-                arrays[x][joint] += sign * DIFFERENCE_STEP * np.maximum(1.0, np.abs(arrays[x][joint]))
+                arrays[x][joint] += sign * USER_TERM_STEP * np.maximum(1.0, np.abs(arrays[x][joint]))
                 sides.append((arrays[x][joint].copy(), self._torque(Samples(**arrays))))
             (x_plus, plus), (x_minus, minus) = sides
             columns.append((plus - minus) / (x_plus - x_minus))
