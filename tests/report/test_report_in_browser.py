@@ -15,9 +15,10 @@ from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import design_report
 from exciter.report.identification.report import identification_page
-from exciter.robot import embedded
+from exciter.robot import embedded, load
 from exciter.robot.spatial import upright
 from support.browser import Browser, find_browser
+from support.meshes import meshed_arm
 from support.report_designs import EVIL, designed
 from support.report_identifications import Identified, identified, quality_of
 from support.robots import CASES
@@ -78,6 +79,32 @@ def test_design_is_shown_without_complaint(page, panda_report):
     assert widths(page, 1280, 640, 320) == [1280, 640, 320]
     assert page.errors == []
     assert page.requests == [panda_report.as_uri()]
+
+
+def test_legends_name_lines_alone(page):
+    """The axis names the time; the legend has the instant under the pointer."""
+    page.evaluate("report.plots.forEach((p) => p.box.focus())")
+    legends = page.evaluate("[...document.querySelectorAll('.u-legend')].map((l) => l.textContent)")
+    assert len(legends) == 7
+    assert not any("time" in text or "[s]" in text for text in legends)
+    page.evaluate("report.plots[0].u.setCursor({ left: 100, top: 50 })")
+    assert "at " in page.evaluate("report.plots[0].box.querySelector('.u-legend').textContent")
+
+
+def test_meshes_are_drawn(browser, tmp_path):
+    """Triangles of three formats, with normals of length one, and the page says where the floor is."""
+    design = designed(load(meshed_arm(tmp_path / "arm")))
+    design_report.design_page(design, rate=50.0).write(tmp_path / "r.html")
+    opened(browser, tmp_path / "r.html")
+    scene, pictures = "report.scenes[0]", []
+    assert browser.evaluate(f"Object.keys({scene}.meshes).filter((name) => name.startsWith('surface')).length") == 3
+    assert browser.evaluate(f"{scene}.meshes['surface 0'].count") == 36
+    assert browser.evaluate(f"{scene}.floor") == pytest.approx(0.0, abs=1e-6)
+    for kept in ("() => true", "(s) => !s.mesh.startsWith('surface')"):
+        browser.evaluate(f"{scene}.shapes = {scene}.shapes.filter({kept}); {scene}.draw()")
+        pictures.append(pixels(browser, "#robot canvas"))
+    assert len(set(pictures)) == 2
+    assert browser.errors == []
 
 
 def test_kinematics_of_the_page_are_those_of_the_package(page, panda):

@@ -204,7 +204,9 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> _
             weight, why = asked.weighed(trial)
         assert friction is not None
         listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
-        reason = "for every joint the simplest model that predicts stretches left out as well as the best, with the "
+        reason = (
+            "for every joint the simplest model that predicts held-out blocks of time as well as the best, with the "
+        )
         choices.append(Choice("friction", listed, f"{reason}prior in place"))
     choices.append(why)
     offset = None

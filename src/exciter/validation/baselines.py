@@ -40,7 +40,7 @@ LONGEST_GAP_INTERVALS = 2.5  #: sampling intervals: longer gaps are not interpol
 FRICTION_JUMP_SIGMAS = 5.0  #: larger differences between periods are steps of friction, not noise
 WAY_PERIODS = "from what differs between periods at the same phase"
 WAY_AVERAGED = "from what differs between periods at the same phase, and their number"
-WAY_WHITE = "from what is faster than the motion, taken as white"
+WAY_WHITE = "from the band above the motion, taken as white"
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None
         return None, Choice("gravity", "as described", f"no other direction predicts clearly better: {listed}")
     gravity = lean.gravity(middle)
     shown = ", ".join(f"{x:.4g}" for x in gravity)
-    reason = f"the base leans, or a joint's zero is off; stretches left out are predicted clearly better: {listed}"
+    reason = f"the base leans, or a joint's zero is off; held-out blocks of time are predicted clearly better: {listed}"
     return gravity, Choice("gravity", f"[{shown}] m/s² in the frame of the base", reason)
 
 
