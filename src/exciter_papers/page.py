@@ -46,7 +46,7 @@ def write_report(reproduced: Reproduced, path: Path, versions: Mapping[str, str]
     """One HTML file; versions: of the programs it was computed with."""
     paper = reproduced.paper
     sections = [*(part_section(k, part) for k, part in enumerate(reproduced.parts)), how_section(reproduced, versions)]
-    Page(f"{paper.name}, run again", summary(reproduced), sections).write(path)
+    Page(f"Reproduction of {paper.name}", summary(reproduced), sections).write(path)
 
 
 def verdicts(reproduced: Reproduced) -> dict[Verdict, int]:
@@ -57,7 +57,7 @@ def verdicts(reproduced: Reproduced) -> dict[Verdict, int]:
 
 def summary(reproduced: Reproduced) -> Summary:
     paper = reproduced.paper
-    counts = {verdict.value: str(count) for verdict, count in verdicts(reproduced).items()}
+    counts = {f"findings: {verdict.value}": str(count) for verdict, count in verdicts(reproduced).items()}
     meaning = NamedValues({str(verdict): words for verdict, words in MEANING.items()})
     quick = (Paragraph((QUICK_RUN_STATEMENT,)),) if reproduced.effort.quick else ()
     contents = (Paragraph((paper.about,)), *quick, Cards(counts), Folded("What the verdicts mean", (meaning,)))
@@ -110,7 +110,7 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
         "processor time": f"{number(reproduced.seconds, 3)} s",
         **versions,
     }
-    return Section("how", "How to run it again", SEEDS_STATEMENT, (NamedValues(settings),))
+    return Section("how", "How to reproduce this page", SEEDS_STATEMENT, (NamedValues(settings),))
 
 
 # -- docs/papers.md, docs/papers-appendix.md ---------------------------------------------------------------------------

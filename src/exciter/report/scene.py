@@ -24,7 +24,7 @@ from exciter.typing import Array
 PATH_SQUARE, LABEL_MARGIN, TOP_MARGIN = 220.0, 34.0, 6.0  #: [drawing units] of a side view
 SMALLEST_SPAN_M = 1e-3  #: of a path that hardly moves
 ROOM_AROUND_PATH = 1.08  #: side of the square over that of the path
-FINEST_STEP = 65535  #: vertices of a mesh as 16-bit numbers
+STEPS_PER_BOX_SIDE = 65535  #: vertices of a mesh as 16-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def shape_data(shape: Shape, surfaces: Sequence[Surface]) -> dict[str, Any]:
 def surface_data(surface: Surface) -> dict[str, Any]:
     """Vertices as 16-bit steps within their box."""
     low, high = surface.vertices.min(axis=0), surface.vertices.max(axis=0)
-    step = np.where(high > low, (high - low) / FINEST_STEP, 1.0)
+    step = np.where(high > low, (high - low) / STEPS_PER_BOX_SIDE, 1.0)
     return {
         "low": low.tolist(),
         "step": step.tolist(),
