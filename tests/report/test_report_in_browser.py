@@ -91,22 +91,6 @@ def test_legends_name_lines_alone(page):
     assert "at " in page.evaluate("report.plots[0].box.querySelector('.u-legend').textContent")
 
 
-def test_meshes_are_drawn(browser, tmp_path):
-    """Triangles of three formats, with normals of length one, and the page says where the floor is."""
-    design = designed(load(meshed_arm(tmp_path / "arm")))
-    design_report.design_page(design, rate=50.0).write(tmp_path / "r.html")
-    opened(browser, tmp_path / "r.html")
-    scene, pictures = "report.scenes[0]", []
-    assert browser.evaluate(f"Object.keys({scene}.meshes).filter((name) => name.startsWith('surface')).length") == 3
-    assert browser.evaluate(f"{scene}.meshes['surface 0'].count") == 36
-    assert browser.evaluate(f"{scene}.floor") == pytest.approx(0.0, abs=1e-6)
-    for kept in ("() => true", "(s) => !s.mesh.startsWith('surface')"):
-        browser.evaluate(f"{scene}.shapes = {scene}.shapes.filter({kept}); {scene}.draw()")
-        pictures.append(pixels(browser, "#robot canvas"))
-    assert len(set(pictures)) == 2
-    assert browser.errors == []
-
-
 def test_kinematics_of_the_page_are_those_of_the_package(page, panda):
     """Placements in JavaScript against ``Dynamics.placement``, the path's marker against the path."""
     robot = panda.model.robot
@@ -180,6 +164,22 @@ def test_plots_zoom_together_by_keyboard(page):
     page.press("0", "0")
     page.picture_drawn()
     assert page.evaluate("report.plots[4].range") == pytest.approx([0, 5])
+
+
+def test_meshes_are_drawn(browser, tmp_path):
+    """Triangles of three formats, with normals of length one, and the page says where the floor is."""
+    design = designed(load(meshed_arm(tmp_path / "arm")))
+    design_report.design_page(design, rate=50.0).write(tmp_path / "r.html")
+    opened(browser, tmp_path / "r.html")
+    scene, pictures = "report.scenes[0]", []
+    assert browser.evaluate(f"Object.keys({scene}.meshes).filter((name) => name.startsWith('surface')).length") == 3
+    assert browser.evaluate(f"{scene}.meshes['surface 0'].count") == 36
+    assert browser.evaluate(f"{scene}.floor") == pytest.approx(0.0, abs=1e-6)
+    for kept in ("() => true", "(s) => !s.mesh.startsWith('surface')"):
+        browser.evaluate(f"{scene}.shapes = {scene}.shapes.filter({kept}); {scene}.draw()")
+        pictures.append(pixels(browser, "#robot canvas"))
+    assert len(set(pictures)) == 2
+    assert browser.errors == []
 
 
 def test_surroundings_are_drawn(browser, panda, tmp_path):
