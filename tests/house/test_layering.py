@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import exciter
+from support.scripts import benchmark, script
 
 FLOW = (
     "typing",
@@ -124,6 +125,25 @@ def test_only_a_command_knows_the_papers():
 def test_every_module_is_short_enough_to_read():
     long = {str(p.relative_to(ROOT)): n for p in ROOT.rglob("*.py") if (n := len(p.read_text().splitlines())) > 500}
     assert not long, long
+
+
+def test_sub_folders_do_not_import_in_circles():
+    """By whatever way; docs/imports.svg shows the graph, and is current."""
+    house = benchmark("house")
+    trees = house.modules(ROOT.parent)
+    assert not house.circles(house.import_graph(trees, ROOT.parent))
+    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [{"a", "b", "c"}], "a circle is noticed"
+    assert script("docs", "make_imports").main(["--check"]) == 0, "run: python docs/make_imports.py"
+
+
+def test_a_name_means_one_thing():
+    """One class for a name of a class, one value for the name of a constant, in the package and the papers."""
+    house = benchmark("house")
+    trees = house.modules(ROOT.parent)
+    assert not house.repeated_classes(trees)
+    assert not house.repeated_constants(trees)
+    twice = {Path("a.py"): ast.parse("SLOW = 1.0\nclass A: ..."), Path("b.py"): ast.parse("SLOW = 2.0\nclass A: ...")}
+    assert (house.repeated_classes(twice), house.repeated_constants(twice)) == ({"A": 2}, {"SLOW": 2}), "it is noticed"
 
 
 def spoken(path: Path) -> set[str]:
