@@ -5,11 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from exciter.archive import archived, unarchived
+from exciter.errors import RobotError
 from exciter.robot import drawing as module
 from exciter.robot import load
-from exciter.robot.drawing import MOST_DRAWN_TRIANGLES, clustered, drawing, pictured
+from exciter.robot.drawing import MOST_DRAWN_TRIANGLES, clustered, drawing, pictured, read_collada
 from exciter.robot.geometry import Surface
 from support.meshes import CORNERS, FACES, fine_sphere, meshed_arm, write_mesh
+
+NODE = "<node><translate>1 0 0</translate><rotate>0 0 1 90</rotate>"
 
 
 @pytest.fixture
@@ -56,6 +59,22 @@ def test_a_cluster_is_the_mean_of_its_vertices():
     found = clustered(Surface(near, np.array([[0, 1, 2], [0, 2, 3], [1, 2, 3]])), 0.5)
     assert_allclose(sorted(found.vertices.tolist()), [[0.0, 1.0, 0.0], [0.05, 0.0, 0.0], [1.0, 0.0, 0.0]])
     assert len(found.faces) == 1
+
+
+def test_polygons_of_a_placed_and_scaled_node(tmp_path):
+    """A square as one polygon, in centimetres, turned and moved by its node; damage is one line."""
+    path = tmp_path / "square.dae"
+    write_mesh(path, np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2]]))
+    text = path.read_text().replace('meter="1"', 'meter="0.01"').replace("<node>", NODE)
+    text = text.replace("<triangles", "<polylist").replace("</triangles>", "</polylist>")
+    path.write_text(text.replace("<p>0 1 2</p>", "<vcount>4</vcount><p>0 1 2 3</p>"))
+    found = read_collada(path)
+    assert_allclose(found.vertices, [[0.01, 0, 0], [0.01, 0.01, 0], [0, 0.01, 0], [0, 0, 0]], atol=1e-15)
+    assert found.faces.tolist() == [[0, 1, 2], [0, 2, 3]]
+    for wrong in ("0 1 2 9", "0 1 2", "0 1 2 x", "0 1 2 99999999999999999999"):
+        path.write_text(text.replace("<p>0 1 2</p>", f"<vcount>4</vcount><p>{wrong}</p>"))
+        with pytest.raises(RobotError, match="cannot be read"):
+            read_collada(path)
 
 
 @pytest.mark.parametrize("bound", ["MOST_READ_TRIANGLES", "MOST_DRAWN_MESHES"])
