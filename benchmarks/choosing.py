@@ -38,14 +38,14 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.recording import Recording
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Route
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual import draw
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.experiment.virtual.truth import drive_torque
+from exciter.experiment.virtual.true_parameters import drive_torque
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood

@@ -28,8 +28,8 @@ from scipy import sparse
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import read_recording
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual.synthetic import synthetic
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior

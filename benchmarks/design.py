@@ -43,7 +43,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.optimiser.feasible import random_start
 from exciter.excitation.optimiser.limits import JointLimits
 from exciter.excitation.optimiser.search import LEAST_COARSE_SAMPLES, SIGN_SMOOTHING_SPEED, Attempt, Search

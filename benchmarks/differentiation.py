@@ -29,9 +29,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
-from exciter.experiment.signals.processed import Route
+from exciter.experiment.signals.processed_motion import Route
 from exciter.robot import load
 from exciter.robot.motion import Motion
 
@@ -139,7 +139,7 @@ def table(
 def executed(periods: int = 8) -> tuple[Case, Recording]:
     """The Fourier motion as the virtual robot performs it: the truth at any time, and the log's instants."""
     from exciter.experiment.virtual.sensors import Sampling
-    from exciter.experiment.virtual.truth import draw
+    from exciter.experiment.virtual.true_parameters import draw
     from exciter.experiment.virtual.virtual_robot import VirtualRobot
 
     robot = load("panda")

@@ -26,7 +26,7 @@ from fuzz_damage import BOMBS
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
@@ -39,7 +39,7 @@ from exciter.excitation.validation_motion.random_families import RandomPoints, R
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources.open_source import open_source
-from exciter.experiment.virtual.truth import draw, read_truth
+from exciter.experiment.virtual.true_parameters import draw, read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.parameters.consistency import dummies

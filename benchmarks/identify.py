@@ -36,7 +36,7 @@ import pinocchio as pin
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator

@@ -44,10 +44,10 @@ from run import ROBOTS, missing, run_robot
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.equation_rows import Rows, model_rows
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.periods import estimate_period
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows, model_rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic

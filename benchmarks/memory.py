@@ -29,7 +29,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.native import write_chunks
+from exciter.experiment.recording.own_log_format import write_chunks
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import embedded
 

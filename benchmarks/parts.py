@@ -36,7 +36,7 @@ from log_parts import ALIKE, Span, Split, counted, cut, splits
 
 from exciter.errors import ExciterError
 from exciter.experiment.recording import Recording, open_recording
-from exciter.experiment.signals.processed import Route
+from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.estimate import Estimate

@@ -192,7 +192,7 @@ def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, 
 def compare(peer: Any, version: str, starts: int) -> None:
     from exciter.dynamics.model import DynamicModel
     from exciter.excitation.criteria.criterion import evaluate
-    from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
+    from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, DOptimality
     from exciter.robot import Motion, load
 
     described = load(str(peer["urdf"]))

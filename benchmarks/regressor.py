@@ -28,7 +28,7 @@ from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback

@@ -33,13 +33,13 @@ from scipy import signal
 from scipy.interpolate import CubicSpline
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.recording.native import write_chunks
+from exciter.experiment.recording.own_log_format import write_chunks
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import open_recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_rows
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, embedded
 

@@ -27,7 +27,7 @@ import yaml
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.experiment.recording import open_recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
+from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.identification.estimators.physical import PhysicallyConsistent
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel

@@ -3,16 +3,16 @@
 which has these sections."""
 
 # The way, one function per step
-from exciter.pipeline.opening import load as load
+from exciter.pipeline.load_read_open import load as load
 from exciter.pipeline.base import base as base
 from exciter.pipeline.design import design as design
 from exciter.pipeline.check import check as check
 from exciter.pipeline.simulate import simulate as simulate
-from exciter.pipeline.opening import read as read
+from exciter.pipeline.load_read_open import read as read
 from exciter.pipeline.inspect import inspect as inspect
 from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
-from exciter.pipeline.opening import open as open
+from exciter.pipeline.load_read_open import open as open
 
 # What goes in
 from exciter.robot.robot import Robot as Robot
@@ -42,8 +42,8 @@ from exciter.excitation.validation_motion.random_families import RandomPoints as
 from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 
 # Criteria
-from exciter.excitation.criteria.gram import DOptimality as DOptimality
-from exciter.excitation.criteria.gram import ConditionNumber as ConditionNumber
+from exciter.excitation.criteria.optimality_and_condition import DOptimality as DOptimality
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber as ConditionNumber
 
 # Constraints and obstacles
 from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace

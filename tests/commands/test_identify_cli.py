@@ -12,7 +12,7 @@ from exciter.cli import main
 from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.quality.process import process
+from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS

@@ -11,7 +11,7 @@ from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, DOptimality
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback

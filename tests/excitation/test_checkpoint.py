@@ -12,7 +12,7 @@ from exciter import cli
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import design
 from exciter.excitation.optimiser import starts as module
 from exciter.excitation.optimiser.search import Search

@@ -16,11 +16,12 @@ from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria import gram as c
-from exciter.excitation.criteria import registry, sums
+from exciter.excitation.criteria import optimality_and_condition as c
+from exciter.excitation.criteria import registry
+from exciter.excitation.criteria import weighted_sums as sums
 from exciter.excitation.criteria.cramer_rao import CramerRao, iterate, torque_jacobian, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import DesignObjective, MotionCriterion, evaluate, unexcited
-from exciter.excitation.criteria.design_rows import (
+from exciter.excitation.criteria.observation_rows import (
     DesignColumns,
     DesignRows,
     EnergyRows,
@@ -28,7 +29,7 @@ from exciter.excitation.criteria.design_rows import (
     regressor_pullback,
 )
 from exciter.excitation.criteria.registry import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria
-from exciter.excitation.criteria.sums import bound
+from exciter.excitation.criteria.weighted_sums import bound
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous

@@ -12,8 +12,8 @@ from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
-from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
+from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, DOptimality
 from exciter.excitation.criteria.registry import CRITERIA, SUFFICIENT_CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.deadline import NEVER

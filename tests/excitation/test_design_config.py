@@ -18,10 +18,10 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.design_rows import EnergyRows
-from exciter.excitation.criteria.gram import AOptimality, DOptimality
+from exciter.excitation.criteria.observation_rows import EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import AOptimality, DOptimality
 from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
-from exciter.excitation.criteria.sums import InverseTorque, WeightedSum
+from exciter.excitation.criteria.weighted_sums import InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.files.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text

@@ -8,14 +8,14 @@ from scipy.optimize import linprog
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import (
+from exciter.excitation.criteria.optimality_and_condition import (
     ConditionNumber,
     DOptimality,
     NormalizedCondition,
     ScaledCondition,
     SoftCondition,
 )
-from exciter.excitation.criteria.sums import (
+from exciter.excitation.criteria.weighted_sums import (
     ConditionAndEquilibrium,
     ConditionAndTorque,
     Logarithm,

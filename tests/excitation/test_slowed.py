@@ -16,7 +16,7 @@ from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.virtual.execute import plan
+from exciter.experiment.virtual.motion_execution import plan
 from exciter.files import json_text
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

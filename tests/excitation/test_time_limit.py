@@ -21,7 +21,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import _Rehearsal, design
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime

@@ -18,10 +18,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.recording_file import read_recording
-from exciter.experiment.signals import rows as rows_module
-from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.low_pass import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals import equation_rows as rows_module
+from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
+from exciter.experiment.signals.low_pass_filter import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import (
     Margin,
     grid,
@@ -33,7 +34,6 @@ from exciter.experiment.signals.resample import (
     segments,
     split_at_gaps,
 )
-from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
 from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous

@@ -9,7 +9,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.noise import choose_cutoff, earlier_low_pass, estimate_noise, quantisation_step
 from exciter.experiment.signals.resample import resample
 from exciter.robot.motion import Motion

@@ -9,13 +9,13 @@ from scipy import signal
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording import About, AnalogFilter, Recording, open_recording, write_recording
+from exciter.experiment.signals.analogue_filter_undone import Prewhitening, filtered_alike
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
-from exciter.experiment.signals.low_pass import Butterworth, response, torque_bandwidth
+from exciter.experiment.signals.low_pass_filter import Butterworth, response, torque_bandwidth
 from exciter.experiment.signals.periods import average_periods
-from exciter.experiment.signals.prewhitening import Prewhitening, filtered_alike
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.notes import texts
 
 ANALOG = AnalogFilter(8, 40.0)

@@ -15,11 +15,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
-from exciter.experiment.quality.arrangement import cycles
 from exciter.experiment.quality.delays import blocks
 from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of
-from exciter.experiment.quality.spikes import isolated
-from exciter.experiment.quality.survey import Windows, visible_period
+from exciter.experiment.quality.joint_order_and_signs import cycles
+from exciter.experiment.quality.sample_survey import Windows, visible_period
+from exciter.experiment.quality.spikes_and_jumps import isolated
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
 from exciter.robot import embedded, load

@@ -13,9 +13,9 @@ from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.drive_checks import group_delay
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
-from exciter.experiment.quality.spikes import turns_of
+from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
+from exciter.experiment.quality.spikes_and_jumps import turns_of
 from exciter.experiment.quality.torque_checks import with_reasons
-from exciter.experiment.quality.words import counted, number, percent, time_span
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
 from exciter.robot import embedded, load

@@ -22,7 +22,7 @@ from exciter.experiment.recording import (
     write_chunks,
     write_recording,
 )
-from exciter.experiment.recording.native import check_beside, written_beside
+from exciter.experiment.recording.own_log_format import check_beside, written_beside
 from exciter.experiment.recording.recording_file import RecordingFile
 from support.bags import bag
 from support.recordings import plain, recordings, same

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
-from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.description import (
     LOG_FORMATS,
     NATIVE_NPZ,
@@ -23,7 +22,8 @@ from exciter.experiment.recording.description import (
     preset,
     times,
 )
-from exciter.experiment.recording.signal import LARGEST_SI, UNITS
+from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS
 from exciter.settings import fill, keys_of
 from support.bags import bag
 from support.paths import ROOT, SHARED_DATA

@@ -9,14 +9,14 @@ import pytest
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.quality.process import process
+from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.experiment.signals import noise as noise_module
-from exciter.experiment.signals import processed as processed_module
+from exciter.experiment.signals import processed_motion as processed_module
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations, values
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
-from exciter.experiment.signals.processed import Route
+from exciter.experiment.signals.processed_motion import Route
 from exciter.notes import texts
 from exciter.robot.motion import Motion
 from support.scripts import benchmark

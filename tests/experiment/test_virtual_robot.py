@@ -38,11 +38,11 @@ from exciter.experiment.virtual import (
     draw,
     read_truth,
 )
-from exciter.experiment.virtual.execute import SimulationTiming, execute, plan
+from exciter.experiment.virtual.motion_execution import SimulationTiming, execute, plan
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.experiment.virtual.truth import nearest_body, truth_from
+from exciter.experiment.virtual.true_parameters import nearest_body, truth_from
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric

@@ -19,11 +19,11 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
-from exciter.experiment.recording.about import LINK_SIDE, MOTOR_SIDE
-from exciter.experiment.signals.local_routes import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed, Route
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE
+from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed, Route
 from exciter.identification.automatic import Asked, Automatic, Chosen, choose_automatically, choose_settings
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import Prior
@@ -37,6 +37,7 @@ from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.physical.prior_values import PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.cross_validated_trial import Trial
 from exciter.identification.selection.cutoff_choice import (
     CUTOFFS_PER_BAND,
     MOST_EDGE_FRACTION,
@@ -58,7 +59,6 @@ from exciter.identification.selection.prior_and_tilt_choice import (
     PRIOR_WEIGHTS,
     choose_weight,
 )
-from exciter.identification.selection.trial import Trial
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
     Coulomb,

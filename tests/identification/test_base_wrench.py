@@ -17,12 +17,12 @@ from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.quality.process import process
+from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
-from exciter.experiment.signals.processed import Processed, Route
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed, Route
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS, BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic

@@ -11,12 +11,12 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import check
-from exciter.experiment.quality.process import process, usual_route
+from exciter.experiment.quality.prepare_log import process, usual_route
 from exciter.experiment.recording import AnalogFilter, Recording, open_recording, write_recording
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_rows
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual import Encoder, GearedDrive, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.information.information import Information
 from exciter.notes import texts

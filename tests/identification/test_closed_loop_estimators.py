@@ -16,9 +16,9 @@ from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual import (
     CompensationSpring,
     ComputedTorque,

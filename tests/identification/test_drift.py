@@ -12,7 +12,7 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated_errors import StationaryErrors, sandwich
 from exciter.identification.uncertainty.drift import Drift, DriftCandidate, Drifting, candidates, find_drift

@@ -18,8 +18,8 @@ from scipy.stats import chi2
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, TrueFriction, VirtualRobot, draw
 from exciter.identification.estimators.least_squares import (
     NonNegative,

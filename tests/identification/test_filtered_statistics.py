@@ -18,8 +18,8 @@ from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.drive_gains import DriveGains, gains_of
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import (

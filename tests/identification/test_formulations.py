@@ -17,10 +17,10 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.low_pass_filter import Chebyshev, SecondOrder
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power

@@ -12,9 +12,9 @@ from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import (
     Essential,

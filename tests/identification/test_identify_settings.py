@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
-from exciter.experiment.quality.process import ROUTES
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.quality.prepare_log import ROUTES
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.virtual.control import LAWS, GravityPD
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
@@ -39,8 +39,7 @@ from exciter.identification.physical.prior_values import PRIOR_VALUES, UniformRo
 from exciter.parameters.terms import Coulomb, Dahl, Offset, Viscous
 from exciter.robot import embedded
 from exciter.settings import OneOf, Settings, fill, keys_of, written, yaml_text
-from exciter.settings.fill import adapter
-from exciter.settings.kinds import (
+from exciter.settings.field_markers import (
     ByName,
     Flag,
     Kind,
@@ -52,6 +51,7 @@ from exciter.settings.kinds import (
     Text,
     Whole,
 )
+from exciter.settings.fill import adapter
 
 ROBOT = embedded.robot("kuka-ir361")
 FAMILIES = (ESTIMATORS, FORMULATIONS, ROUTES, LAWS, ERROR_MODELS, LOSSES, METRICS, PRIOR_VALUES)

@@ -11,12 +11,12 @@ from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.recording.about import About
-from exciter.experiment.recording.native import write_recording
+from exciter.experiment.recording.own_log_format import write_recording
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_facts import About
 from exciter.experiment.recording.recording_file import open_recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import sequential as bierman

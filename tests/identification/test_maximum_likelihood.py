@@ -15,10 +15,10 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import AnalogFilter, Payload
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.low_pass import response
+from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.periods import average_periods
-from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators import maximum_likelihood

@@ -15,7 +15,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Sampling, VirtualRobot, draw
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import linalg, stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.identification.estimators.least_squares import Essential, WeightedLeastSquares
 from exciter.identification.estimators.robust import (
     GAUSSIAN_ABSOLUTE_MEDIAN,

@@ -8,16 +8,16 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.stages.cells import cells_of
+from exciter.identification.stages.compressed_stages import cells_of
 from exciter.identification.stages.stage import (
     ActingAtRest,
     AtRest,

@@ -11,8 +11,8 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.estimators.least_squares import Essential, OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.formulations.dynamic import InverseDynamic

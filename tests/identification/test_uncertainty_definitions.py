@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty import correlated_errors as correlated
 from exciter.identification.uncertainty import residual_correlation as correlation_module

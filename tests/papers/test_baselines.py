@@ -12,8 +12,8 @@ from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
-from exciter.excitation.criteria.gram import ConditionNumber
-from exciter.excitation.criteria.sums import Equilibrium
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
+from exciter.excitation.criteria.weighted_sums import Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline

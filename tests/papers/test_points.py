@@ -9,9 +9,14 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.design_rows import EnergyRows
-from exciter.excitation.criteria.gram import ConditionNumber, DOptimality, FrobeniusCondition, QrCondition
-from exciter.excitation.criteria.sums import Equilibrium, WeightedSum
+from exciter.excitation.criteria.observation_rows import EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import (
+    ConditionNumber,
+    DOptimality,
+    FrobeniusCondition,
+    QrCondition,
+)
+from exciter.excitation.criteria.weighted_sums import Equilibrium, WeightedSum
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
 from exciter.robot import embedded

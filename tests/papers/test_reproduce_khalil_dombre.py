@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem

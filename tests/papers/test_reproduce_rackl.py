@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline as SciPySpline
 
 from exciter.dynamics.base import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.validation.baselines import BaselineSums, baselines

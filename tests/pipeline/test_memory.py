@@ -22,9 +22,9 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import Repairs, repair
 from exciter.experiment.quality.repair import RepairedLog, RepairTally
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem

@@ -13,9 +13,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.quality import process as processing
+from exciter.experiment.quality import prepare_log as processing
 from exciter.experiment.recording import Recording, open_recording, read_recording, write_recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
+from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.files import HASHES, json_text
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig

@@ -10,11 +10,11 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality import check
-from exciter.experiment.quality.process import process
+from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic

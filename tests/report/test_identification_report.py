@@ -26,9 +26,9 @@ from exciter.identification.formulations.dynamic import FilteredDynamic, Inverse
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import load_torque
+from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_candidates import FRICTION_PARTS, FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction
-from exciter.identification.selection.trial import Choice
 from exciter.notes import LONGEST_NOTE_LINE, lines, note, shortened, warning
 from exciter.parameters.parameter_names import DRIVE_TITLES, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.uncertainty.linear_equations import LinearFit
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate

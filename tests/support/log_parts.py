@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.runs.run import Run
 from exciter.validation.prediction import Prediction
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem

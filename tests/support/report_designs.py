@@ -6,7 +6,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import Design
 from exciter.excitation.optimiser.search import Attempt
 from exciter.excitation.trajectories.fourier import Fourier

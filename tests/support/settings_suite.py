@@ -9,8 +9,8 @@ from typing import Any, get_args
 import yaml
 
 from exciter.settings import OneOf, Registry, Settings, fill, written, yaml_text
+from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter, settings_fields
-from exciter.settings.kinds import Kind
 
 
 def is_marked(hint: Any) -> bool:

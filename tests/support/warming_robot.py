@@ -12,7 +12,7 @@ from scipy import signal
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Viscous

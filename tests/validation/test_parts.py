@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.processed import Processed, motion_band
+from exciter.experiment.signals.processed_motion import Processed, motion_band
 from exciter.identification.runs.run import Run
 from exciter.robot import Motion
 from support.log_parts import ALIKE, COUNT, cut, splits

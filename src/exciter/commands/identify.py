@@ -20,8 +20,8 @@ from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
+from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
-from exciter.identification.selection.trial import Choice
 from exciter.notes import lines, texts
 from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified

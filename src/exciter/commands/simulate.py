@@ -15,9 +15,9 @@ from exciter.commands.common import chosen_robot, console, print_notes, refuse_p
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.recording.native import check_beside
+from exciter.experiment.recording.own_log_format import check_beside
 from exciter.experiment.virtual import Simulated
-from exciter.experiment.virtual.execute import Progress as Tell
+from exciter.experiment.virtual.motion_execution import Progress as Tell
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile

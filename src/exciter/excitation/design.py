@@ -24,8 +24,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, TorqueRows
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room

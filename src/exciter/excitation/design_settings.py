@@ -38,10 +38,10 @@ from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
-from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
-from exciter.excitation.criteria.sums import bound
+from exciter.excitation.criteria.weighted_sums import bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
 from exciter.excitation.files.families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.files.read import read_trajectory
@@ -56,9 +56,9 @@ from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
+from exciter.settings.field_markers import LARGEST_SEED, Kind
 from exciter.settings.fill import settings_fields
-from exciter.settings.kinds import LARGEST_SEED, Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 USUAL_FAMILY = Fourier(at_rest=True)

@@ -21,10 +21,10 @@ from functools import cached_property
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.recording.about import LINK_SIDE
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.processed import motion_band
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.recording.recording_facts import LINK_SIDE
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.processed_motion import motion_band
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -38,6 +38,7 @@ from exciter.identification.physical.prior_metric import PseudoInertia
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run, bounded_parts, common_side
+from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
@@ -54,7 +55,6 @@ from exciter.identification.selection.prior_and_tilt_choice import (
     choose_tilt,
     choose_weight,
 )
-from exciter.identification.selection.trial import Choice, Trial
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array

@@ -13,10 +13,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.recording.about import LINK_SIDE
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.processed import Route
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.recording.recording_facts import LINK_SIDE
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import ComputedTorque
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter

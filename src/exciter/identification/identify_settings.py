@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from exciter.errors import ExciterError, RecordingError, shown
-from exciter.experiment.quality.process import ROUTES
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Route
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.quality.prepare_log import ROUTES
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -61,8 +61,8 @@ from exciter.settings import (
     Whole,
     written,
 )
-from exciter.settings.kinds import Flag, Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.field_markers import Flag, Kind
+from exciter.settings.messages import wrong
 
 MOST_SAMPLES_PER_ROW = 1_000_000  # samples of which one is kept
 NO_FILTER_WORD = "none"  #: no filter

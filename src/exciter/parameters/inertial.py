@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import ParameterError
 from exciter.robot.spatial import INERTIAL_NAMES as INERTIAL_NAMES
 from exciter.robot.spatial import transform_inertia
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 INERTIAL_UNITS = ("kg", *("kg·m",) * 3, *("kg·m²",) * 6)

@@ -15,7 +15,7 @@ from exciter.excitation.files.export import certified_slowed
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import Note, texts
-from exciter.pipeline.given import AnyMotion, curve_of, loaded
+from exciter.pipeline.accepted_inputs import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.settings_file import FileContent, design_settings
 from exciter.robot.robot import Robot

@@ -18,7 +18,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.constraints.unchecked import unchecked
-from exciter.excitation.criteria.design_rows import EnergyRows
+from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.export import Exported
@@ -33,7 +33,7 @@ from exciter.excitation.validation_motion.random_families import RandomPoints, R
 from exciter.files import path_of
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
-from exciter.pipeline.given import changed, loaded, refuse_unknown
+from exciter.pipeline.accepted_inputs import changed, loaded, refuse_unknown
 from exciter.pipeline.provenance import description_hash, robot_data, versions
 from exciter.pipeline.settings_file import FileContent, design_settings
 from exciter.report.design_report import design_page

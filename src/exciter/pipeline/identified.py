@@ -24,8 +24,8 @@ from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
+from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
-from exciter.identification.selection.trial import Choice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, notable

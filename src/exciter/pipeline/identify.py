@@ -24,7 +24,8 @@ from exciter.identification.selection.friction_choice import FrictionChoice, cho
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.coulomb_and_presliding import BoundDryFriction
-from exciter.pipeline import given
+from exciter.pipeline import accepted_inputs as given
+from exciter.pipeline.compared_methods import Compared, compared, compared_methods, covariance_of
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import (
     AnyLog,
@@ -36,7 +37,6 @@ from exciter.pipeline.logs import (
     sided,
     unseen_progress,
 )
-from exciter.pipeline.methods import Compared, compared, compared_methods, covariance_of
 from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.settings_file import FileContent, identify_config
 from exciter.robot import Robot

@@ -8,8 +8,8 @@ from exciter.errors import RecordingError
 from exciter.experiment import quality
 from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import Recording, RecordingFile, open_recording
-from exciter.experiment.virtual.execute import plan
-from exciter.pipeline.given import AnyMotion, counted, curve_of, loaded
+from exciter.experiment.virtual.motion_execution import plan
+from exciter.pipeline.accepted_inputs import AnyMotion, counted, curve_of, loaded
 from exciter.pipeline.logs import AnyLog, NamedLog, naming, several
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot

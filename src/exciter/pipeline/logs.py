@@ -18,8 +18,8 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
-from exciter.experiment.recording.about import LINK_SIDE, SourceFile
-from exciter.experiment.signals.processed import Route
+from exciter.experiment.recording.recording_facts import LINK_SIDE, SourceFile
+from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig

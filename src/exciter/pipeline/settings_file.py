@@ -11,7 +11,7 @@ from exciter.errors import ExciterError, RobotError
 from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot
-from exciter.experiment.virtual.config import SimulateSettings
+from exciter.experiment.virtual.simulate_settings import SimulateSettings
 from exciter.files import path_of
 from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
 from exciter.identification.identify_settings import IdentifySettings

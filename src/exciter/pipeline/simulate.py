@@ -9,9 +9,9 @@ import numpy as np
 
 from exciter.errors import ExciterError, shown
 from exciter.experiment.virtual import Simulated, VirtualRobot
-from exciter.experiment.virtual.config import SimulateSettings
-from exciter.experiment.virtual.execute import Progress
-from exciter.pipeline.given import AnyMotion, counted, curve_of, loaded
+from exciter.experiment.virtual.motion_execution import Progress
+from exciter.experiment.virtual.simulate_settings import SimulateSettings
+from exciter.pipeline.accepted_inputs import AnyMotion, counted, curve_of, loaded
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.robot import Robot
 

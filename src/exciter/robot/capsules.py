@@ -18,7 +18,7 @@ from exciter.errors import RobotError, unknown_name
 from exciter.notes import COLLISION_SUBJECT, Note, warning
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.plain import bodies_have
+from exciter.robot.plain_description import bodies_have
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 

@@ -25,7 +25,7 @@ from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collisi
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain import PlainDescription, bodies_have, named
+from exciter.robot.plain_description import PlainDescription, bodies_have, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.spatial import rotation_to
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 Role = Literal["both", "visual", "collision"]

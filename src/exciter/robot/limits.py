@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 
 #: A description without acceleration limits (URDF has none) gets velocity / this time [s]:
 #: from rest to full speed in half a second, slower than what industrial arms allow.

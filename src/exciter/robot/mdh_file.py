@@ -34,7 +34,7 @@ from exciter.robot.mdh import MDHRow, MDHTable, cos_sin, in_mdh_frames
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import INERTIAL_NAMES, transform_inertia
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 TOP_KEYS = (

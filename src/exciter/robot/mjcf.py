@@ -52,7 +52,14 @@ from exciter.robot.mjcf_model import (
     word_of,
 )
 from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
+from exciter.robot.plain_description import (
+    Coupling,
+    JointFacts,
+    PlainDescription,
+    named,
+    refuse_duplicates,
+    refuse_giants,
+)
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml

@@ -20,7 +20,7 @@ import mujoco
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS
-from exciter.robot.plain import named
+from exciter.robot.plain_description import named
 
 Range = tuple[float, float]
 UNBOUNDED_RANGE: Range = (-math.inf, math.inf)

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from exciter.errors import RobotError, shown
 from exciter.robot.xml_safety import UNBOUNDED_ATTRIBUTES
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 
 COMPILED_ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
 ACTUATOR_TAGS = (

@@ -22,7 +22,14 @@ from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
+from exciter.robot.plain_description import (
+    Coupling,
+    JointFacts,
+    PlainDescription,
+    named,
+    refuse_duplicates,
+    refuse_giants,
+)
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro

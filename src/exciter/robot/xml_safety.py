@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from exciter.errors import RobotError, shown
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 
 LARGEST_DESCRIPTION_BYTES = 20_000_000
 UNBOUNDED_ATTRIBUTES = (

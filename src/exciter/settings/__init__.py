@@ -1,7 +1,6 @@
 """Settings objects from YAML, flags or keywords: typed, checked once, one kind of message, written back as YAML."""
 
-from exciter.settings.fill import Settings, fill, keys_of, known_keys
-from exciter.settings.kinds import (
+from exciter.settings.field_markers import (
     Amount,
     ByName,
     Fraction,
@@ -19,6 +18,7 @@ from exciter.settings.kinds import (
     Vector,
     Whole,
 )
+from exciter.settings.fill import Settings, fill, keys_of, known_keys
 from exciter.settings.registry import OneOf, Registry
 from exciter.settings.write import written, yaml_text
 

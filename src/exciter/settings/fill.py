@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_
 import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import class_given, inside, lifted, message, refusals, wrong
+from exciter.settings.field_markers import Kind
+from exciter.settings.messages import class_given, inside, lifted, message, refusals, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter

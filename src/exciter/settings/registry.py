@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
 from exciter.errors import ExciterError, not_allowed, shown, unknown_name
+from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter, keys_of
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import below, class_given, wrong
+from exciter.settings.messages import below, class_given, wrong
 
 S = TypeVar("S")
 

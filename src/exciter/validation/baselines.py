@@ -22,7 +22,7 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import FEWEST_NOISE_SAMPLES, estimate_noise, trimmed_deviation
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import finite
 from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS

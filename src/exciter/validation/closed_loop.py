@@ -20,7 +20,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.control import Law
 from exciter.files import finite
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Ticks, Unmovable

@@ -21,7 +21,7 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.files import finite
 from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, TERM_FORCE_ROWS, joint_forces
 from exciter.identification.closed_loop.simulated_problem import dry_friction

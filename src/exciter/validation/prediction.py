@@ -17,8 +17,8 @@ from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_UNITS
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate

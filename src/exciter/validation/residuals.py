@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS

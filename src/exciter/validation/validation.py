@@ -14,7 +14,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.quality.quality import Quality
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate

@@ -31,8 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, DesignObjective, MotionCriterion, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns
-from exciter.excitation.criteria.gram import ConditionNumber, EOptimality
+from exciter.excitation.criteria.observation_rows import DesignColumns
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, EOptimality
 from exciter.excitation.design import Design, design
 from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve, Extremum

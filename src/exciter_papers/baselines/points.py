@@ -20,9 +20,9 @@ from scipy.optimize import minimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
-from exciter.excitation.criteria.gram import ConditionNumber
-from exciter.excitation.criteria.sums import stages
+from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
+from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points

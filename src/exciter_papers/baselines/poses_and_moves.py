@@ -22,8 +22,8 @@ from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.observation_rows import DesignColumns
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.optimiser.limits import check_posture
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.criteria.gram import NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.identification.information.information import Information
 from exciter.typing import Array
 from exciter_papers.gautier_khalil.sequences import ENERGY_PAPER_FIGURES

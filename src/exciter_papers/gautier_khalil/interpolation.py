@@ -9,7 +9,7 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria.design_rows import EnergyRows
+from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points

@@ -12,9 +12,9 @@ from scipy.stats import binomtest
 
 import exciter as ex
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
-from exciter.excitation.criteria.gram import FrobeniusCondition, QrCondition
-from exciter.excitation.criteria.sums import Logarithm
+from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import FrobeniusCondition, QrCondition
+from exciter.excitation.criteria.weighted_sums import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.baselines.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton

@@ -13,8 +13,8 @@ from scipy import stats
 
 import exciter as ex
 from exciter.errors import ParameterError
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem

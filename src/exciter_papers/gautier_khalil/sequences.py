@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 import exciter as ex
 from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObjective, Observed
-from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
-from exciter.excitation.criteria.gram import SoftCondition
-from exciter.excitation.criteria.sums import Logarithm, WeightedSum
+from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import SoftCondition
+from exciter.excitation.criteria.weighted_sums import Logarithm, WeightedSum
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.typing import Array
 from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points

@@ -9,9 +9,14 @@ import numpy as np
 
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate, evaluation
-from exciter.excitation.criteria.design_rows import DesignColumns, TorqueRows
-from exciter.excitation.criteria.gram import ConditionAndSmallest, ConditionNumber, DOptimality, ScaledCondition
-from exciter.excitation.criteria.sums import ConditionAndEquilibrium, Equilibrium, structure
+from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
+from exciter.excitation.criteria.optimality_and_condition import (
+    ConditionAndSmallest,
+    ConditionNumber,
+    DOptimality,
+    ScaledCondition,
+)
+from exciter.excitation.criteria.weighted_sums import ConditionAndEquilibrium, Equilibrium, structure
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 import exciter as ex
-from exciter.experiment.signals.low_pass import Chebyshev
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.low_pass_filter import Chebyshev
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import signal
 
 import exciter as ex
-from exciter.experiment.signals.local_routes import first_difference, second_difference
-from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import first_difference, second_difference
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth, Chebyshev, SecondOrder
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

@@ -10,11 +10,11 @@ import numpy as np
 import exciter as ex
 from exciter.dynamics.base import random_motion
 from exciter.excitation.criteria.criterion import Observed, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.local_routes import first_difference
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.differentiation import first_difference
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate

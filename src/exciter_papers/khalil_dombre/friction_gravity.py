@@ -12,7 +12,7 @@ import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.staged import FrictionFirst, StaticThenDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import exciter as ex
+from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.processed import Route
+from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.problem import Problem

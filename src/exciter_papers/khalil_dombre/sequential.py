@@ -10,7 +10,7 @@ import numpy as np
 import exciter as ex
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.staged import LinkByLink, TwoStep
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator

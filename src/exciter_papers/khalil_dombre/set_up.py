@@ -18,7 +18,7 @@ from scipy import stats
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import exciter as ex
-from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Chebyshev, SecondOrder
 from exciter.identification.estimators.least_squares import Essential
 from exciter.identification.information.estimate import POOR_STD_RATIO, Estimate
 from exciter.identification.information.problem import Problem

@@ -20,7 +20,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.validation_motion.draw import DrawnMotion
 from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.virtual import (
     Encoder,
     GearedDrive,

@@ -15,8 +15,8 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.criteria.criterion import AnyCriterion, evaluate
-from exciter.excitation.criteria.gram import ScaledCondition
-from exciter.excitation.criteria.sums import ConditionAndTorque
+from exciter.excitation.criteria.optimality_and_condition import ScaledCondition
+from exciter.excitation.criteria.weighted_sums import ConditionAndTorque
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.typing import Array

@@ -16,12 +16,12 @@ import numpy as np
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.validation_motion.draw import DrawnMotion, draw
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.experiment.virtual.truth import Truth
-from exciter.experiment.virtual.truth import draw as draw_truth
+from exciter.experiment.virtual.true_parameters import Truth
+from exciter.experiment.virtual.true_parameters import draw as draw_truth
 from exciter.experiment.virtual.virtual_robot import VirtualRobot
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.information.estimate import Estimate

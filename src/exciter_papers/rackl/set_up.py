@@ -18,8 +18,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.virtual.truth import Spread
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.virtual.true_parameters import Spread
 from exciter.identification.runs.run import load_chi
 from exciter.typing import Array
 from exciter_papers.paper import published, text_of

@@ -11,7 +11,7 @@ from exciter.dynamics.base import inertia_base, static_base
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import evaluate
 from exciter.experiment.virtual.synthetic import synthetic
-from exciter.experiment.virtual.truth import draw
+from exciter.experiment.virtual.true_parameters import draw
 from exciter.identification.information.information import Information
 from exciter.typing import Array
 from exciter_papers.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses

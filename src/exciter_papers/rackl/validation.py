@@ -10,7 +10,7 @@ from scipy import stats
 
 from exciter.dynamics.base import inertia_base
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.rows import DECIMATION_FACTOR
+from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.payload import LOAD_CONFIDENCE as REGION
 from exciter.parameters import inertial

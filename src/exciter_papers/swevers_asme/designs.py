@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from exciter.dynamics.dynamics import picture_times
-from exciter.excitation.criteria.gram import NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.report.plot import Line, Plot
 from exciter.report.scene import Replay, Scene
 from exciter.typing import Array

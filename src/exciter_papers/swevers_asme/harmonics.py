@@ -12,8 +12,8 @@ from scipy import stats
 
 import exciter as ex
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
+from exciter.experiment.signals.differentiation import second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import second_difference
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.information.information import Information

@@ -13,7 +13,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures
-from exciter.excitation.criteria.sums import stages
+from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.feasible import finish, shrunk
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits

@@ -11,7 +11,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, OutsideCylinder
 from exciter.excitation.criteria.criterion import Figures, evaluate
-from exciter.excitation.criteria.design_rows import DesignColumns
+from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, Viscous

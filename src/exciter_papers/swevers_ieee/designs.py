@@ -11,7 +11,7 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.criteria.criterion import Figures, evaluate
-from exciter.excitation.criteria.gram import NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

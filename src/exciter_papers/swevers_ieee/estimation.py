@@ -10,7 +10,7 @@ import numpy as np
 
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.robot.motion import Motion

@@ -14,8 +14,8 @@ from scipy import stats
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import ramped
+from exciter.experiment.signals.differentiation import first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.virtual import Encoder, Sampling, Spread, TorqueMeter, TrueFriction, Truth, VirtualRobot, draw
 from exciter.experiment.virtual.synthetic import synthetic_recording

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from exciter.excitation.criteria.cramer_rao import CramerRao, Rounds, iterate
-from exciter.excitation.criteria.gram import NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.excitation.design import Design, design
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.information.estimate import Estimate

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import stats
 
 from exciter.experiment.recording import About, AnalogFilter, Recording
+from exciter.experiment.signals.analogue_filter_undone import Prewhitening
+from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.low_pass import response
+from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
-from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.virtual import GearedDrive, TorqueMeter, TorqueRipple
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.information.problem import Problem

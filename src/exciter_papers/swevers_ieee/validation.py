@@ -15,12 +15,12 @@ import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.criteria.criterion import evaluate
-from exciter.excitation.criteria.gram import NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.excitation.design import Design
 from exciter.excitation.validation_motion.draw import DrawnMotion
 from exciter.excitation.validation_motion.draw import draw as draw_motion
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

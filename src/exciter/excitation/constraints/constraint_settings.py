@@ -53,9 +53,9 @@ from exciter.excitation.constraints.workspace import (
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
+from exciter.settings.field_markers import Kind, says_none
 from exciter.settings.fill import adapter
-from exciter.settings.kinds import Kind, says_none
-from exciter.settings.wrong import below, wrong
+from exciter.settings.messages import below, wrong
 from exciter.typing import Array
 
 Triple = tuple[float, float, float]

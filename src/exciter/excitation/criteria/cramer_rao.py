@@ -30,8 +30,8 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.criterion import Criterion, CriterionEvaluation, CriterionSettings, Observed
-from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.gram import AOptimality, ConditionNumber, DOptimality, EOptimality
+from exciter.excitation.criteria.observation_rows import TorqueRows
+from exciter.excitation.criteria.optimality_and_condition import AOptimality, ConditionNumber, DOptimality, EOptimality
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry

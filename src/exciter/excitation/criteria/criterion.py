@@ -24,7 +24,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
-from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings

@@ -14,30 +14,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from exciter.errors import not_allowed, shown
-from exciter.excitation.criteria import cramer_rao, gram, sums
+from exciter.excitation.criteria import cramer_rao, optimality_and_condition, weighted_sums
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
-from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
+from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
 from exciter.settings import Positive, Registry
+from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import below, wrong
+from exciter.settings.messages import below, wrong
 
 CRITERIA = Registry[CriterionSettings](
     "criterion",
-    gram.DOptimality,
-    gram.AOptimality,
-    gram.EOptimality,
-    gram.ConditionNumber,
-    gram.QrCondition,
-    gram.FrobeniusCondition,
-    gram.NormalizedCondition,
-    gram.ScaledCondition,
-    gram.ConditionAndSmallest,
-    sums.ConditionAndEquilibrium,
-    sums.ConditionAndTorque,
+    optimality_and_condition.DOptimality,
+    optimality_and_condition.AOptimality,
+    optimality_and_condition.EOptimality,
+    optimality_and_condition.ConditionNumber,
+    optimality_and_condition.QrCondition,
+    optimality_and_condition.FrobeniusCondition,
+    optimality_and_condition.NormalizedCondition,
+    optimality_and_condition.ScaledCondition,
+    optimality_and_condition.ConditionAndSmallest,
+    weighted_sums.ConditionAndEquilibrium,
+    weighted_sums.ConditionAndTorque,
     cramer_rao.CramerRao,
-    sums.InverseTorque,
-    sums.Equilibrium,
+    weighted_sums.InverseTorque,
+    weighted_sums.Equilibrium,
 )
 SUFFICIENT_CRITERIA = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
 DESIGN_ROWS = Registry[Any]("formulation", TorqueRows, EnergyRows)
@@ -50,7 +50,7 @@ class WordsOfCriteria(Kind):
     wanted = f"one of {', '.join(SUFFICIENT_CRITERIA)}, or a mapping of words to weights"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> AnyCriterion:
-        if isinstance(given, sums.WeightedSum | CriterionSettings):
+        if isinstance(given, weighted_sums.WeightedSum | CriterionSettings):
             return given  # type: ignore[return-value]
         entries = {given: 1.0} if isinstance(given, str) else given
         if not isinstance(entries, Mapping) or not entries:
@@ -61,7 +61,7 @@ class WordsOfCriteria(Kind):
         if all(CRITERIA[word].companion for word in entries):
             raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
         parts = tuple(_part(word, entry, context) for word, entry in entries.items())
-        return parts[0][1] if len(parts) == 1 else sums.WeightedSum(parts)
+        return parts[0][1] if len(parts) == 1 else weighted_sums.WeightedSum(parts)
 
     def schema(self) -> dict[str, Any]:
         weight = adapter(Positive).json_schema()

@@ -36,7 +36,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json, parse_yaml
 from exciter.settings import written
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients

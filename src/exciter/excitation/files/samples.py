@@ -23,7 +23,7 @@ from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.notes import Note, warning
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 FEWEST_ROUNDED_ROWS = 20  #: few rows may well be round numbers on purpose

@@ -17,8 +17,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
-from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.sums import stages
+from exciter.excitation.criteria.observation_rows import TorqueRows
+from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.feasible import (
     REPAIR_ITERATIONS,

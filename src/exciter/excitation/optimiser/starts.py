@@ -29,7 +29,7 @@ from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
 from exciter.settings import written
-from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 from exciter.workers import over_processes
 

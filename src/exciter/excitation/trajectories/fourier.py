@@ -20,8 +20,8 @@ from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
 from exciter.settings import Switch
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.field_markers import Kind
+from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 Index = NDArray[np.int64]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.smooth import SINGULAR_ROW_VALUE, Smooth, determined, span
-from exciter.experiment.quality.tallies import Index
+from exciter.experiment.quality.sample_tallies import Index
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, span
 from exciter.typing import Array
 
 JACKKNIFE_BLOCKS = 20

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.signal import butter
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.smooth import SINGULAR_ROW_VALUE, Smooth, determined, residual, span
-from exciter.experiment.quality.words import number, percent, time_span
-from exciter.experiment.recording.about import AnalogFilter
-from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.quality.numbers_in_words import number, percent, time_span
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, residual, span
+from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, note, warning
 from exciter.typing import Array

@@ -10,10 +10,10 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.arrangement import Arrangement, TorqueMatch, arrangement_of, match
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.smooth import Smooth, UniformPiece, smooth, uniform_pieces
-from exciter.experiment.quality.survey import RestTimes, Survey, rest_of
+from exciter.experiment.quality.joint_order_and_signs import Arrangement, TorqueMatch, arrangement_of, match
+from exciter.experiment.quality.sample_survey import RestTimes, Survey, rest_of
+from exciter.experiment.quality.smoothed_log import Smooth, UniformPiece, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency, dummies

@@ -12,8 +12,8 @@ from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.survey import SAME_MOTION_VARIANCE, difference, visible_period
-from exciter.experiment.quality.words import listed, number, percent, time_span
+from exciter.experiment.quality.numbers_in_words import listed, number, percent, time_span
+from exciter.experiment.quality.sample_survey import SAME_MOTION_VARIANCE, difference, visible_period
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 

@@ -37,7 +37,7 @@ from exciter.experiment.quality.sample_checks import (
     saturation,
     stuck,
 )
-from exciter.experiment.quality.survey import CHUNK_SAMPLES, Survey, survey
+from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, Survey, survey
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.torque_checks import (
     explained,

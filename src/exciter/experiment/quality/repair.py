@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from exciter import notes
 from exciter.errors import RecordingError
 from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
-from exciter.experiment.quality.spikes import TURN_RAD, isolated, turns_of, unwrapped
-from exciter.experiment.quality.survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, survey
-from exciter.experiment.quality.tallies import runs, sane
+from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, survey
+from exciter.experiment.quality.sample_tallies import runs, sane
+from exciter.experiment.quality.spikes_and_jumps import TURN_RAD, isolated, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.quality.words import counted
-from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_facts import Repairs
 from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array

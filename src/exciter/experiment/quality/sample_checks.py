@@ -8,9 +8,9 @@ from dataclasses import asdict
 import numpy as np
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.spikes import WHOLE_ROWS
-from exciter.experiment.quality.tallies import DEAD_STOP_STEP_RATIO, SAMPLES_BESIDE_PLATEAU, placeholder, runs
-from exciter.experiment.quality.words import counted, number, percent, time_span
+from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
+from exciter.experiment.quality.sample_tallies import DEAD_STOP_STEP_RATIO, SAMPLES_BESIDE_PLATEAU, placeholder, runs
+from exciter.experiment.quality.spikes_and_jumps import WHOLE_ROWS
 from exciter.experiment.signals.noise import quantisation_step
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array

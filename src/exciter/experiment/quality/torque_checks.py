@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.arrangement import unclear, unknown_terms
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.smooth import residual
-from exciter.experiment.quality.words import listed, number
+from exciter.experiment.quality.joint_order_and_signs import unclear, unknown_terms
+from exciter.experiment.quality.numbers_in_words import listed, number
+from exciter.experiment.quality.smoothed_log import residual
 from exciter.notes import Note, Severity, note, problem, warning
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

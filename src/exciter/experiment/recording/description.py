@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import (
+from exciter.experiment.recording.recording_facts import (
     LINK_SIDE,
     MOTOR_SIDE,
     About,
@@ -23,7 +23,7 @@ from exciter.experiment.recording.about import (
     SourceFile,
     Triple,
 )
-from exciter.experiment.recording.signal import (
+from exciter.experiment.recording.signal_columns import (
     JOINT_PLACEHOLDER,
     UNITS,
     Current,
@@ -45,8 +45,8 @@ from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of, known_keys
-from exciter.settings.kinds import Kind, ListOfTexts
-from exciter.settings.wrong import wrong
+from exciter.settings.field_markers import Kind, ListOfTexts
+from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 NATIVE_NPZ = "exciter-npz"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.recording.about import MOTOR_SIDE, About, Repairs
+from exciter.experiment.recording.recording_facts import MOTOR_SIDE, About, Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.motion import as_numbers, freeze
@@ -209,7 +209,7 @@ class Recording:
 
     def save(self, path: str | Path) -> Path:
         """As .npz, or as .csv with a .yaml for what a table cannot say; ``read`` gives the same again."""
-        from exciter.experiment.recording.native import write_recording  # which needs this class
+        from exciter.experiment.recording.own_log_format import write_recording  # which needs this class
 
         write_recording(self, Path(path))
         return Path(path)

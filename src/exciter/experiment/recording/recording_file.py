@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.recording.about import About, Repairs, SourceFile
 from exciter.experiment.recording.description import (
     SIGNAL_SECTIONS,
     Description,
@@ -27,10 +26,11 @@ from exciter.experiment.recording.description import (
     reading_of,
     recognised,
 )
-from exciter.experiment.recording.lockstep import Lockstep, Shelf, SignalColumns, explained, fingerprints
-from exciter.experiment.recording.native import check_header, companion, native_npz, starts_as_native
+from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.signal import UNITS, TimeSource, find, group, joints_of
+from exciter.experiment.recording.recording_facts import About, Repairs, SourceFile
+from exciter.experiment.recording.several_files import Lockstep, Shelf, SignalColumns, explained, fingerprints
+from exciter.experiment.recording.signal_columns import UNITS, TimeSource, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.notes import Note, warning
 from exciter.typing import Array

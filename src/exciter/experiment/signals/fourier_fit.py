@@ -21,11 +21,11 @@ from scipy import linalg
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import left_in, passes
+from exciter.experiment.signals.analogue_filter_undone import Prewhitening
+from exciter.experiment.signals.low_pass_filter import left_in, passes
 from exciter.experiment.signals.period_averager import STANDSTILL_MOTION_FRACTION
 from exciter.experiment.signals.periods import LARGEST_SMEAR_FRACTION, BrokenPositions, PeriodAverage, average_periods
-from exciter.experiment.signals.prewhitening import Prewhitening
-from exciter.experiment.signals.processed import FourierSeries, Processed, Route
+from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
 from exciter.typing import Array

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
+from exciter.experiment.recording.recording_facts import About
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, sampling_rate
 from exciter.typing import Array
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import noted_bandwidth
+from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.period_averager import PeriodAverager
 from exciter.experiment.signals.resample import check_complete, local_cubic, peeked
 from exciter.notes import Note, done, note, warning

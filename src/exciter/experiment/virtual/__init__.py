@@ -1,9 +1,9 @@
 """The virtual robot: an independent engine with secret parameters, to rehearse on."""
 
 from exciter.experiment.virtual.control import ComputedTorque, Control, GravityPD
-from exciter.experiment.virtual.execute import ExactMotion
+from exciter.experiment.virtual.motion_execution import ExactMotion
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple
-from exciter.experiment.virtual.truth import (
+from exciter.experiment.virtual.true_parameters import (
     CompensationSpring,
     Flexibility,
     Spread,

@@ -11,7 +11,7 @@ import numpy as np
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.virtual.truth import resolved
+from exciter.experiment.virtual.true_parameters import resolved
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Truth, resolved
+from exciter.experiment.virtual.true_parameters import CompensationSpring, Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.robot import Joint, Robot
 from exciter.robot.spatial import axis_rotation, rotation_to

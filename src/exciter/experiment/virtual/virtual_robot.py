@@ -16,9 +16,9 @@ from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.experiment.recording.native import write_recording, written_beside
+from exciter.experiment.recording.own_log_format import write_recording, written_beside
 from exciter.experiment.virtual.control import PATH_POSTURES, ComputedTorque, Control
-from exciter.experiment.virtual.execute import (
+from exciter.experiment.virtual.motion_execution import (
     ExactMotion,
     Executed,
     ExecutionPlan,
@@ -29,7 +29,7 @@ from exciter.experiment.virtual.execute import (
 )
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Poles, Sampling, TorqueMeter
-from exciter.experiment.virtual.truth import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
+from exciter.experiment.virtual.true_parameters import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint

@@ -20,10 +20,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.virtual.control import PATH_POSTURES, Control, Law
-from exciter.experiment.virtual.execute import ExecutionPlan, plan
-from exciter.experiment.virtual.truth import believed, resolved
+from exciter.experiment.virtual.motion_execution import ExecutionPlan, plan
+from exciter.experiment.virtual.true_parameters import believed, resolved
 from exciter.experiment.virtual.virtual_robot import LEAST_SIMULATION_RATE_HZ, MOST_SIMULATION_RATE_HZ, Start
-from exciter.identification.closed_loop.kernels import rows as row
+from exciter.identification.closed_loop.kernels import joint_numbers as row
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     BoundTerm,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Unmovable
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi

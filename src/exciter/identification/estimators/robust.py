@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
 from exciter.identification.information.compressed import Compressed, Labelled, compress

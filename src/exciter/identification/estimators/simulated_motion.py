@@ -11,8 +11,8 @@ from scipy import fft
 from scipy.signal.windows import hann, parzen
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_problem import Loops, SimulatedFit, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds

@@ -18,12 +18,12 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem, zero_torque
-from exciter.identification.stages.cells import Cells, cells_of
+from exciter.identification.stages.compressed_stages import Cells, cells_of
 from exciter.identification.stages.error_propagation import StageSolver, State, refuse_few_rows
 from exciter.identification.stages.stage import ActingAtRest, AtRest, FrictionParameters, Stage, SteadyMotion, Unused
 from exciter.notes import Note, done
 from exciter.settings import Whole
-from exciter.settings.kinds import ListOfTexts
+from exciter.settings.field_markers import ListOfTexts
 from exciter.typing import Array
 
 STAGE_ASSUMPTIONS = assumed(

@@ -16,8 +16,8 @@ from exciter.dynamics.base import random_states
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.formulation import Formulation, IntArray, blocks, instants_first
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base

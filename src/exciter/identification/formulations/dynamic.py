@@ -13,9 +13,9 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.low_pass import SecondOrder
-from exciter.experiment.signals.processed import Processed, remembered_pieces
-from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_rows, model_rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows
+from exciter.experiment.signals.low_pass_filter import SecondOrder
+from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.formulation import (
     Formulation,
     IntArray,

@@ -19,9 +19,9 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, shown
-from exciter.experiment.signals.processed import Processed, remembered_pieces
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.experiment.signals.resample import peeked, segments
-from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.formulation import (
     LONGEST_STEP_SAMPLES,
     Formulation,

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
-from exciter.experiment.signals.rows import Rows
 from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion
 from exciter.settings import Settings

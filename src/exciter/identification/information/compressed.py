@@ -23,7 +23,7 @@ from scipy.linalg import lapack
 from threadpoolctl import ThreadpoolController
 
 from exciter.errors import ParameterError, shown
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.information import Information
 from exciter.typing import Array
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, compress, run_scales

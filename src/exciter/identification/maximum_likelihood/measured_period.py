@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.recording.about import AnalogFilter
-from exciter.experiment.signals.low_pass import response
-from exciter.experiment.signals.processed import FourierSeries, Processed
+from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.signals.low_pass_filter import response
+from exciter.experiment.signals.processed_motion import FourierSeries, Processed
 from exciter.identification.information.problem import zero_torque
 from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion

@@ -34,9 +34,9 @@ from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Number, Settings, Text, Vector
+from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number

@@ -12,16 +12,16 @@ from functools import cached_property
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.quality.process import fallen_back, usual_route
+from exciter.experiment.quality.prepare_log import fallen_back, usual_route
 from exciter.experiment.quality.quality import Quality, check_stream
 from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
-from exciter.experiment.quality.survey import Windows
-from exciter.experiment.recording.about import Repairs
+from exciter.experiment.quality.sample_survey import Windows
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
-from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
+from exciter.experiment.signals.processed_motion import Processed, Route, StreamingRoute
 from exciter.identification.runs.run import Run
 from exciter.notes import Note
 

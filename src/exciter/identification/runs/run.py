@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.quality.process import process
+from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.quality.repair import Repaired
-from exciter.experiment.quality.survey import visible_period
+from exciter.experiment.quality.sample_survey import visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.about import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
-from exciter.experiment.signals.processed import Processed, Route
+from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
+from exciter.experiment.signals.processed_motion import Processed, Route
 from exciter.notes import Note
 from exciter.parameters import inertial
 from exciter.robot.motion import Motion

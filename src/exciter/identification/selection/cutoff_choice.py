@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.local_routes import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
-from exciter.experiment.signals.low_pass import EDGE_FRACTION, Butterworth
-from exciter.experiment.signals.processed import Processed, motion_band
-from exciter.experiment.signals.rows import ParallelFilter
+from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth
+from exciter.experiment.signals.processed_motion import Processed, motion_band
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.runs.run import Run, bounded_parts
-from exciter.identification.selection.trial import Choice, Trial
+from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.typing import Array
 
 CUTOFFS_PER_BAND = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band

@@ -15,7 +15,7 @@ from scipy import optimize
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import IntArray, compress
 from exciter.identification.information.cross_validation import Score
 from exciter.identification.information.information import Information

@@ -27,7 +27,7 @@ from dataclasses import replace
 import numpy as np
 
 from exciter.identification.information.cross_validation import Score, simplest_within_error
-from exciter.identification.selection.trial import Choice, Trial
+from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.robot.spatial import rotation_to
 from exciter.typing import Array
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.identification.information.estimate import EXACT_DATA_NOISE, until_noise_settles
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE
-from exciter.identification.stages.cells import Cells
+from exciter.identification.stages.compressed_stages import Cells
 from exciter.typing import Array
 
 BoolArray = NDArray[np.bool_]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.formulation import DIFFERENCE_REACH, Formulation
 from exciter.identification.information.problem import Problem

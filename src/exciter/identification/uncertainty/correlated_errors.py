@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy import fft, linalg, optimize
 
 from exciter.errors import ExciterError, ParameterError
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped
-from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.uncertainty.linear_equations import (

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import enough_rows

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import ParameterError
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import peeked, segments
-from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
 from exciter.typing import Array

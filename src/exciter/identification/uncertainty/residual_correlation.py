@@ -13,7 +13,7 @@ import numpy as np
 from scipy import fft, stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.linear_equations import LinearEquations, LinearFit, by_time, stretches
 from exciter.typing import Array

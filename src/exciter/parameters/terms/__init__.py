@@ -21,17 +21,23 @@ from exciter.parameters.terms.coulomb_and_presliding import (
     Stribeck,
     Tanh,
 )
-from exciter.parameters.terms.drive import CoupledSqrtViscous, DriveCoupling, Offset, Ripple, RotorInertia
 from exciter.parameters.terms.load_friction import LoadFriction
+from exciter.parameters.terms.rotor_offset_ripple_coupling import (
+    CoupledSqrtViscous,
+    DriveCoupling,
+    Offset,
+    Ripple,
+    RotorInertia,
+)
 from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.parameters.terms.user_term import UserTerm
 from exciter.parameters.terms.viscous import SqrtViscous, Viscous
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, Registry, fill
+from exciter.settings.field_markers import Kind, says_none
 from exciter.settings.fill import adapter
-from exciter.settings.kinds import Kind, says_none
-from exciter.settings.wrong import wrong
+from exciter.settings.messages import wrong
 
 __all__ = [
     "ONE_TERM",

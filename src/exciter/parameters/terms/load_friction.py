@@ -10,7 +10,7 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.coulomb_and_presliding import BoundDryFriction, DryFriction
-from exciter.parameters.terms.drive import Offset, Ripple
+from exciter.parameters.terms.rotor_offset_ripple_coupling import Offset, Ripple
 from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.term import (
     BoundTerm,
@@ -29,8 +29,8 @@ from exciter.parameters.terms.term import (
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Numbers, OneOf, Registry, Settings, Vector
+from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter
-from exciter.settings.kinds import Kind
 from exciter.typing import Array
 
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import ROUNDING_EXCESS, UNSETTLED, FrictionChoice, JointFriction
-from exciter.identification.selection.trial import Choice
 from exciter.report.markup import number, percent
 from exciter.report.parts import Bar, Cell, Folded, HtmlTable, JointChoice, PerJoint, Section, Sentences, Word
 

@@ -14,8 +14,8 @@ from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
-from exciter.identification.selection.trial import Choice
 from exciter.notes import Note, texts
 from exciter.report.identification.checks import (
     comparison_section,

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from exciter.dynamics.model import DynamicModel
+from exciter.experiment.quality.numbers_in_words import number as plain
 from exciter.experiment.quality.quality import Quality
-from exciter.experiment.quality.words import number as plain
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts

@@ -18,7 +18,7 @@ import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross
 from exciter.dynamics.kernels.blocks import jit_exact as jit  # NaN must be seen
-from exciter.identification.closed_loop.kernels import rows as row
+from exciter.identification.closed_loop.kernels import joint_numbers as row
 
 MOST_FRICTION_SWEEPS = 200  # of the search for friction forces when joints rest
 SETTLED_FORCE_CHANGE = 1e-12  # of the bounds: change of a force that ends it

@@ -20,7 +20,7 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import (
+from exciter.experiment.signals.low_pass_filter import (
     EDGE_FRACTION,
     FINEST_EDGE_FRACTION,
     NEGLIGIBLE_EDGE,
@@ -37,7 +37,14 @@ from exciter.experiment.signals.noise import (
     moves,
     spectrum,
 )
-from exciter.experiment.signals.processed import Bridge, Frequency, Processed, RoutePlan, StreamingRoute, velocity_band
+from exciter.experiment.signals.processed_motion import (
+    Bridge,
+    Frequency,
+    Processed,
+    RoutePlan,
+    StreamingRoute,
+    velocity_band,
+)
 from exciter.experiment.signals.resample import (
     SPLINE_REACH_SAMPLES,
     Margin,

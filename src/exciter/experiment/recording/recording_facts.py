@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, fill, written
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.field_markers import Kind
+from exciter.settings.messages import wrong
 
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
-from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.signals.analogue_filter_undone import PREWHITENING_NOTE, Prewhitening
+from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import BrokenPositions
-from exciter.experiment.signals.prewhitening import PREWHITENING_NOTE, Prewhitening
-from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
+from exciter.experiment.signals.processed_motion import Processed, Route, StreamingRoute
 from exciter.experiment.signals.resample import round_rate, sampling_rate
 from exciter.notes import Note, done, note
 from exciter.settings import Registry

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt, welch
 
-from exciter.experiment.quality.spikes import isolated
+from exciter.experiment.quality.spikes_and_jumps import isolated
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.motion import Motion
 from exciter.typing import Array

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from scipy import fft, signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass import BANDWIDTH_NOTE, named, noted_bandwidth, passes, response
+from exciter.experiment.recording.recording_facts import About, AnalogFilter
+from exciter.experiment.signals.low_pass_filter import BANDWIDTH_NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 from exciter.notes import done

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.errors import RecordingError
-from exciter.experiment.quality.spikes import Spikes
-from exciter.experiment.quality.tallies import (
+from exciter.experiment.quality.sample_tallies import (
     Index,
     MissingValues,
     Plateaus,
@@ -23,9 +22,10 @@ from exciter.experiment.quality.tallies import (
     limits_of,
     sane,
 )
+from exciter.experiment.quality.spikes_and_jumps import Spikes
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_facts import About
 from exciter.experiment.signals.resample import window
 from exciter.robot.robot import Robot
 from exciter.typing import Array

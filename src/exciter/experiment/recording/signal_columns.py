@@ -16,13 +16,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import TORQUE_SIDES
 from exciter.experiment.recording.recording import WRENCH_COLUMNS
+from exciter.experiment.recording.recording_facts import TORQUE_SIDES
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
-from exciter.settings.kinds import Kind
-from exciter.settings.wrong import wrong
+from exciter.settings.field_markers import Kind
+from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 TURNS, SLIDES = "turns", "slides"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria import gram
+from exciter.excitation.criteria import optimality_and_condition as gram
 from exciter.excitation.criteria.criterion import (
     AnyCriterion,
     CriterionEvaluation,
@@ -25,7 +25,7 @@ from exciter.excitation.criteria.criterion import (
     evaluation,
     nominal_sizes,
 )
-from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from exciter.experiment.quality.words import number
+from exciter.experiment.quality.numbers_in_words import number
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.robot import Robot
 from exciter.typing import Array

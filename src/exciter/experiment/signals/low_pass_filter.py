@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import HIGHEST_FILTER_ORDER, About, AnalogFilter
+from exciter.experiment.recording.recording_facts import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
 from exciter.typing import Array
 

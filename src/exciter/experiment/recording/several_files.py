@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording.about import SourceFile
+from exciter.experiment.recording.recording_facts import SourceFile
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source, equal_blocks
 from exciter.typing import Array

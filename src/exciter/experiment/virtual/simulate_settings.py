@@ -27,13 +27,13 @@ from exciter.errors import ExciterError
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import AnyLaw, ComputedTorque
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple
-from exciter.experiment.virtual.truth import FRICTION_FIELDS as FRICTION
-from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Spread, Truth, draw, read_truth
+from exciter.experiment.virtual.true_parameters import FRICTION_FIELDS as FRICTION
+from exciter.experiment.virtual.true_parameters import CompensationSpring, Flexibility, Spread, Truth, draw, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import Number, PerJointNumber, Place, Settings, Whole
-from exciter.settings.kinds import LARGEST_SEED
+from exciter.settings.field_markers import LARGEST_SEED
 
 Known = Annotated[PerJoint | None, PerJointNumber(least=0.0)]  #: of the truth; None: as drawn
 

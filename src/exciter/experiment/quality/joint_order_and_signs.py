@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.smooth import Smooth, unit_columns
+from exciter.experiment.quality.smoothed_log import Smooth, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from exciter.errors import not_allowed, shown, unknown_name
-from exciter.settings.wrong import inside, wrong
+from exciter.settings.messages import inside, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.problem import Problem
 from exciter.identification.stages.stage import Everything, Instants, Stage, Unused, rows_with_motion
 from exciter.robot.motion import Motion

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.tallies import Index
+from exciter.experiment.quality.sample_tallies import Index
 from exciter.experiment.recording.recording import Recording
 from exciter.typing import Array
 

@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.low_pass import (
+from exciter.experiment.signals.low_pass_filter import (
     EDGE_FRACTION,
     FINEST_EDGE_FRACTION,
     NEGLIGIBLE_EDGE,
     Chebyshev,
     LowPass,
 )
-from exciter.experiment.signals.processed import Processed, refuse_folding, remembered_pieces
+from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array
