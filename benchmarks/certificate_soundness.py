@@ -45,7 +45,7 @@ from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, InsideSphere, OutsideCylinder, OutsideSphere
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier

@@ -58,7 +58,10 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import HeteroscedasticErrors, with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import (
+    HeteroscedasticErrors,
+    with_correlated_errors,
+)
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

@@ -45,7 +45,8 @@ from exciter.identification.identified_model import IdentifiedModel
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
 from support.log_files import WRITERS

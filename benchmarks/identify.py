@@ -42,7 +42,8 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.pinocchio_model import to_pinocchio
 
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the motion repeats

@@ -31,7 +31,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.own_log_format import write_chunks
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 
 ROBOT = "gautier-khalil"
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the motion repeats

@@ -22,7 +22,7 @@ import yaml
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import fill, keys_of
 
 ROOT = Path(__file__).parents[1]

@@ -147,7 +147,7 @@ def judge_peer(robot: Robot, motion: Motion) -> str:
     """Its motion between the samples too, against the limits of the description (which has none of acceleration)."""
     from exciter.dynamics.model import DynamicModel
     from exciter.excitation.certificate.adaptive import certify
-    from exciter.excitation.constraints.torque import TorqueLimits
+    from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
     from exciter.excitation.files.samples import MotionSamples
 
     free = robot.with_limits(acceleration=np.inf)
@@ -163,7 +163,7 @@ def verdict(certificate: Any) -> str:
 
 def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, samples: int, starts: int) -> Line:
     """The median of designs with that many starts each, by its criterion; the median of their seconds."""
-    from exciter.excitation.constraints.torque import TorqueLimits
+    from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
     from exciter.excitation.criteria.criterion import evaluate
     from exciter.excitation.design import design
     from exciter.excitation.trajectories.piecewise import BSpline

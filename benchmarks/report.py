@@ -30,7 +30,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.report.identification.report import identification_page
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.validation.validation import validate_both
 
 SECONDS, RATE = 60.0, 1000.0

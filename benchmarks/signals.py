@@ -41,7 +41,8 @@ from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_ro
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.parameters.terms import Coulomb, Viscous
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 
 JOINTS = tuple(f"joint_{j + 1}" for j in range(7))
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the log repeats itself

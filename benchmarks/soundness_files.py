@@ -29,7 +29,7 @@ from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.unchecked import unchecked
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece

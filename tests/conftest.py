@@ -9,7 +9,8 @@ import pytest
 from hypothesis import settings
 
 from exciter.dynamics.kernels import cache as kernel_cache
-from exciter.robot import Robot, embedded
+from exciter.robot import Robot
+from exciter.robot import embedded_robots as embedded
 from support.robots import CASES
 
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -12,7 +12,7 @@ import pytest
 
 from exciter import cli
 from exciter.commands.arguments import parser
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS, ROOT
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from exciter import cli
 from exciter.excitation.files.read import read_trajectory
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 
 ROBOT = "gautier-khalil"
 PROMISED = [

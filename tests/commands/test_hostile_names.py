@@ -40,7 +40,8 @@ from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import design_page
 from exciter.report.identification.report import identification_page, validation_page
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame
 from exciter.validation.validation import validate

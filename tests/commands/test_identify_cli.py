@@ -17,9 +17,9 @@ from exciter.experiment.recording import About, Payload, Recording, read_recordi
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.identify_settings import IdentifySettings
-from exciter.identification.uncertainty.correlated_errors import StationaryErrors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import keys_of
 
 ARM = "kuka-ir361"

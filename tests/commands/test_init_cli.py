@@ -10,7 +10,8 @@ import yaml
 
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from support.paths import ROBOTS
 from support.starting_files import exciter, uncommented
 

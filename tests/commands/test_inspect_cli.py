@@ -13,7 +13,7 @@ from exciter.cli import main
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.recording import read_recording, write_recording
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from support.quality_logs import changed, clean, fourier
 
 

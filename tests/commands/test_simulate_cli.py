@@ -34,7 +34,8 @@ from exciter.experiment.virtual.simulate_settings import SimulateSettings, Truth
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import Motion, embedded, load
+from exciter.robot import Motion, load
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import fill, keys_of, written
 from support.paths import ROBOTS, ROOT
 from support.settings_conformance import conforms

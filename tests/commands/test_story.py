@@ -14,7 +14,7 @@ from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.pipeline.simulate import virtual_settings
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.validation.prediction import Prediction
 
 DESIGN = '{"trajectory": {"family": "fourier", "period": 10, "harmonics": 4}}'

@@ -12,7 +12,7 @@ from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.identification.identified_model import RESULT_KINDS
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 
 ARM = "kuka-ir361"
 SIMULATE = """simulate: {truth: {seed: 1}, encoder: {counts: none}, torque: {noise: [2, 2, 1]}, log: {rate: 200},

@@ -15,7 +15,7 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.torque import torque_range
+from exciter.excitation.constraints.torque_limits_and_bounds import torque_range
 from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, joint_forces
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability

@@ -23,7 +23,8 @@ from exciter.parameters.terms import (
     UserTerm,
     Viscous,
 )
-from exciter.robot import Motion, embedded, load
+from exciter.robot import Motion, load
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.spatial import axis_rotation

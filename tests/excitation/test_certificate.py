@@ -17,13 +17,14 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import Body, TorqueLimits, rigid_torque
+from exciter.excitation.constraints.torque_limits_and_bounds import Body, TorqueLimits, rigid_torque
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.parameters.terms.term import Interval, Ranges, cosine, times
-from exciter.robot import Motion, Robot, embedded
+from exciter.robot import Motion, Robot
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.geometry import Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.certificates import Array, even_spans, fourier, inside, resting
@@ -413,7 +414,7 @@ def test_what_collides_is_measured_not_what_is_drawn() -> None:
 
 def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spans that are not looked at, friction that is left out, and missing data that counts: each is found out."""
-    from exciter.excitation.constraints import torque
+    from exciter.excitation.constraints import torque_limits_and_bounds as torque
 
     for target, name, fake, trial in (
         (Curve, "breaks", lambda self: (), soundness_files.file_trial),
@@ -427,7 +428,7 @@ def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the curvature of the rigid torque, or half the slack of a point, is found out by single-joint motions."""
-    from exciter.excitation.constraints import torque as torque_bound
+    from exciter.excitation.constraints import torque_limits_and_bounds as torque_bound
     from exciter.excitation.constraints import workspace
 
     def halved(*given: object) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.robot import Robot, embedded
+from exciter.robot import Robot
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.load import with_default_accelerations
 from support.certificates import resting
 from support.robots import random_robot

@@ -18,7 +18,7 @@ from exciter.excitation.certificate.adaptive import CertificateEffort, _Grid, _g
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import AnyOf, ConstraintRows, RowName
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t

@@ -18,7 +18,7 @@ from exciter.excitation.constraints.constraint import ROW_LENGTH_M, AnyOf, UserC
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits, torque_jacobians
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_jacobians
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,
@@ -27,7 +27,8 @@ from exciter.excitation.constraints.workspace import (
     OutsideCylinder,
     OutsideSphere,
 )
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.geometry import Capsule, Shape
 from exciter.settings import fill, written
 from exciter.settings.fill import adapter

@@ -34,7 +34,7 @@ from exciter.excitation.constraints.constraint import (
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,
@@ -44,7 +44,8 @@ from exciter.excitation.constraints.workspace import (
     OutsideSphere,
 )
 from exciter.parameters import terms as t
-from exciter.robot import Motion, Robot, embedded
+from exciter.robot import Motion, Robot
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.capsules import without_capsule
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio

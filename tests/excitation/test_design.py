@@ -9,7 +9,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import UserConstraint
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows

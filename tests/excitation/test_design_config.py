@@ -15,7 +15,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings, GroundSettings
 from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import EnergyRows
@@ -23,16 +23,17 @@ from exciter.excitation.criteria.optimality_and_condition import AOptimality, DO
 from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
 from exciter.excitation.criteria.weighted_sums import InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
-from exciter.excitation.files.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.trajectory_families import TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import Motion, embedded, load
+from exciter.robot import Motion, load
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.capsules import without_capsule
 from exciter.settings import keys_of, written
 from exciter.settings.fill import adapter, settings_fields

@@ -13,7 +13,7 @@ from exciter.excitation.constraints.collision import closest_points
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, UserConstraint
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,

@@ -17,8 +17,8 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.surroundings import surroundings
-from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
@@ -30,7 +30,8 @@ from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
 from exciter.robot.load import RobotOptions

@@ -9,7 +9,7 @@ from exciter.commands import slow
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.files import read_trajectory
 from exciter.excitation.files.export import EXACT_FILE, TABLE_FILE, certified_slowed, export, slowed
 from exciter.excitation.files.read import exact_data

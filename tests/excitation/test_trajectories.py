@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.files.families import FAMILIES, TO_DESIGN, trajectory_from
+from exciter.excitation.files.trajectory_families import FAMILIES, TO_DESIGN, trajectory_from
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion, retimed
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import written
 from support.robots import random_robot
 from support.settings_suite import check_described, check_read_again

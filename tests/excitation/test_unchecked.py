@@ -17,9 +17,9 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
-from exciter.excitation.constraints.unchecked import unchecked
+from exciter.excitation.constraints.torque_limits_and_bounds import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms

@@ -12,18 +12,19 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import CertificateEffort, certify
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.design import drawn_design
-from exciter.excitation.files.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
+from exciter.excitation.files.trajectory_families import trajectory_from
 from exciter.excitation.trajectories.piecewise import Stops
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.settings import written
 from support.paths import ROBOTS
 

@@ -37,7 +37,8 @@ from exciter.experiment.signals.resample import (
 from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 from support.real_data import require_data
 from support.robots import smooth_motion
 from support.scripts import benchmark

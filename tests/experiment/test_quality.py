@@ -22,7 +22,8 @@ from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.quality.spikes_and_jumps import isolated
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.settings import written
 from support.paths import ROBOTS
 from support.quality_logs import RATE, changed, clean, executed, fourier, late

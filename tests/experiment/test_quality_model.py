@@ -18,7 +18,8 @@ from exciter.experiment.quality.spikes_and_jumps import turns_of
 from exciter.experiment.quality.torque_checks import with_reasons
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from support.quality_logs import RATE, changed, clean, fourier
 
 SCARA = """<robot name="scara"><link name="base"/>

@@ -16,7 +16,8 @@ from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import Run, common_side
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 
 ARM = "kuka-ir361"
 TORQUE = {"columns": ["ta", "tb"], "unit": "N·m"}

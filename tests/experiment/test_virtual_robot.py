@@ -47,7 +47,8 @@ from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric
 from exciter.parameters.terms import Coulomb, GravitySpring, Spring, Viscous
-from exciter.robot import Joint, Limits, Motion, Robot, embedded
+from exciter.robot import Joint, Limits, Motion, Robot
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, skew
 from support.robots import CASES, random_robot
 

@@ -11,7 +11,7 @@ import pytest
 import exciter as ex
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.parameters.terms import JointTerm
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import Positive
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from exciter.errors import RobotError
 from exciter.excitation.certificate.certificate import REST_LIMIT_FRACTION
-from exciter.excitation.constraints.torque import chord_range
-from exciter.robot import embedded
+from exciter.excitation.constraints.torque_limits_and_bounds import chord_range
+from exciter.robot import embedded_robots as embedded
 from support.scripts import benchmark
 
 
@@ -33,7 +33,7 @@ def test_every_harmless_change_is_one_that_the_script_makes_and_has_a_reason(scr
 def test_a_mutant_takes_the_place_of_code_that_others_have_imported(script: ModuleType) -> None:
     """Functions, and constants that others hold by name; put back afterwards."""
     ends, curvature, width = np.array([[1.0, 3.0]]), np.array([[16.0]]), np.array([1.0])
-    module = "excitation/constraints/torque.py"
+    module = "excitation/constraints/torque_limits_and_bounds.py"
     wanted = next(m for m in script.mutants(module) if m.function == "chord_range" and "⟦8.0 → 16.0⟧" in m.change)
     loaded = importlib.import_module(script.name_of(module))
     original = compile((script.PACKAGE / module).read_text(encoding="utf-8"), str(script.PACKAGE / module), "exec")
@@ -61,7 +61,9 @@ def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleT
         loaded.Box(embedded.robot("panda"), "nowhere", np.zeros(3))
 
 
-@pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/residual_correlation.py"])
+@pytest.mark.parametrize(
+    "module", ["excitation/files/export.py", "identification/uncertainty/residual_autocorrelation.py"]
+)
 def test_every_mutant_is_code_that_python_takes(script: ModuleType, module: str) -> None:
     """One that Python refuses is noticed by no test, and yet ends as if it were."""
     found = script.mutants(module)

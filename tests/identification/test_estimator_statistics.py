@@ -34,7 +34,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from support.monte_carlo import Bench, Statistics, linear, repeat

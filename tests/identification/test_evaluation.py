@@ -25,7 +25,8 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, embedded
+from exciter.robot import Motion
+from exciter.robot import embedded_robots as embedded
 from exciter.validation.validation import validate
 
 ARM = "kuka-ir361"

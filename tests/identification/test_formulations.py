@@ -28,7 +28,7 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Spring, Viscous
 from exciter.robot import Motion, load
 from support.paths import ROBOTS

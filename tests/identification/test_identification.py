@@ -33,7 +33,7 @@ from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identification import identify
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

@@ -37,7 +37,7 @@ from exciter.identification.physical.bounds import CentreBox, CentreSphere, Mass
 from exciter.identification.physical.prior_metric import METRICS, Entropic
 from exciter.identification.physical.prior_values import PRIOR_VALUES, UniformRods
 from exciter.parameters.terms import Coulomb, Dahl, Offset, Viscous
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.settings import OneOf, Settings, fill, keys_of, written, yaml_text
 from exciter.settings.field_markers import (
     ByName,

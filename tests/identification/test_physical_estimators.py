@@ -34,7 +34,8 @@ from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Viscous
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from support.real_data import require_data
 from support.robots import random_robot, smooth_motion

@@ -22,7 +22,7 @@ from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.physical.prior_values import Described, PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import (
+from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     StationaryErrors,
     _off,
     with_correlated_errors,

@@ -9,7 +9,7 @@ from exciter.experiment.recording import read_recording
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.identify_settings import EquationFilter
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from support.paths import ROOT, SHARED_DATA

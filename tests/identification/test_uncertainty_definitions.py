@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty import correlated_errors as correlated
-from exciter.identification.uncertainty import residual_correlation as correlation_module
-from exciter.identification.uncertainty.correlated_errors import (
+from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
+from exciter.identification.uncertainty import residual_autocorrelation as correlation_module
+from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,
     Sandwich,
@@ -23,7 +23,7 @@ from exciter.identification.uncertainty.correlated_errors import (
     with_correlated_errors,
 )
 from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit, stretches
-from exciter.identification.uncertainty.residual_correlation import (
+from exciter.identification.uncertainty.residual_autocorrelation import (
     LEAST_POWER_SHARE,
     MOST_CORRELATION_LAGS,
     Correlation,

@@ -12,7 +12,7 @@ from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.conditioning import Band, explain
 from exciter.identification.uncertainty.linear_equations import linear_fit
-from exciter.identification.uncertainty.residual_correlation import (
+from exciter.identification.uncertainty.residual_autocorrelation import (
     Correlation,
     Whiteness,
     _of_joint,

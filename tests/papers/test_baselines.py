@@ -20,7 +20,8 @@ from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpl
 from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
 from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
-from exciter.robot import Motion, Robot, embedded
+from exciter.robot import Motion, Robot
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter_papers.baselines.earlier_designs import (
     CosineRamp,

@@ -19,7 +19,7 @@ from exciter.excitation.criteria.optimality_and_condition import (
 from exciter.excitation.criteria.weighted_sums import Equilibrium, WeightedSum
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter_papers.baselines.points import (
     NelderMead,
     PointSearch,

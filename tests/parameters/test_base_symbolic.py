@@ -17,7 +17,7 @@ from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation

@@ -14,7 +14,7 @@ from exciter.errors import ParameterError
 from exciter.parameters import log_cholesky
 from exciter.parameters.consistency import consistency, consistency_margin, dummies, link_consistency
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.spatial import axis_rotation, pseudo_inertia, transform_inertia
 
 SEEDS = st.integers(0, 10_000)

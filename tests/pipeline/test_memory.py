@@ -14,7 +14,7 @@ from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.files.row_files import message_as_written, ros2_yaml
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
@@ -31,7 +31,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs import long_run
 from exciter.identification.runs.long_run import LongLog
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import load

@@ -25,7 +25,8 @@ from exciter.notes import Severity, texts
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.parameters.terms import DriveCoupling
-from exciter.robot import Robot, embedded
+from exciter.robot import Robot
+from exciter.robot import embedded_robots as embedded
 from support.quality_logs import TERMS, bspline, clean, late, truth
 
 RATE = 250.0

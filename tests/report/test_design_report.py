@@ -19,10 +19,10 @@ from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.ground import mounting_plane
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.surroundings import surroundings
-from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
-from exciter.excitation.constraints.unchecked import unchecked
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
@@ -34,7 +34,7 @@ from exciter.report.markup import number, packed, percent, script_data
 from exciter.report.parts import Bar, Cards, HtmlTable, Section, Sentences, Word
 from exciter.report.plot import MOST_POINTS_PER_LINE, staircases, thinned
 from exciter.report.scene import Replay, Scene, SideViews, axis_names, multiples, sticks, tick_step
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.capsules import without_capsule
 from exciter.robot.robot import BASE, Frame
 from exciter.robot.spatial import upright

@@ -15,7 +15,8 @@ from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import design_report
 from exciter.report.identification.report import identification_page
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.robot.spatial import upright
 from support.browser import Browser, find_browser
 from support.meshes import meshed_arm

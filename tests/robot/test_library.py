@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from exciter.errors import RobotError
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.description import read_urdf
 from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.mdh_file import read_mdh

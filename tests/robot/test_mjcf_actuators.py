@@ -10,7 +10,7 @@ import pytest
 from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load

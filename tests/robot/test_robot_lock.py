@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RobotError
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.lock import lock
+from exciter.robot.locked_joints import lock
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from support.paths import ROBOTS

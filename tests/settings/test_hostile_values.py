@@ -25,7 +25,8 @@ from exciter.notes import texts
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.robot.load import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_YAML, MOST_ALIASED_VALUES, parse_json, parse_yaml
 from exciter.settings import Number, fill, keys_of

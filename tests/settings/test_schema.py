@@ -16,7 +16,8 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.simulate_settings import SimulateSettings
 from exciter.pipeline.settings_file import SettingsFile, configuration_schema, recording_schema
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
-from exciter.robot import embedded, load
+from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.settings import fill, keys_of
 from support.paths import ROOT
 from support.starting_files import exciter, uncommented

@@ -12,7 +12,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.virtual import Sampling, VirtualRobot, draw
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, Robot, embedded
+from exciter.robot import Motion, Robot
+from exciter.robot import embedded_robots as embedded
 
 RATE = 250.0
 TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.robot import Joint, Limits, Motion, Robot, embedded, load
+from exciter.robot import Joint, Limits, Motion, Robot, load
+from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS
 
 

@@ -8,7 +8,7 @@ from exciter.excitation.files import MotionSamples
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 
 ROBOT = embedded.robot("gautier-khalil")
 

@@ -41,7 +41,8 @@ from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import simulate, virtual_settings
-from exciter.robot import Motion, Robot, embedded, load
+from exciter.robot import Motion, Robot, load
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.load import RobotOptions
 
 STARTS, PERIODS = 4, 3

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from exciter.commands.common import console
 from exciter.files import json_text
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 
 
 def run(arguments: argparse.Namespace) -> None:

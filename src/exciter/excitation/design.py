@@ -22,7 +22,7 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.unchecked import unchecked
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality

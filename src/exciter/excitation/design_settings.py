@@ -43,15 +43,15 @@ from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.weighted_sums import bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
-from exciter.excitation.files.families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
+from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms import Terms, declared_terms
-from exciter.robot import embedded
+from exciter.robot import embedded_robots as embedded
 from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

@@ -42,7 +42,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.problem import USUAL_FOLDS
 from exciter.identification.runs.run import Run, bounded_parts
-from exciter.identification.uncertainty.correlated_errors import (
+from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,
     StationaryErrors,

@@ -9,7 +9,7 @@ from typing import Any
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.unchecked import unchecked
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import certified_slowed
 from exciter.excitation.files.samples import Rounding, unchecked_rows

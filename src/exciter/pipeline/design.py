@@ -16,14 +16,14 @@ from exciter.excitation import design as search
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
+from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Obstacle
-from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.export import Exported
-from exciter.excitation.files.families import DRAWN_FAMILIES
 from exciter.excitation.files.read import ARCHIVE, DESIGN
+from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
 from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exciter import __version__
-from exciter.robot.embedded import names, path
+from exciter.robot.embedded_robots import names, path
 from exciter.robot.robot import Robot
 
 RECORDED_LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on

@@ -84,7 +84,7 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
     """
-    from exciter.robot import embedded
+    from exciter.robot import embedded_robots as embedded
 
     options = with_keywords(options or RobotOptions(), said)
     if isinstance(source, str) and source in embedded.names():
@@ -105,7 +105,7 @@ def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
 
 def existing(source: str | Path) -> Path:
     """The file of a description."""
-    from exciter.robot.embedded import names
+    from exciter.robot.embedded_robots import names
 
     path = Path(source)
     try:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import RobotError
 from exciter.notes import Note
 from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
+from exciter.typing import Array
 
 MOST_MOVING_JOINTS = 200
 MOST_LINKS = 2000
@@ -68,7 +66,7 @@ class PlainDescription:
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     frames: tuple[tuple[str, Frame], ...] = ()
     shapes: tuple[tuple[str, Shape], ...] = ()
-    inertias: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    inertias: Mapping[str, Array] = field(default_factory=dict)
     solid: frozenset[str] = frozenset()
     unmeasured: frozenset[str] = frozenset()
     ground: float | None = None

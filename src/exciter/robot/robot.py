@@ -355,7 +355,7 @@ class Robot:
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
-        from exciter.robot.lock import lock
+        from exciter.robot.locked_joints import lock
 
         if isinstance(joints, str):
             joints = [joints]

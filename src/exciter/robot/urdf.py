@@ -16,7 +16,6 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
@@ -175,7 +174,7 @@ def _plain_link(link: Element) -> Element:
     return plain
 
 
-def _inertia(plain: Element) -> NDArray[np.float64]:
+def _inertia(plain: Element) -> Array:
     """φ (10,) about the centre of mass, in the axes of <inertial>; zero where the link has none."""
     mass, inertia = plain.find("inertial/mass"), plain.find("inertial/inertia")
     owner = f"link '{plain.get('name', '')}'"

@@ -38,7 +38,7 @@ from exciter.identification.payload import (
     payload_between,
 )
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import StationaryErrors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array

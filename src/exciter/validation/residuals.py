@@ -16,7 +16,7 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS
-from exciter.identification.uncertainty.residual_correlation import Whiteness, whiteness
+from exciter.identification.uncertainty.residual_autocorrelation import Whiteness, whiteness
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 

@@ -20,7 +20,7 @@ from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.residual_correlation import Whiteness
+from exciter.identification.uncertainty.residual_autocorrelation import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array
 from exciter.validation.baselines import DESCRIPTION, Baselines, BaselineSums, NoiseFloor, noise_floor

@@ -16,7 +16,7 @@ from exciter.identification.estimators.least_squares import Essential
 from exciter.identification.information.estimate import POOR_STD_RATIO, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.four_models import CHAPTER_FIGURES, DECIMATE, SAID, estimate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import exciter as ex
 from exciter.dynamics.base import inertia_base
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.equation_rows import ParallelFilter

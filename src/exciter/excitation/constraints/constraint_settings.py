@@ -37,7 +37,7 @@ from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
     Coordinate,

@@ -268,7 +268,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     return SignalSpectrum(frequency=centre, width=width, signal=signal, noise=noise, bandwidth=bandwidth, rate=rate)
 
 
-def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tuple[Array, Array, NDArray[np.float64]]:
+def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tuple[Array, Array, Array]:
     """Signal (F,), noise (F,) and the frequency where one yields to the other."""
     if not levels.any():  # a joint that stands still, exactly
         return levels, levels, np.asarray(0.0)

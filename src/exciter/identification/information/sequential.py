@@ -48,7 +48,7 @@ class SequentialEstimator:
         self._factor, self._rows = start.factor, float(start.rows)
         self._absorb: Any = _absorb
         if default_engine().name == "numba":
-            self._absorb = kernels("absorb_kernel", "exciter.identification.information").absorb
+            self._absorb = kernels("sequential_kernel", "exciter.identification.information").absorb
 
     def update(self, w: ArrayLike, y: ArrayLike) -> None:
         """The equations of the next instant, w (J, p) and y (J,), or of the next N, (N, J, p) and (N, J)."""

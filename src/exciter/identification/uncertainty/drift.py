@@ -21,7 +21,11 @@ from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import enough_rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.uncertainty.correlated_errors import CorrelatedErrors, StationaryErrors, sandwich
+from exciter.identification.uncertainty.covariance_of_correlated_errors import (
+    CorrelatedErrors,
+    StationaryErrors,
+    sandwich,
+)
 from exciter.identification.uncertainty.linear_equations import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array

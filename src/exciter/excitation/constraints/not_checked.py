@@ -18,7 +18,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S

@@ -32,7 +32,7 @@ from exciter.identification.uncertainty.linear_equations import (
     linear_fit,
     stretches,
 )
-from exciter.identification.uncertainty.residual_correlation import Correlation, Taper, correlations
+from exciter.identification.uncertainty.residual_autocorrelation import Correlation, Taper, correlations
 from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
