@@ -320,7 +320,7 @@ def test_bad_input_is_one_clear_line(small):
     still = Run.at(loaded.parts[0].motion, np.zeros((400, 3)), RATE)
     for match, call in (
         ("no run with the load", lambda: identify_payload(small, "tool", [], [empty])),
-        ("cannot be told apart", lambda: identify_payload(small, "tool", [loaded])),
+        ("cannot be distinguished", lambda: identify_payload(small, "tool", [loaded])),
         ("fixed on the base", lambda: identify_payload(DynamicModel(fixed), "stand", [loaded], [empty])),
         ("unknown frame 'hand'", lambda: identify_payload(small, "hand", [loaded], [empty])),
         ("same model and formulation", lambda: identify_payload(small, "tool", [loaded], robot=wrong)),

@@ -25,7 +25,7 @@ PER_JOINT = {
 }
 PUBLISHED = {f"{name}{j}": x for name, values in PER_JOINT.items() for j, x in enumerate(values, 1)}
 PUBLISHED |= {"Iam6": 0.00964, "fvm6": 0.616, "fsm6": 1.95}
-GROUPED = ("Ia1", "Ia2")  # cannot be told from ZZ1 and ZZ2 by any motion
+GROUPED = ("Ia1", "Ia2")  # cannot be distinguished from ZZ1 and ZZ2 by any motion
 OFFSETS = tuple(name for name in PUBLISHED if name.startswith("off"))
 COMPARED = tuple(name for name in PUBLISHED if name not in (*GROUPED, *OFFSETS))
 AGREEMENT = 0.05

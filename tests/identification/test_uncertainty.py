@@ -458,7 +458,7 @@ def explained(motion: Motion):
 
 
 def test_reasons_name_the_other_parameter():
-    """All joints swing together: inertias and gravity cannot be told apart."""
+    """All joints swing together: inertias and gravity cannot be distinguished."""
     time = np.arange(600) / 60.0
     ratio = np.array([0.3, 0.2, -0.25])
     swing = [ratio * 3.0**k * np.sin(3.0 * time + 0.5 * np.pi * k)[:, None] for k in range(3)]

@@ -228,7 +228,10 @@ def test_reasons_in_words() -> None:
     about = {v.name: v for v in report.verdicts}
     assert about["M1"].reason == "joint 1 is vertical: the mass of link 1 never does work"
     assert about["XX1"].reason == "link 1 only turns about the vertical axis: only its inertia about that axis matters"
-    assert about["MZ3"].reason == "moving mass along the axis of joint 3 cannot be told from moving mass on link 2"
+    assert (
+        about["MZ3"].reason
+        == "moving mass along the axis of joint 3 cannot be distinguished from moving mass on link 2"
+    )
     assert about["M3"].enters == ("ZZR1", "XXR2", "XZR2", "ZZR2", "MXR2")
     assert about["YY2"].reason.startswith("joint 2 feels only XX2 - YY2")
     assert about["MZ2"].reason.startswith("joint 2 does not feel it; it acts like MY1, and link 1 only turns")

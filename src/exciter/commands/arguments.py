@@ -31,7 +31,7 @@ STORY_HELP = """
       exciter simulate arm.urdf motion/trajectory.json -o log.csv   rehearse it; then run it on the robot
       exciter inspect arm.urdf log.csv                          what the log is good for
       exciter identify arm.urdf log.csv -o found   parameters, and how sure they are
-      exciter validate found other.csv                          how they do on motion never seen
+      exciter validate found other.csv                          how they do on held-out motion
       exciter export found --format urdf -o identified.urdf     for other tools
 
     exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input,
@@ -41,7 +41,7 @@ EXPORT_WORDS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
 COMMAND_HELP = {  # of every command: a paragraph, examples, the page that has the rest
     "demo": """
         Design an exciting motion for an embedded robot, execute it on a virtual one,
-        identify its parameters in several ways, check them on motion never seen, and
+        identify its parameters in several ways, check them on held-out motion, and
         compare them with the truth; every step is shown as the command it is.
 
           exciter demo
@@ -105,7 +105,7 @@ COMMAND_HELP = {  # of every command: a paragraph, examples, the page that has t
         More: docs/quality.md for the checks, docs/recordings.md for logs of any kind.""",
     "identify": """
         Base parameters of a robot from logs: values, standard deviations that hold
-        for filtered data, too, and how well they predict motion never seen. Filters,
+        for filtered data, too, and how well they predict held-out motion. Filters,
         friction of each joint, the weight of prior knowledge and the estimator
         (consistent) are chosen from the logs unless given; the report says why. Writes
         result.json, report.html, a copy of the description and, where a full set
@@ -133,7 +133,7 @@ COMMAND_HELP = {  # of every command: a paragraph, examples, the page that has t
         DIR is a folder that exciter identify wrote. More: docs/validate.md.""",
     "export": """
         An identified model for other tools. urdf, mjcf and sdf need a full set (as exciter
-        identify gives unless told otherwise); yaml, json, c and python also take base
+        identify gives by default); yaml, json, c and python also take base
         parameters. ros2 is the JointTrajectory of a folder of exciter design.
 
           exciter export found --format urdf -o arm.urdf

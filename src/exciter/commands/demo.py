@@ -165,7 +165,7 @@ class Story:
             step("writing")
             data = save_identified(found, self.folder)
         self.say("; ".join(data["runs"][0]["words"][:2]))
-        table = plain_table("method", "fit [%]", "motion never seen [%]", "seconds")
+        table = plain_table("method", "fit [%]", "held-out motion [%]", "seconds")
         for one in data["comparison"]["methods"]:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
             table.add_row(Text(one["name"]), f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}")

@@ -106,7 +106,7 @@ def print_choices(out: Console, choices: Sequence[Choice]) -> None:
         table.add_row(Text(one.setting), Text(value), Text(one.reason))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     out.print(
-        "error: mean square of what predictions of stretches left out miss, over that of a fit to everything",
+        "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything",
         style="dim",
         markup=False,
     )

@@ -265,7 +265,7 @@ def identify_payload(
         raise RecordingError("there is no run with the load; give at least one")
     if not unloaded and robot is None:
         raise RecordingError(
-            "there is no run without the load, and nothing is known of the robot itself: they cannot be told apart; "
+            "there is no run without the load, and nothing is known of the robot itself: they cannot be distinguished; "
             "give an unloaded run, or an estimate of the robot"
         )
     problem = Problem(model, tuple(loaded), formulation, folds=1)

@@ -137,7 +137,7 @@ class Reasons:
             carrier = self._carrier(i, "moves as if it belonged to {}", "never moves")
             return f"a mass on the axis of joint {number} {carrier}"
         if not slides and symbol == "MZ":
-            carrier = self._carrier(i, "cannot be told from moving mass on {}", "changes nothing")
+            carrier = self._carrier(i, "cannot be distinguished from moving mass on {}", "changes nothing")
             return f"moving mass along the axis of joint {number} {carrier}"
         return f"joint {number} does not feel it: " + self._carrier(i, "it acts as part of {}", "nothing else does")
 
@@ -150,7 +150,7 @@ class Reasons:
         if own:
             parts.append(f"it acts like {_listed(own)} of the same link")
         if drive:
-            parts.append(f"it cannot be told from {_listed(drive)} of the drive")
+            parts.append(f"it cannot be distinguished from {_listed(drive)} of the drive")
         if carried:
             belongs = "acts as if it" if len(carried) == 1 else "act as if they"
             parts.append(f"{_listed(carried)} of other links {belongs} belonged to link {number}")

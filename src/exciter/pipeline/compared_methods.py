@@ -36,9 +36,9 @@ class ComparedMethod:
     def of(cls, given: Compared) -> ComparedMethod:
         """energy, huber, or energy/huber; or an object."""
         if isinstance(given, Formulation):
-            return cls(told(given), formulation=given)
+            return cls(method_name(given), formulation=given)
         if isinstance(given, Estimator):
-            return cls(told(given), estimator=given)
+            return cls(method_name(given), estimator=given)
         parts = given.split("/") if isinstance(given, str) else [given]
         formulation = next((part for part in parts if part in FORMULATIONS), None)
         estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED_ESTIMATORS), None)
@@ -65,7 +65,7 @@ class ComparedMethod:
         return config.with_settings(**{key: value for key, value in asked.items() if key not in same})
 
 
-def told(method: Formulation | Estimator) -> str:
+def method_name(method: Formulation | Estimator) -> str:
     """Its word, with the settings that are not the usual ones: ``huber (k: 3.0)``."""
     plain = written(method)
     settings = next(iter(plain.values())) if isinstance(plain, Mapping) and plain else {}

@@ -222,14 +222,16 @@ def read_logs(
 
 
 def _gravity_notes(
-    stated: Sequence[float], before: Sequence[float] | None, told: Sequence[float] | None, log: str
+    stated: Sequence[float], before: Sequence[float] | None, configured: Sequence[float] | None, log: str
 ) -> list[Note]:
-    """stated: by this log; before: by another one, and the robot must have stood alike; told: by the settings."""
+    """stated: by this log; before: by another one, and the robot must have stood alike; configured: by the settings."""
     if before is not None and not np.allclose(stated, before):
         raise RecordingError(f"gravity is {list(stated)} here and {list(before)} in another log; split them")
-    if told is None or np.allclose(stated, told):
+    if configured is None or np.allclose(stated, configured):
         return []
-    return [warning("gravity", f"recorded with {list(stated)} m/s², not {list(told)} as was said", None, log)]
+    return [
+        warning("gravity", f"recorded with {list(stated)} m/s², not {list(configured)} as the settings say", None, log)
+    ]
 
 
 def _read(

@@ -238,9 +238,9 @@ def with_collision_pairs(robot: Robot) -> Robot:
     pairs = _not_neighbours(robot)
     reference, close = _closeness(robot, pairs)
     inseparable = close >= ALWAYS_CLOSE_FRACTION
-    told = [f"{a} – {b}" for a, b in pairs]
-    left_out = [name for name, out in zip(told, inseparable, strict=True) if out]
-    overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
+    names = [f"{a} – {b}" for a, b in pairs]
+    left_out = [name for name, out in zip(names, inseparable, strict=True) if out]
+    overlap = [name for name, d, out in zip(names, reference, inseparable, strict=True) if d < 0.0 and not out]
     notes = list[Note]()
     if bare := without_capsule(robot):
         notes.append(warning(COLLISION_SUBJECT, f"{bodies_have(bare)} no capsule: no collision check covers that"))
@@ -268,9 +268,9 @@ def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
     bodies whose other links have one (those of the base are told as what stands still), the base if it is asked for."""
     bare = [joint.name for index, joint in enumerate(robot.joints) if index not in shaped]
     links = [link for link in robot.unshaped if robot.frame(link).joint in shaped - {BASE}]
-    told = [f"the bodies of {', '.join(bare)}"] if bare else []
-    told += [f"the links {', '.join(links)}"] if links else []
-    return " and ".join([*told, *(["the base"] if base and BASE not in shaped else [])])
+    missing = [f"the bodies of {', '.join(bare)}"] if bare else []
+    missing += [f"the links {', '.join(links)}"] if links else []
+    return " and ".join([*missing, *(["the base"] if base and BASE not in shaped else [])])
 
 
 def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:

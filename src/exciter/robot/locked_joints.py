@@ -87,7 +87,7 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
     capsules = tuple(c.placed(*where(c.joint)) for c in robot.capsules)
     body = {capsule.name: capsule.joint for capsule in capsules}
     kept = [i for i in range(robot.n) if i not in frozen]
-    told = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
+    positions = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
     locked = replace(
         robot,
         joints=tuple(joints),
@@ -96,7 +96,7 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
         shapes=tuple(s.placed(*where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
-        notes=(*robot.notes, note("locked joints", f"locked: {told}")),
+        notes=(*robot.notes, note("locked joints", f"locked: {positions}")),
         file=None,
         options=None,
     )

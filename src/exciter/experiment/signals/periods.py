@@ -272,9 +272,9 @@ def _broken_periods(averager: PeriodAverager, kept: range) -> list[str]:
 
 def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
     if averager.count == 1:
-        return note("transient", "one period only: what is transient in it cannot be told")
+        return note("transient", "one period only: a transient cannot be recognised")
     if averager.count == 2 and not left_out:
-        return note("transient", "two periods only: a transient could not be told from noise")
+        return note("transient", "two periods only: a transient cannot be distinguished from noise")
     if left_out:
         text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
         return done("transient", text)

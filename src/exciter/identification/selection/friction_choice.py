@@ -82,7 +82,7 @@ class JointFriction:
             text += (
                 f"; {best.candidate.name} has {best.rms:.4g} N·m, a difference of {100 * chosen.excess:.2g} ± "
                 f"{100 * chosen.error:.2g} % in squares: "
-                f"{'not worth the longer model' if longer else 'they cannot be told apart'}"
+                f"{'not worth the longer model' if longer else 'they cannot be distinguished'}"
             )
         return done("friction", text, self.joint)
 
