@@ -15,6 +15,8 @@ from exciter.commands.arguments import parser
 from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS, ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def run(capsys, *arguments):
     with pytest.raises(SystemExit) as leaving:

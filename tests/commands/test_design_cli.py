@@ -17,6 +17,8 @@ from exciter import cli
 from exciter.excitation.files.read import read_trajectory
 from exciter.robot import embedded_robots as embedded
 
+pytestmark = pytest.mark.slow
+
 ROBOT = "gautier-khalil"
 PROMISED = [
     "criterion",

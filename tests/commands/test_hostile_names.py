@@ -50,6 +50,8 @@ from support.estimates import estimate_of
 from support.report_designs import designed
 from support.report_identifications import identified, quality_of
 
+pytestmark = pytest.mark.slow
+
 PRINTABLE = (
     # YAML, and words that YAML takes for something else
     "a: b", "x # gravity: 0", "{a: [b", "- gravity", "no", "1e3", "null", "~", "*a", "&a", "'", "%TAG",

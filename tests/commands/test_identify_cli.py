@@ -22,6 +22,8 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded_robots as embedded
 from exciter.settings import keys_of
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 CONTRACT = (
     "parameters",

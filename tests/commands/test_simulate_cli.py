@@ -40,6 +40,8 @@ from exciter.settings import fill, keys_of, written
 from support.paths import ROBOTS, ROOT
 from support.settings_conformance import conforms
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 FULL = """
 limits: {torque: 400}

@@ -17,6 +17,8 @@ from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import embedded_robots as embedded
 from exciter.validation.prediction import Prediction
 
+pytestmark = pytest.mark.slow
+
 DESIGN = '{"trajectory": {"family": "fourier", "period": 10, "harmonics": 4}}'
 FLOOR = 1.2  # times what noise alone leaves
 

@@ -14,6 +14,8 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.identification.identified_model import RESULT_KINDS
 from exciter.robot import embedded_robots as embedded
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 SIMULATE = """simulate: {truth: {seed: 1}, encoder: {counts: none}, torque: {noise: [2, 2, 1]}, log: {rate: 200},
   simulation_rate: 1000}"""

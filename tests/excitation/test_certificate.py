@@ -32,6 +32,8 @@ from support.joint_terms import ARM, LOAD, TERMS
 from support.robots import CASES, random_robot
 from support.scripts import benchmark
 
+pytestmark = pytest.mark.slow
+
 soundness = benchmark("certificate_soundness")
 import soundness_files  # noqa: E402  (beside the script, which makes it known)
 

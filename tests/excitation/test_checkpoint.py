@@ -21,6 +21,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.robot import load
 
+pytestmark = pytest.mark.slow
+
 MODEL = DynamicModel(load("gautier-khalil"))
 FAMILY = Fourier(6.0, 3, at_rest=True)
 SAMPLES = 200

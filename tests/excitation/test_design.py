@@ -28,6 +28,8 @@ from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.robots import random_robot
 
+pytestmark = pytest.mark.slow
+
 USUAL = (Viscous(), Coulomb())
 FAMILIES = {
     "fourier": Fourier(10.0, 4),

@@ -32,6 +32,8 @@ from exciter.parameters.terms import Viscous
 from exciter.report.design_report import done_sentence
 from exciter.robot import load
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load("gautier-khalil")
 ROBOT = ROBOT.with_limits(torque=0.7 * np.nan_to_num(ROBOT.limit("torque"), posinf=300.0))
 MODEL = DynamicModel(ROBOT, (Viscous(),))

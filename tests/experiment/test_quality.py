@@ -29,6 +29,8 @@ from support.paths import ROBOTS
 from support.quality_logs import RATE, changed, clean, executed, fourier, late
 from support.robots import random_robot
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def model_of(robot):

@@ -22,6 +22,8 @@ from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from support.quality_logs import RATE, changed, clean, fourier
 
+pytestmark = pytest.mark.slow
+
 SCARA = """<robot name="scara"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="6"/>
 <inertia ixx="0.03" iyy="0.1" izz="0.12" ixy="0" ixz="0" iyz="0"/></inertial></link>

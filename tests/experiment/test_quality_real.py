@@ -13,6 +13,8 @@ from exciter.notes import Severity
 from exciter.robot import load
 from support.real_data import real_recording, require_data
 
+pytestmark = pytest.mark.real
+
 NAMES = ("panda", "tx40", "kr300", "kr300 held_out", "lwr4", "lwr4 held_out")
 
 

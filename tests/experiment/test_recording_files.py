@@ -27,6 +27,8 @@ from exciter.experiment.recording.recording_file import RecordingFile
 from support.bags import bag
 from support.recordings import plain, recordings, same
 
+pytestmark = pytest.mark.slow
+
 UR_JOINTS = (
     "shoulder_pan_joint",
     "shoulder_lift_joint",

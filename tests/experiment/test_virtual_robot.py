@@ -52,6 +52,8 @@ from exciter.robot import embedded_robots as embedded
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, skew
 from support.robots import CASES, random_robot
 
+pytestmark = pytest.mark.slow
+
 QUIET = TorqueMeter(noise=0.0)
 EXACT = Encoder(counts=None)
 

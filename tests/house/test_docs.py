@@ -46,6 +46,8 @@ from exciter.settings import keys_of
 from support.paths import ROOT
 from support.scripts import script
 
+pytestmark = pytest.mark.slow
+
 
 def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL)

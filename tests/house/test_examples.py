@@ -8,6 +8,8 @@ import pytest
 
 from support.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 MOST_LINES = 40
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 

@@ -13,6 +13,8 @@ import pytest
 
 import exciter as ex
 
+pytestmark = pytest.mark.slow
+
 STUB = Path(ex.__file__).with_suffix(".pyi")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

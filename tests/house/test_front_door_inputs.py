@@ -14,6 +14,8 @@ from exciter.parameters.terms import JointTerm
 from exciter.robot import embedded_robots as embedded
 from exciter.settings import Positive
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def robot():

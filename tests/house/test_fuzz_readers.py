@@ -9,6 +9,8 @@ import pytest
 from exciter.errors import ExciterError
 from support.scripts import benchmark
 
+pytestmark = pytest.mark.slow
+
 fuzz = benchmark("fuzz_readers")
 PER_WEIGHT = 6  # inputs
 

@@ -14,6 +14,8 @@ from exciter.excitation.constraints.torque_limits_and_bounds import chord_range
 from exciter.robot import embedded_robots as embedded
 from support.scripts import benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:

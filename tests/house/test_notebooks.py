@@ -8,6 +8,8 @@ from nbclient import NotebookClient
 
 from support.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 PATIENCE = 300  # [s] for a cell, which may compile
 

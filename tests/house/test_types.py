@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 from support.paths import ROOT
+
+pytestmark = pytest.mark.slow
 
 
 def test_types_hold():

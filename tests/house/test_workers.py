@@ -15,6 +15,8 @@ import pytest
 from exciter.errors import ExciterError
 from exciter.workers import one_interrupt, over_processes
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0  # [s] until which a state is waited for; nothing is measured
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 

@@ -79,6 +79,8 @@ from exciter.pipeline import identify as pipeline_identify
 from exciter.robot import Motion, Robot, load
 from support.robots import CASES, smooth_motion
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 ROBOT = load(ARM)
 JOINTS = ROBOT.joint_names

@@ -23,6 +23,8 @@ from exciter.notes import texts
 from exciter.robot import load
 from support.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load("kuka-ir361")
 NOISE = np.array([4.0, 4.0, 2.0])  # [N·m]
 ROUTES = {"spectral": FourierFit(), "filtered": FilteredDifferences(), "spline": SmoothingSpline()}

@@ -48,6 +48,8 @@ from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.robots import CASES
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load("kuka-ir361")
 RATE = 100.0  # [Hz] of the logs
 CONTROL = ComputedTorque(rate=250.0)

@@ -39,6 +39,8 @@ from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from support.monte_carlo import Bench, Statistics, linear, repeat
 
+pytestmark = pytest.mark.slow
+
 NOISE = np.array([5.0, 5.0, 3.0])
 DRAWS = 120
 USUAL = (Viscous(), Coulomb())

@@ -45,6 +45,8 @@ from exciter.robot import Motion, load
 from support.given_rows import RATE, Experiment, Given, moving, with_poses
 from support.monte_carlo import Bench, linear
 
+pytestmark = pytest.mark.slow
+
 ROBOT = "kuka-ir361-asme"
 NOISE = np.array([0.5, 0.5, 0.3])
 LOAD = Payload("tool", 12.0, (0.05, -0.02, 0.1), (0.2, 0.02, -0.01, 0.15, 0.015, 0.1))

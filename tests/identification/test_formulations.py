@@ -34,6 +34,8 @@ from exciter.robot import Motion, load
 from support.paths import ROBOTS
 from support.robots import smooth_motion
 
+pytestmark = pytest.mark.slow
+
 SLOW = ParallelFilter(SecondOrder.of(30.0))
 EXACT = {"inverse": InverseDynamic(), "inverse filtered": InverseDynamic(ParallelFilter())}
 NUMERIC = {

@@ -40,6 +40,8 @@ from exciter.parameters.terms import (
 from exciter.robot import load
 from support.real_data import real_recording, require_data
 
+pytestmark = pytest.mark.slow
+
 PERIOD = 10.0
 VALUES = {"Fv1": 40.0, "Fv2": 30.0, "Fv3": 5.0, "Fs1": 30.0, "Fs2": 40.0, "Fs3": 10.0, "Fr3": 15.0, "off2": 20.0}
 

@@ -33,6 +33,8 @@ from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, 
 from exciter.robot import Motion, load
 from support.robots import random_robot
 
+pytestmark = pytest.mark.slow
+
 KUKA = DynamicModel(load("kuka-ir361"), (Viscous(), Coulomb()))
 TRUE = KUKA.base.base_values(KUKA.nominal)
 TORQUE_NOISE = np.sqrt([25.0, 26.0, 10.0])  # [N·m] of an averaged sample, seed 002

@@ -40,6 +40,8 @@ from exciter.robot.robot import Frame
 from exciter.robot.spatial import pseudo_inertia
 from support.robots import random_inertia, random_robot, random_rotation
 
+pytestmark = pytest.mark.slow
+
 RATE = 100.0
 LOAD = Payload("tool", 12.0, (0.05, -0.02, 0.1), (0.2, 0.02, -0.01, 0.15, 0.015, 0.1))
 

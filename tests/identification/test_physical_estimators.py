@@ -41,6 +41,8 @@ from support.real_data import require_data
 from support.robots import random_robot, smooth_motion
 from support.scripts import benchmark
 
+pytestmark = pytest.mark.slow
+
 USUAL = (RotorInertia(), Viscous(), Coulomb())
 SLOW = 0.25  # part of a usual motion: excites poorly
 

@@ -15,6 +15,8 @@ from exciter.robot import load
 from support.paths import ROOT, SHARED_DATA
 from support.real_data import require_data
 
+pytestmark = pytest.mark.real
+
 HERE = ROOT / "examples" / "real" / "tx40"
 #: N·m·s/rad, N·m, kg·m², N·m; per joint
 PER_JOINT = {

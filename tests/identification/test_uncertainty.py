@@ -35,6 +35,8 @@ from exciter.robot import Motion, load
 from support.monte_carlo import Bench, Redrawn, linear, repeat
 from support.warming_robot import NOISE, ROBOT, coloured, model, moved, warming
 
+pytestmark = pytest.mark.slow
+
 
 def problem_of(motion: Motion, torque: np.ndarray, rate: float, through: ParallelFilter | None = None) -> Problem:
     return Problem(model(), (Run.at(motion, torque, rate),), InverseDynamic(through), folds=1)

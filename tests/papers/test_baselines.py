@@ -46,6 +46,8 @@ from exciter_papers.baselines.poses_and_moves import (
     static_poses,
 )
 
+pytestmark = pytest.mark.slow
+
 FAMILIES = {
     "fourier": Fourier(),
     "fourier-at-rest": Fourier(8.0, (1, 3, 4), at_rest=True),

@@ -32,6 +32,8 @@ from exciter_papers.baselines.points import (
 )
 from support.closed_forms import closed_form_w
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"starts": 3, "keep": 1, "explore": 30, "method": QuasiNewton(150)}
 
 

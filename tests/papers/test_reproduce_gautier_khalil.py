@@ -32,6 +32,8 @@ from exciter_papers.run import run_study
 from support.closed_forms import closed_form_w
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 MINE = {
     "random-sequences": random_sequences.run,
     "limits": random_sequences.run_limits,

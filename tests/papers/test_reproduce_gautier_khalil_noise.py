@@ -28,6 +28,8 @@ from exciter_papers.run import run_study
 from support.closed_forms import closed_form_w, energy_row
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 LIMIT, SPEED = np.pi / 4, np.deg2rad(50)
 LEVELS = (0.001, 0.01, 0.1)
 

@@ -24,6 +24,8 @@ from exciter_papers.paper import Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 STUDIES = ("four-models", "noise", "uncertainty", "filters", "equations", "criteria")
 #: Statements that do not hold here; all others do
 WRONG = {"enough", "no_zero"}

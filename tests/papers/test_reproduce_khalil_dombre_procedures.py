@@ -25,6 +25,8 @@ from exciter_papers.paper import UNEXPLAINED, Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 STUDIES = ("sequential", "wrist", "friction", "gravity", "vandanjon", "essential", "validation")
 #: What the chapter says and runs do not confirm; everything else that it says must be met.
 DIFFERENT = {

@@ -24,6 +24,8 @@ from exciter_papers.rackl import designs, experiment, printed, set_up, static, v
 from exciter_papers.run import paper, run_study
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 QUICK = Effort(quick=True)
 
 

@@ -21,6 +21,8 @@ from exciter_papers.swevers_asme.model import Misprint
 from support.documented import assert_documented
 from support.paths import SHARED_DATA
 
+pytestmark = pytest.mark.papers
+
 NAME = "swevers-1997-asme"
 LIMITS = set_up.ASME_FIGURES["limits"]
 TABLE = set_up.ASME_FIGURES["table_1"]

@@ -18,6 +18,8 @@ from exciter_papers.swevers_ieee import designs, monte_carlo, printed, set_up
 from support.documented import assert_documented
 from support.paths import SHARED_DATA
 
+pytestmark = pytest.mark.papers
+
 PUBLISHED = set_up.IEEE_FIGURES
 PINOCCHIO = ["M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ"]  # its order of one link's parameters
 INDEPENDENT = [line["standard"] for line in PUBLISHED["table_1"]["rows"]]

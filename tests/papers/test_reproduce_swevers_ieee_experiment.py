@@ -21,6 +21,8 @@ from exciter_papers.swevers_ieee.experiment import PRINTED_EXPERIMENT, RECORDED_
 from exciter_papers.swevers_ieee.set_up import IEEE_FAMILY, IEEE_SAMPLES, TORQUE_NOISE_STD, chi, model, sampled, theta
 from support.documented import assert_documented
 
+pytestmark = pytest.mark.papers
+
 DELTA = 0.2 * np.random.default_rng(5).standard_normal((3, 11))
 MOTION = sampled(DELTA)
 ROBOTS = 20  # of a quick run

@@ -26,6 +26,8 @@ from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.load import RobotOptions
 
+pytestmark = pytest.mark.slow
+
 ROBOT_NAME = "gautier-khalil"
 KILLED = 9
 

@@ -37,6 +37,8 @@ from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscou
 from exciter.robot import load
 from support.robots import smooth_motion
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load("gautier-khalil")
 MODEL = DynamicModel(ROBOT, (RotorInertia(), Viscous(), Coulomb(Dahl(1e-3)), Offset()))
 RATE = 200.0

@@ -18,6 +18,8 @@ from exciter.pipeline.saving import save_design, save_slowed
 from exciter.pipeline.simulate import simulate
 from exciter.robot import load
 
+pytestmark = pytest.mark.slow
+
 NAME = "gautier-khalil"
 ROBOT = load(NAME)
 CONFIG = DesignSettings(starts=1)

@@ -30,6 +30,8 @@ from exciter.pipeline.saving import save_identified
 from exciter.pipeline.validate import validate, validation_data
 from exciter.robot import load
 
+pytestmark = pytest.mark.slow
+
 ARM = "gautier-khalil"
 ROBOT = load(ARM)
 RATE = 200.0

@@ -19,6 +19,8 @@ from support.paths import ROOT, SHARED_DATA
 from support.real_data import require_data
 from support.scripts import script
 
+pytestmark = pytest.mark.real
+
 REAL = ROOT / "examples" / "real"
 ROBOTS = ("tx40", "panda", "lwr4", "kr300")
 INERTIAL = {"tx40": 40, "panda": 41, "lwr4": 41, "kr300": 34}  # base parameters of links at least, rotors among them

@@ -8,6 +8,8 @@ import pytest
 import exciter as ex
 from exciter.cli import main
 
+pytestmark = pytest.mark.slow
+
 OTHER_EVERY_TIME = {"seconds", "versions", "files", "sha256"}  # clocks, and hashes of files that have them inside
 SIMULATE = "simulate: {truth: {bodies: 0.1}, torque: {noise: 0.1}, log: {rate: 100}, simulation_rate: 1000}\n"
 

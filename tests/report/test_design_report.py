@@ -41,6 +41,8 @@ from exciter.robot.spatial import upright
 from support.report_designs import EVIL, designed
 from support.robots import CASES, random_robot, random_rotation
 
+pytestmark = pytest.mark.slow
+
 DOWN = np.array([0.0, 0.0, -9.81])
 
 

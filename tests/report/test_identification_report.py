@@ -46,6 +46,8 @@ from exciter.validation.residuals import AmplitudeDensity, ResidualSpectrum, den
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
+pytestmark = pytest.mark.slow
+
 NO_RUNS = Validation(())
 LOAD = Payload("tool", 20.0, (0.05, 0.02, 0.1), (0.3, 0.0, 0.0, 0.4, 0.0, 0.2))
 

@@ -24,7 +24,10 @@ from support.report_designs import EVIL, designed
 from support.report_identifications import Identified, identified, quality_of
 from support.robots import CASES
 
-pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium here to look at the report with")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(find_browser() is None, reason="no Chromium here to look at the report with"),
+]
 SMALL = (480, 320)  # a small window: drawing in software is slow
 
 

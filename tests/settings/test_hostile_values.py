@@ -31,6 +31,8 @@ from exciter.robot.load import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_YAML, MOST_ALIASED_VALUES, parse_json, parse_yaml
 from exciter.settings import Number, fill, keys_of
 
+pytestmark = pytest.mark.slow
+
 ARM = embedded.robot("gautier-khalil")
 LISTS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"b{k}: &b{k} [{','.join([f'*b{k - 1}' if k else '*a'] * 9)}]\n" for k in range(9)

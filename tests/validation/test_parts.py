@@ -20,6 +20,8 @@ from support.paths import SHARED_DATA
 from support.real_data import require_data
 from support.scripts import benchmark
 
+pytestmark = pytest.mark.real
+
 TIME = np.arange(8001) / 1000.0
 SLOW_FAST, LOW_HIGH = "slow → fast", "joint 2: low → high"
 
