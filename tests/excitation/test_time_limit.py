@@ -164,7 +164,7 @@ def test_a_motion_that_no_search_found_is_not_called_the_best_so_far():
     assert "stopped before any start had a motion; give more time" in stopped_words(unsearched)
     assert "best" not in stopped_words(unsearched)
     assert unsearched.summary.endswith("not searched for: the time limit came first")
-    assert "not searched for" in done_sentence(unsearched)
+    assert "generated as a first guess and not optimised" in done_sentence(unsearched)
 
 
 def test_a_design_without_time_for_a_search_says_so(tmp_path):

@@ -444,6 +444,8 @@ class Told:
     def scores(self, weights: np.ndarray, noise: np.ndarray) -> list[Score]:
         return [replace(self.found, squares=2.0 * self.found.squares), self.found]
 
+    best_score = Trial.best_score
+
 
 def told_route(told: Callable[[FilteredDifferences], Score], velocity: float | None = None) -> Any:
     """What is chosen, and the instants that each trial had."""

@@ -343,7 +343,7 @@ def test_coverage_is_that_of_normal_errors() -> None:
 
 
 def test_rule_of_ten_is_the_printed_one() -> None:
-    assert PROCEDURE_FIGURES["printed"]["poorly"] == uncertainty.POORLY
+    assert PROCEDURE_FIGURES["printed"]["poorly"] == uncertainty.POOR_STD_RATIO
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
