@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# One process more than there are processors: some tests wait for processes, clocks or a browser.
+PARALLEL = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test quick check format bench papers real docs coverage lock wheels clean
 
@@ -20,13 +22,13 @@ demo: $(READY)
 test: $(READY)  # everything; types are one of the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL)
 
 quick: $(READY)  # what one runs between two changes
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not (slow or papers or real or browser)'
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or papers or real or browser)'
 
 coverage: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=html --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=html --cov-report=term:skip-covered
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -62,7 +62,7 @@ def test_every_report_shows_the_same_body(place):
 def test_large_meshes_do_not_make_large_pages(tmp_path):
     path = meshed_arm(tmp_path / "arm")
     for suffix in ("stl", "obj"):
-        write_mesh(path.parent / "meshes" / f"part.{suffix}", *fine_sphere(350))
+        write_mesh(path.parent / "meshes" / f"part.{suffix}", *fine_sphere(240))
     page = design_page(designed(load(path)), rate=20.0).html()
     assert len(page.encode()) < 0.3 * LARGEST_PAGE_BYTES
     faces = [

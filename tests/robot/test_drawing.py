@@ -44,7 +44,7 @@ def test_what_cannot_be_read_is_a_note_and_a_capsule(arm):
 
 
 def test_fine_meshes_are_made_coarser_and_keep_their_shape(arm):
-    write_mesh(arm.parent / "meshes" / "part.stl", *fine_sphere(300))
+    write_mesh(arm.parent / "meshes" / "part.stl", *fine_sphere(240))
     shapes = drawing(load(arm)).shapes
     assert sum(len(shape.surface.faces) for shape in shapes if shape.surface) <= MOST_DRAWN_TRIANGLES
     surface = shapes[0].surface
