@@ -19,12 +19,15 @@ $(READY): pyproject.toml requirements-dev.lock
 demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
-test: $(READY)  # everything; types are one of the tests
+test: $(READY)  # everything; kernels are compiled once while types are checked, not by every process of the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@echo "types, and numerical kernels …"; \
+		$(BIN)/mypy & types=$$!; $(BIN)/python tests/support/compile_kernels.py && wait $$types
 	$(BIN)/python -m pytest $(PARALLEL)
 
 quick: $(READY)  # what one runs between two changes
+	@$(BIN)/python tests/support/compile_kernels.py
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or papers or real or browser)'
 
 coverage: $(READY)

@@ -21,10 +21,8 @@ else:
 
 kernel_cache._tell = lambda: None  # said on a fresh machine only; what commands say is the same on every machine
 
-#: Long files, longest first, so that none of them comes last. The first two need different kernels: on a machine where
-#: nothing is compiled yet, two workers then do not both compile the same.
+#: Long files, longest first, so that none of them comes last.
 LONG_FILES = (
-    "test_types.py",
     "test_same_results.py",
     "test_real.py",
     "test_examples.py",
