@@ -140,7 +140,7 @@ def test_few_periods_say_what_cannot_be_known():
     assert one.position_noise is None
     assert "one period only" in " ".join(texts(one.notes))
     two = average_periods(recorded(np.random.default_rng(5), periods=2))
-    assert "could not be told" in " ".join(texts(two.notes))
+    assert "a transient cannot be distinguished from noise" in " ".join(texts(two.notes))
 
 
 def test_a_period_with_a_gap_is_left_out():
