@@ -15,6 +15,8 @@ from exciter.experiment.signals.resample import resample
 from exciter.robot.motion import Motion
 from support.real_data import require_data
 
+pytestmark = pytest.mark.slow
+
 
 def periodic(time: np.ndarray) -> Motion:
     family = Fourier(10.0, 5)

@@ -13,6 +13,8 @@ from exciter.experiment.signals.periods import average_periods, estimate_period
 from exciter.experiment.signals.resample import local_cubic
 from exciter.notes import texts
 
+pytestmark = pytest.mark.slow
+
 FAMILY = Fourier(4.0, 3)
 DELTA = np.random.default_rng(7).normal(0.0, 0.5, (2, FAMILY.coefficients))
 K, N = 16, 200

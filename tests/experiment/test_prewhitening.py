@@ -18,6 +18,8 @@ from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.notes import texts
 
+pytestmark = pytest.mark.slow
+
 ANALOG = AnalogFilter(8, 40.0)
 RATE, FINER = 400.0, 16
 PERIOD = 2.0

@@ -30,6 +30,8 @@ from support.paths import ROOT, SHARED_DATA
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms
 
+pytestmark = pytest.mark.slow
+
 KEYS = keys_of(RecordingSettings)
 REAL = ROOT / "examples" / "real"
 TIME = np.array([0.0, 0.1, 0.25, 0.3, 0.9])

@@ -19,6 +19,8 @@ from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 TORQUE = {"columns": ["ta", "tb"], "unit": "N·m"}
 CURRENT = {"columns": ["ia", "ib"], "unit": "A"}

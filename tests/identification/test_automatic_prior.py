@@ -32,6 +32,8 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from support.robots import smooth_motion
 
+pytestmark = pytest.mark.slow
+
 TERMS = (Viscous(), Coulomb(), Offset())
 TIME = np.arange(1500) / 150
 NOISE = 0.01  # of each joint's torque

@@ -21,6 +21,8 @@ from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring,
 from exciter.robot import embedded_robots as embedded
 from support.warming_robot import model, warming
 
+pytestmark = pytest.mark.slow
+
 FOUND = Drift("elbow", "Fv3", "N·m·s/rad", 4.0, -1.0, 0.1, 1e-4, 60.0)
 
 

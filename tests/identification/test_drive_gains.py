@@ -31,6 +31,8 @@ from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Joint, Limits, Robot, load
 from support.robots import random_inertia, random_rotation
 
+pytestmark = pytest.mark.slow
+
 RATE, GAINS = 100.0, np.array([50.0, 30.0, -20.0])  # the third motor counts backwards
 LOAD = Payload("tool", 10.0, (0.05, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
 NOISE = np.array([0.5, 1.0, 0.6])  # [A] a tenth to a fifth of the currents

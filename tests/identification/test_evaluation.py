@@ -29,6 +29,8 @@ from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
 from exciter.validation.validation import validate
 
+pytestmark = pytest.mark.slow
+
 ARM = "kuka-ir361"
 RATE = 125.0
 ROUTE = (4, 21.0)  # order of one pass, cut-off [Hz]

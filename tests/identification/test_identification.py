@@ -37,6 +37,8 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import w
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load
 
+pytestmark = pytest.mark.slow
+
 GENTLE = ParallelFilter(Butterworth(20.0))
 FORMULATIONS = {
     "dynamic": InverseDynamic(),

@@ -28,6 +28,8 @@ from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, texts
 from support.given_rows import Experiment, Given, moving
 
+pytestmark = pytest.mark.slow
+
 SIGMA = np.array([1.0, 2.0, 0.5])
 ROBUST = (Huber(), IterativelyReweighted())
 ALL = (*ROBUST, TotalLeastSquares(), Essential())

@@ -32,6 +32,8 @@ from exciter.notes import in_one_line, texts
 from exciter.robot import Motion
 from support.given_rows import Experiment, moving, with_poses
 
+pytestmark = pytest.mark.slow
+
 SIGMA = np.array([1.0, 2.0, 0.5])
 STEADY = SteadyMotion(0.05, 0.8)
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))

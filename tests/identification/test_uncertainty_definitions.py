@@ -47,6 +47,8 @@ from support.dense_example import (
     parzen,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def bread(parts: list[Dense]) -> Array:
     return np.linalg.inv(sum(np.einsum("tjp,tjq,j->pq", d.w, d.w, WEIGHTS**-2) for d in parts))

@@ -29,6 +29,8 @@ from exciter.robot import Robot
 from exciter.robot import embedded_robots as embedded
 from support.quality_logs import TERMS, bspline, clean, late, truth
 
+pytestmark = pytest.mark.slow
+
 RATE = 250.0
 
 

@@ -16,6 +16,8 @@ from exciter.robot import drawing, load
 from support.meshes import fine_sphere, meshed_arm, write_mesh
 from support.report_designs import designed
 
+pytestmark = pytest.mark.slow
+
 LARGEST_PAGE_BYTES = 10_000_000
 
 
