@@ -72,7 +72,7 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
         ImportError,
     ) as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
-        raise ExciterError(f"'{path}' is damaged, or of another version ({why}); save again") from None
+        raise ExciterError(f"'{path}' is damaged, or of another version ({why}); design or identify again") from None
 
 
 def opened(folder: Path, seal: Seal, name: str, cls: type[T]) -> T:

@@ -27,7 +27,11 @@ def write(one: Reproduced, folder: Path) -> None:
 def pages_of(found: Sequence[Reproduced]) -> dict[str, str]:
     """Markdown pages by name of file: the summary and the appendix with every figure."""
     stem = "papers" if len(found) > 1 else found[0].paper.name
-    return {f"{stem}.md": page(found), f"{stem}-appendix.md": appendix(found)}
+    names = {"papers.md": f"{stem}.md", "papers-appendix.md": f"{stem}-appendix.md"}
+    texts = {"papers.md": page(found), "papers-appendix.md": appendix(found)}
+    for usual, own in names.items():  # links between the two
+        texts = {name: text.replace(f"]({usual})", f"]({own})") for name, text in texts.items()}
+    return {names[name]: text for name, text in texts.items()}
 
 
 def write_pages(found: Sequence[Reproduced], folder: Path) -> None:

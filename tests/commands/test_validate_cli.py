@@ -57,7 +57,7 @@ def place(tmp_path_factory):
 def test_what_is_printed_and_written(place, tmp_path, capsys):
     assert exciter("validate", place / "found", place / "other.csv", "-o", tmp_path / "new") == 0
     out = capsys.readouterr().out
-    for words in ("identified", "description", "gravity only", "zero", "noise alone", "… at [s]", "inertia matrix"):
+    for words in ("identified", "description", "gravity only", "zero", "noise floor", "… at [s]", "inertia matrix"):
         assert words in out
     data = json.loads((tmp_path / "new" / "validation.json").read_text(encoding="utf-8"))
     assert exciter("validate", place / "found", place / "other.csv", "--json") == 0

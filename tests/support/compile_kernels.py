@@ -11,8 +11,7 @@ def main() -> None:
     motion = ex.design(robot, ex.Fourier(period=4, harmonics=2), starts=1, time_limit=60.0)
     log = ex.simulate(robot, motion, periods=3).recording
     for way in ({"formulation": ex.Energy()}, {"estimator": "sequential"}):
-        found = ex.identify(robot, log, **{"estimator": ex.WeightedLeastSquares(), **way})
-    ex.validate(found, log)
+        ex.identify(robot, log, **{"estimator": ex.WeightedLeastSquares(), **way})
 
 
 if __name__ == "__main__":

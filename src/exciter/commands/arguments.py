@@ -123,7 +123,7 @@ COMMAND_HELP = {  # of every command: a paragraph, examples, the page that has t
 
         More: docs/identify.md.""",
     "validate": """
-        How an identified model does on motion it never saw: residuals beside those of
+        How an identified model does on held-out motion: residuals beside those of
         the zero, the gravity-only and the description's model, against the noise
         floor, what depends on speed, load, time; whether its inertia matrix can be.
 

@@ -150,7 +150,7 @@ class Story:
             )
 
     def identify(self, robot: Robot) -> None:
-        self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on motion they never saw")
+        self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on held-out motion")
         words = ("--estimator", ESTIMATOR, "--compare", *METHODS, "--validate", self.at(OTHER_LOG))
         self.show("identify", self.robot, self.at(LOG), "-o", self.at("."), *words)
         with steps(IDENTIFICATION_STEPS) as step:

@@ -1,4 +1,4 @@
-"""``exciter validate``: an identified model on motion it never saw, beside models that know less and noise alone."""
+"""``exciter validate``: an identified model on held-out motion, beside models that know less and noise alone."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def _with(value: float, unit: str) -> str:
 
 
 def print_models(out: Console, one: RunValidation) -> None:
-    """What every model leaves of the torque, joint by joint, and what noise alone would."""
+    """Residuals of every model relative to the torque, joint by joint, and the noise floor."""
     baselines = one.baselines
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(Text("left of the torque [%]"))
+    table.add_column(Text("residual / torque [%]"))
     for joint in (*baselines.joints, "total"):
         table.add_column(Text(joint), justify="right")
     for left in baselines.models:
         table.add_row(left.model, *(shown(value) for value in (*left.percent, left.total_percent)))
     floor = one.floor
     if floor.total_percent is not None and floor.percent is not None:
-        table.add_row("noise alone", *(shown(value) for value in (*floor.percent, floor.total_percent)))
+        table.add_row("noise floor", *(shown(value) for value in (*floor.percent, floor.total_percent)))
     worst = baselines.identified
     units = zip(worst.worst, baselines.units, strict=True)
     table.add_row("worst, identified", *(_with(value, unit) for value, unit in units), "")

@@ -38,6 +38,7 @@ from exciter.typing import Array
 MJCF_SYMBOLS = ("Fv", "Fs", "Ia")  #: of the joint terms that MJCF holds: damping, frictionloss, armature
 HARD_FRICTION = "0.9999 0.9999 0.001 0.5 2"  #: solimp of dry friction: next to no creep at rest
 JOINT_TERMS = (("damping", "viscous"), ("frictionloss", "coulomb"), ("armature", "rotor_inertia"))
+LEAST_MESH_VERTICES = 4  #: of a mesh: MuJoCo refuses a model with fewer
 MOST_MUJOCO_FACES = 200_000  #: of a mesh file: MuJoCo refuses more
 STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50  #: of a binary STL file
 
@@ -53,7 +54,9 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
     default = SubElement(root, "default")
     SubElement(default, "joint", solimpfriction=HARD_FRICTION)
     SubElement(default, "geom", contype="0", conaffinity="0", mass="0", group="2")
-    shapes = visuals(robot)
+    shapes = [
+        shape for shape in visuals(robot) if shape.surface is None or len(shape.surface.vertices) >= LEAST_MESH_VERTICES
+    ]
     meshes = _assets(root, shapes, folder)
     bodies = {BASE: SubElement(root, "worldbody")}
     names = link_names(robot)

@@ -54,7 +54,7 @@ class Identified:
     sha256: of it, as it was.
 
     >>> found
-    <... parameters of gautier-khalil; left of the torque: recording 1 ... %>
+    <... parameters of gautier-khalil; residual / torque: recording 1 ... %>
     >>> found.torque(q=[0.1, 0.2, 0.3], qd=[0, 0, 0], qdd=[0, 0, 0]).shape
     (3,)
     >>> [path.name for path in found.export("identified.yaml")]
@@ -261,4 +261,4 @@ class Identified:
 
     def __repr__(self) -> str:
         left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
-        return f"<{len(self.parameters)} parameters of {self.robot.name}; left of the torque: {left}>"
+        return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"

@@ -95,7 +95,8 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
         mesh = coal.MeshLoader(coal.NODE_TYPE.BV_AABB).load(path, np.array(scale, dtype=float))
         vertices = np.array(mesh.vertices(), dtype=float)
     except (ValueError, RuntimeError) as error:
-        raise RobotError(f"the mesh file '{path}' cannot be read: {error}; export it as STL or OBJ") from None
+        why = str(error).rpartition("message: ")[2].strip()  # without places in the loader's own source
+        raise RobotError(f"the mesh file '{path}' cannot be read: {why}; export it as STL or OBJ") from None
     if not vertices.size or not np.abs(vertices).max() <= LARGEST_DISTANCE_M:  # NaN included
         raise RobotError(f"the mesh file '{path}' has no vertices, or some far away; export it again")
     return mesh

@@ -131,27 +131,35 @@ def read_collada(path: Path) -> Surface:
     readers of URDF do not turn (``up_axis``)."""
     root = parse_xml(path)
     try:
-        unit = root.find("asset/unit")
-        metres = np.diag([*(3 * [1.0 if unit is None else float(unit.get("meter", 1.0))]), 1.0])
-        meshes = {f"#{one.get('id')}": _polygons(_needed(one, "mesh")) for one in root.iter("geometry")}
-        nodes = [(node, metres) for scene in root.iter("visual_scene") for node in scene.findall("node")]
-        vertices, faces, count, read = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0, 0
-        for node, carried in nodes:  # which grows by the nodes below
-            here = carried @ _placement(node)
-            nodes += [(child, here) for child in node.findall("node")]
-            for use in node.findall("instance_geometry"):
-                points, triangles = meshes[use.get("url", "")]
-                vertices.append(points @ here[:3, :3].T + here[:3, 3])
-                faces.append(triangles + count)
-                count, read = count + len(points), read + len(points) + len(triangles)
-                if read > MOST_READ_TRIANGLES:
-                    raise ValueError(f"it has more than {MOST_READ_TRIANGLES} triangles and points")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite in the end is refused
+            found = _placed_surface(root)
     except (ValueError, KeyError, IndexError, OverflowError) as error:
         raise RobotError(f"the mesh file '{path}' cannot be read: {error}; export it as STL or OBJ") from None
-    found = Surface(np.concatenate(vertices), np.concatenate(faces))
     if not np.isfinite(found.vertices).all():
         raise RobotError(f"the mesh file '{path}' contains NaN or infinity; export it again")
     return found
+
+
+def _placed_surface(root: Element) -> Surface:
+    unit = root.find("asset/unit")
+    size = 1.0 if unit is None else float(unit.get("meter", 1.0))
+    if not 0.0 < size <= LARGEST_MESH_M:
+        raise ValueError(f"its unit is {size:g} m")
+    metres = np.diag([size, size, size, 1.0])
+    meshes = {f"#{one.get('id')}": _polygons(_needed(one, "mesh")) for one in root.iter("geometry")}
+    nodes = [(node, metres) for scene in root.iter("visual_scene") for node in scene.findall("node")]
+    vertices, faces, count, read = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0, 0
+    for node, carried in nodes:  # which grows by the nodes below
+        here = carried @ _placement(node)
+        nodes += [(child, here) for child in node.findall("node")]
+        for use in node.findall("instance_geometry"):
+            points, triangles = meshes[use.get("url", "")]
+            vertices.append(points @ here[:3, :3].T + here[:3, 3])
+            faces.append(triangles + count)
+            count, read = count + len(points), read + len(points) + len(triangles)
+            if read > MOST_READ_TRIANGLES:
+                raise ValueError(f"it has more than {MOST_READ_TRIANGLES} triangles and points")
+    return Surface(np.concatenate(vertices), np.concatenate(faces))
 
 
 def _placement(node: Element) -> Array:
@@ -162,12 +170,15 @@ def _placement(node: Element) -> Array:
         if element.tag == "matrix":
             step = _numbers(element).reshape(4, 4)
         elif element.tag == "translate":
-            step[:3, 3] = _numbers(element)
+            step[:3, 3] = _numbers(element).reshape(3)
         elif element.tag == "scale":
-            step[:3, :3] = np.diag(_numbers(element))
+            step[:3, :3] = np.diag(_numbers(element).reshape(3))
         elif element.tag == "rotate":
-            *axis, degrees = _numbers(element)
-            step[:3, :3] = axis_rotation(axis, math.radians(degrees))
+            x, y, z, degrees = _numbers(element).reshape(4)
+            length = math.hypot(x, y, z)
+            if not 0.0 < length < math.inf:
+                raise ValueError("<rotate> has no axis")
+            step[:3, :3] = axis_rotation(np.array([x, y, z]) / length, math.radians(degrees))
         total = total @ step
     return total
 

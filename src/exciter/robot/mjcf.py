@@ -318,9 +318,9 @@ def _facts(joint: Any, name: str, link: str, found: _Gathered) -> JointFacts:
 
 
 def _limits(joint: Any, what: str, autolimits: bool) -> tuple[float, float]:
-    """A range of a joint; one that is the wrong way round stays, to be refused."""
+    """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
     low, high = getattr(joint, f"{what}range")
-    return (low, high) if low > high else limits_of(joint, what, autolimits)
+    return (low, high) if low > high or low == high != 0.0 else limits_of(joint, what, autolimits)
 
 
 # -- everything else ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ a model without it would be certified. MuJoCo itself refuses words that it does 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
@@ -105,8 +106,10 @@ KNOWN_SECTIONS: Mapping[str, Words] = {
 NAMES_OF_ELEMENTS = _words(
     "name class childclass joint jointinparent tendon site refsite slidersite cranksite body mesh hfield material geom",
     "sidesite plugin instance flex cell model file fileright fileleft fileup filedown filefront fileback meshdir",
-    "texturedir assetdir body1 body2 site1 site2 joint1 joint2 tendon1 tendon2",
+    "texture target texturedir assetdir body1 body2 site1 site2 joint1 joint2 tendon1 tendon2",
 )
+#: Ranges of a joint, and the attribute that switches each off.
+RANGE_SWITCHES = {"range": "limited", "actuatorfrcrange": "actuatorfrclimited"}
 #: Sections that speak of pictures, sensors, contacts, memory and postures to start from. Plugins are noted.
 HARMLESS_SECTIONS = ("size", "statistic", "visual", "contact", "sensor", "keyframe", "custom", "extension")
 
@@ -137,24 +140,41 @@ def _check(element: Element, known: Words, source: str) -> None:
 
 
 def refuse_infinite_numbers(root: Element) -> None:
-    """Refuse numbers that are not finite (limits excepted) or that no robot has; what is no number, MuJoCo refuses."""
+    """Refuse numbers that are not finite (limits excepted) or that no robot has, and ranges of joints with nothing
+    between their ends, which MuJoCo takes for none; what is no number, MuJoCo refuses."""
     _check_numbers(root, "the file")
 
 
 def _check_numbers(element: Element, owner: str) -> None:
+    if element.tag in ("body", "joint") and element.get("name"):
+        owner = f"{element.tag} '{element.get('name')}'"
     for word, text in element.attrib.items():
         if word in NAMES_OF_ELEMENTS:
             continue
-        if "nan" in text.lower() or (word not in UNBOUNDED_ATTRIBUTES and any(_is_huge(part) for part in text.split())):
+        parts = text.split()
+        if any(map(_is_nan, parts)) or (word not in UNBOUNDED_ATTRIBUTES and any(map(_is_huge, parts))):
             raise RobotError(
                 f"{word}={shown(text)} in <{element.tag}> of {owner} is not finite or beyond {LARGEST_OF_A_ROBOT:g}; "
                 "give a number or leave it out"
             )
-    if element.tag == "body":
-        owner = f"body '{element.get('name', '')}'"
+        if element.tag == "joint" and word in RANGE_SWITCHES and element.get(RANGE_SWITCHES[word]) != "false":
+            _refuse_empty(word, parts, owner)
     for child in element:
         if child.tag not in HARMLESS_SECTIONS:
             _check_numbers(child, owner)
+
+
+def _refuse_empty(word: str, parts: list[str], owner: str) -> None:
+    try:
+        low, high = map(float, parts)
+    except ValueError:  # MuJoCo says what is wrong
+        return
+    if low >= high:
+        raise RobotError(f"{word}='{low:g} {high:g}' of {owner} has nothing between its ends; give low < high")
+
+
+def _is_nan(part: str) -> bool:
+    return re.fullmatch(r"[+-]?nan(\(.*\))?", part, re.IGNORECASE) is not None
 
 
 def _is_huge(part: str) -> bool:
