@@ -15,7 +15,7 @@ from exciter.robot import load
 from exciter.robot.description import read_mjcf
 from exciter.robot.drawing import drawing
 from support.export_cases import identified
-from support.meshes import meshed_arm
+from support.meshes import meshed_arm, write_mesh
 from support.paths import ROBOTS
 from support.robots import random_robot, states
 
@@ -124,6 +124,14 @@ def test_visuals_are_those_of_the_description(tmp_path):
         assert_allclose(seen.min(axis=0), wanted.min(axis=0), atol=1e-6)
         assert_allclose(seen.max(axis=0), wanted.max(axis=0), atol=1e-6)
     assert [shape.kind for shape in read_mjcf(path, mesh_root=tmp_path).shapes] == ["mesh", "mesh", "box"]
+
+
+def test_a_mesh_that_mujoco_refuses_is_left_out(tmp_path):
+    """One triangle has fewer vertices than a mesh of MuJoCo needs: the model loads without it."""
+    path = meshed_arm(tmp_path / "arm")
+    write_mesh(path.parent / "meshes" / "part.stl", np.eye(3), np.array([[0, 1, 2]]))
+    compiled = mujoco.MjModel.from_xml_string(mjcf_text(*identified(load(path))))
+    assert compiled.nmesh == 2
 
 
 def test_what_has_no_place_is_told():

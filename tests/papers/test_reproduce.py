@@ -194,6 +194,7 @@ def test_everything_is_written(two, tmp_path, capsys):
     page = (folder / "rackl-2012.md").read_text()
     assert "quick run" in page
     assert "| Table 1 | One table | 1 beaten, 1 differs |" in page
+    assert "](rackl-2012-appendix.md)" in page
     assert r"| cond \| norm | 53 | 21 | beaten | 10 starts |" in (folder / "rackl-2012-appendix.md").read_text()
     report = (folder / "rackl-2012.html").read_text()
     for words in (

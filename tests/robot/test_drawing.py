@@ -77,6 +77,26 @@ def test_polygons_of_a_placed_and_scaled_node(tmp_path):
             read_collada(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('meter="1"', 'meter="inf"'),
+        ('meter="1"', 'meter="0"'),
+        ("<node>", "<node><translate>1</translate>"),
+        ("<node>", "<node><scale>2</scale>"),
+        ("<node>", "<node><rotate>0 0 0 90</rotate>"),
+        ("<node>", "<node><scale>1e200 1 1</scale><scale>1e200 1 1</scale>"),
+    ],
+)
+def test_damaged_placements_are_one_line(tmp_path, old, new):
+    """Without warnings of NumPy, which are errors here."""
+    path = tmp_path / "square.dae"
+    write_mesh(path, np.eye(3), np.array([[0, 1, 2]]))
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(RobotError, match=r"cannot be read|NaN or infinity"):
+        read_collada(path)
+
+
 @pytest.mark.parametrize("bound", ["MOST_READ_TRIANGLES", "MOST_DRAWN_MESHES"])
 def test_reading_is_bounded(arm, bound, monkeypatch):
     monkeypatch.setattr(module, bound, 1)

@@ -143,6 +143,9 @@ MJCF_CASES = {
     "world": ('body name="conveyor"', 'body name="world"', "repeated name 'world' in body"),
     "unknown class": ('class="arm" axis', 'class="leg" axis', "unknown default class name 'leg' in <joint"),
     "range": ('range="-90 120"', 'range="90 -120"', "the lower one must be smaller"),
+    "empty range": ('range="-90 120"', 'range="0 0"', "range='0 0' of the file: the lower one must be smaller"),
+    "one place": ('range="-90 120"', 'range="0.1 0.1"', "the lower one must be smaller"),
+    "no force": ('range="-90 120"', 'range="-90 120" actuatorfrcrange="5 5"', "actuatorfrcrange='5 5' of the file"),
     "two orientations": (
         'axisangle="0 1 1 40"',
         'axisangle="0 1 1 40" euler="0 0 0"',
@@ -166,6 +169,16 @@ def test_mujoco_leaves_no_file_of_its_complaints(tmp_path: Path, monkeypatch: py
     for bad in ("nan 0 0", "0 NaN(7) 0", "0 -nan 0", "1e400 0 0", "0 0"):
         refusal(tmp_path, changed(ARM, 'pos="0.15 0.01 0"', f'pos="{bad}"'), "robot.xml")
     assert [file.name for file in tmp_path.iterdir()] == ["robot.xml"]
+
+
+def test_names_may_contain_nan(tmp_path: Path) -> None:
+    """A texture called nano is no number."""
+    path = tmp_path / "robot.xml"
+    texture = (
+        '<texture name="nano" type="2d" builtin="flat" width="1" height="1"/><material name="nan" texture="nano"/>'
+    )
+    path.write_text(changed(ARM, END_OF, f"<asset>{texture}</asset></mujoco>"), encoding="utf-8")
+    assert load(path).n == load(ROBOTS / "arm.xml").n
 
 
 def test_no_moving_joint(tmp_path: Path) -> None:

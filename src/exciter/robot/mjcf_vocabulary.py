@@ -170,7 +170,7 @@ def _refuse_empty(word: str, parts: list[str], owner: str) -> None:
     except ValueError:  # MuJoCo says what is wrong
         return
     if low >= high:
-        raise RobotError(f"{word}='{low:g} {high:g}' of {owner} has nothing between its ends; give low < high")
+        raise RobotError(f"{word}='{low:g} {high:g}' of {owner}: the lower one must be smaller than the upper one")
 
 
 def _is_nan(part: str) -> bool:
