@@ -174,9 +174,7 @@ def test_mujoco_leaves_no_file_of_its_complaints(tmp_path: Path, monkeypatch: py
 def test_names_may_contain_nan(tmp_path: Path) -> None:
     """A texture called nano is no number."""
     path = tmp_path / "robot.xml"
-    texture = (
-        '<texture name="nano" type="2d" builtin="flat" width="1" height="1"/><material name="nan" texture="nano"/>'
-    )
+    texture = '<texture name="nano" type="2d" builtin="flat" width="1" height="1"/><material name="a" texture="nano"/>'
     path.write_text(changed(ARM, END_OF, f"<asset>{texture}</asset></mujoco>"), encoding="utf-8")
     assert load(path).n == load(ROBOTS / "arm.xml").n
 

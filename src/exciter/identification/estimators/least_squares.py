@@ -191,12 +191,11 @@ class EliminationStep:
 @dataclass(frozen=True)
 class Essential(Estimator):
     """Parameters that are not significant are set to zero, the others estimated again (12.7; Pham 91b).
+    level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay.
 
     Backward elimination on the compressed equations. The next candidate is the parameter with the largest relative
     standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of that step, and by
     one of all that was dropped so far together against the whole model; else elimination ends.
-
-    level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay.
     """
 
     word, title = "essential", "least squares on the essential parameters"

@@ -37,13 +37,14 @@ KNOWN_CONTROLLER = assumed("controller and reference are known, and keep the mot
 @dataclass(frozen=True)
 class DIDIM(Estimator):
     """Direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
+    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
+    than this part of its σ.
 
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
 
-    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
-    than this part of its σ. It starts from weighted least squares on the measured motion.
+    It starts from weighted least squares on the measured motion.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
     torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
@@ -83,12 +84,14 @@ INSTRUMENT_ASSUMPTIONS = assumed(
 @dataclass(frozen=True)
 class InstrumentalVariables(Estimator):
     """Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
+    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
+    than this part of its σ.
 
     Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
     motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so
     it is made anew with every χ until they agree. Both sides and the instruments go through the same formulation.
 
-    loop, rounds, tolerance: as of ``DIDIM``; it starts from weighted least squares, too.
+    It starts from weighted least squares.
 
     The remaining bias is of second order (of q̇², say), so light filtering helps. The direction of dry
     friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
