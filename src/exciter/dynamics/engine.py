@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -229,22 +227,14 @@ class NumbaEngine:
     threads: int = 1
     name: str = "numba"
 
-    def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array, by_part: bool = False) -> None:
-        """Run a kernel over all samples, in as many parts at once as there are threads: kernels release the GIL, and
-        write to their own samples. by_part: ``out`` has a first axis, one entry for each part."""
-        blocks = -(-samples // KERNEL_BLOCK_SAMPLES)
-        cuts = np.minimum(
-            samples, KERNEL_BLOCK_SAMPLES * (blocks * np.arange(self.threads + 1) // self.threads)
-        ).tolist()
-        run = getattr(kernels("drivers"), kernel)
-        parts = [
-            partial(run, *fixed, begin, end, *(one[k] if by_part else one for one in out))
-            for k, (begin, end) in enumerate(pairwise(cuts))
-        ]
-        others = [_pool(self.threads - 1).submit(part) for part in parts[1:]]
-        parts[0]()
-        for other in others:
-            other.result()
+    def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
+        """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
+        if self.threads > 1:
+            blocks = -(-samples // KERNEL_BLOCK_SAMPLES)
+            cuts = np.minimum(samples, KERNEL_BLOCK_SAMPLES * (blocks * np.arange(self.threads + 1) // self.threads))
+            getattr(kernels("parallel"), kernel)(*fixed, cuts, *out)
+        else:
+            getattr(kernels("drivers"), kernel)(*fixed, 0, samples, *out)
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
@@ -262,7 +252,7 @@ class NumbaEngine:
         size = rows.layout.size
         h = np.zeros((self.threads, size, size))
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
-        self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h, by_part=True)
+        self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
         total: Array = h.sum(0)
         return total
 
@@ -297,11 +287,6 @@ class NumbaEngine:
         sv, sw = np.empty((2, pairs, 3, samples))
         kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
         return Placements(rotation=r, origin=p, sv=sv, sw=sw)
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="exciter")
 
 
 @lru_cache(maxsize=1)
