@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,14 +50,24 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
-def started(folder: Path, **settings) -> subprocess.Popen:
-    """A design on two processes, some starts of which are complete."""
+@contextmanager
+def started(folder: Path, **settings) -> Iterator[subprocess.Popen]:
+    """A design on two processes, some starts of which are complete; it is ended whatever happens. A hang-up is told to
+    it as by a terminal, also where these tests run under nohup, which lets programs ignore it."""
     words = ["design", "gautier-khalil", "-o", str(folder), "--jobs", "2", "--starts", "100000"]
-    process = subprocess.Popen([sys.executable, "-m", "exciter", *words], start_new_session=True, **settings)
-    wait_for(lambda: (folder / "checkpoint.json").exists() or process.poll() is not None)
-    assert process.poll() is None
-    assert len(descendants(process.pid)) >= 2
-    return process
+    heard = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen([sys.executable, "-m", "exciter", *words], start_new_session=True, **settings)
+    finally:
+        signal.signal(signal.SIGHUP, heard)
+    with process:
+        try:
+            wait_for(lambda: (folder / "checkpoint.json").exists() or process.poll() is not None)
+            assert process.poll() is None
+            assert len(descendants(process.pid)) >= 2
+            yield process
+        finally:
+            process.kill()
 
 
 @LINUX
