@@ -1,5 +1,10 @@
 """Exact gradients against finite differences of the same quantity computed through Pinocchio."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -34,7 +39,8 @@ from exciter.parameters.terms import (
     UserTerm,
     Viscous,
 )
-from exciter.robot import Motion, load
+from exciter.parameters.terms.term import JointTerm
+from exciter.robot import Motion, Robot, load
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.robots import random_robot, smooth_motion, states
 
@@ -51,6 +57,15 @@ TERMS = {
         Stribeck(Tanh(0.1), velocity=0.3),
     ),
 }
+SPRINGS = (
+    GravitySpring("joint_2"),
+    Ripple(("joint_1", "joint_6")),
+    Spring("joint_3", base_arm=0.5, link_arm=0.2, offset=0.4, free_length=0.3),
+    GasSpring("joint_4", base_arm=0.8, link_arm=0.2, offset=1.0, volume=1e-3, area=1e-3),
+    DriveCoupling("joint_5", "joint_6", shape=Tanh(0.1)),
+    CoupledSqrtViscous("joint_5", "joint_6", ratio=-0.7, width=0.1),
+    UserTerm("Cubic", "joint_1", lambda q, qd, qdd: qd**3, dq=0.0, dqd=lambda q, qd, qdd: 3 * qd**2, dqdd=0.0),
+)
 STEP = {"rigid bodies": 1e-4, "usual": 1e-4, "pre-sliding": 1e-6, "all smooth": 1e-5}
 ROBOTS = {
     "panda": lambda: load("panda"),
@@ -87,63 +102,86 @@ def along(f, h):
     return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
 
 
-@pytest.mark.parametrize("terms", list(TERMS))
+@dataclass(frozen=True, eq=False)
+class Differenced:
+    """A motion, and the weighted Gram matrix of excited columns through Pinocchio: there, and where finite differences
+    of every criterion need it, along a random direction of each signal. Which engine is judged does not matter."""
+
+    motion: Motion
+    columns: np.ndarray
+    weights: np.ndarray
+    gram: np.ndarray
+    directions: dict[str, np.ndarray]
+    shifted: dict[tuple[str, float], np.ndarray]
+
+    @classmethod
+    def of(cls, robot: Robot, terms: tuple[JointTerm, ...], step_size: float) -> Differenced:
+        model = DynamicModel(robot, terms, ENGINES["numpy"])
+        motion = smooth_motion(robot, np.linspace(0.0, 6.0, 150))
+        columns, weights = excited_base(model, motion).independent, np.linspace(1.0, 3.0, robot.n)
+
+        def gram(**moved: np.ndarray) -> np.ndarray:
+            arrays = {"q": motion.q, "qd": motion.qd, "qdd": motion.qdd, **moved}
+            w = regressor_through_pinocchio(model, Motion(motion.time, **arrays))[:, :, columns]
+            return np.einsum("Nja,Njb,j->ab", w, w, weights, optimize=True)
+
+        rng = np.random.default_rng(0)
+        directions = {name: rng.standard_normal(motion.q.shape) for name in ("q", "qd", "qdd")}
+        shifted = {
+            (name, step): gram(**{name: getattr(motion, name) + step * direction})
+            for name, direction in directions.items()
+            for step in (-2 * step_size, -step_size, step_size, 2 * step_size)
+        }
+        return cls(motion, columns, weights, gram(), directions, shifted)
+
+
+@cache
+def differenced(robot: str, terms: str) -> Differenced:
+    return Differenced.of(ROBOTS[robot](), TERMS[terms], STEP[terms])
+
+
+@cache
+def differenced_with_springs(robot: str) -> Differenced:
+    return Differenced.of(load(robot), SPRINGS, 1e-5)
+
+
 @pytest.mark.parametrize("criterion", list(CRITERIA))
-def test_criterion_gradient(robot, engine, terms, criterion):
-    check_criterion_gradient(robot, engine, TERMS[terms], CRITERIA[criterion], STEP[terms])
+@pytest.mark.parametrize("engine", list(ENGINES))
+@pytest.mark.parametrize("terms", list(TERMS))
+@pytest.mark.parametrize("robot", list(ROBOTS))
+def test_criterion_gradient(robot, terms, engine, criterion):
+    model = DynamicModel(ROBOTS[robot](), TERMS[terms], ENGINES[engine])
+    check_criterion_gradient(model, CRITERIA[criterion], STEP[terms], differenced(robot, terms))
 
 
-def check_criterion_gradient(robot, engine, terms, criterion, step_size):
+def check_criterion_gradient(model, criterion, step_size, expected: Differenced):
     """∂f/∂(q, q̇, q̈) of every sample, in random directions."""
-    model = DynamicModel(robot, terms, engine)
-    motion = smooth_motion(robot, np.linspace(0.0, 6.0, 150))
-    columns = excited_base(model, motion).independent
-    weights = np.linspace(1.0, 3.0, robot.n)
-    scale = 1.0 / np.sqrt(
-        model.rows(motion, model.layout(columns), weights).gram().diagonal()
-    )  # fixed: cond² must leave digits to difference
+    motion, columns = expected.motion, expected.columns
+    np.testing.assert_array_equal(excited_base(model, motion).independent, columns)
+    rows = model.rows(motion, model.layout(columns), expected.weights)
+    h = rows.gram()
+    scale = 1.0 / np.sqrt(h.diagonal())  # fixed: cond² must leave digits to difference
 
     def judge(h):
         value, dfdh = criterion(h * np.outer(scale, scale))
         return value, dfdh * np.outer(scale, scale)
 
-    def value(q, qd, qdd):
-        w = regressor_through_pinocchio(model, Motion(motion.time, q, qd, qdd))[:, :, columns]
-        return judge(np.einsum("Nja,Njb,j->ab", w, w, weights, optimize=True))[0]
-
-    h = model.rows(motion, model.layout(columns), weights).gram()
-    w = regressor_through_pinocchio(model, motion)[:, :, columns]
-    expected = np.einsum("Nja,Njb,j->ab", w, w, weights, optimize=True)
-    assert_allclose(h, expected, atol=1e-12 * np.abs(expected).max())
-    gradient = model.rows(motion, model.layout(columns), weights).pullback(judge(h)[1])
-    rng = np.random.default_rng(0)
-    for name in ("q", "qd", "qdd"):
-        direction = rng.standard_normal(motion.q.shape)
+    assert_allclose(h, expected.gram, atol=1e-12 * np.abs(expected.gram).max())
+    gradient = model.rows(motion, model.layout(columns), expected.weights).pullback(judge(h)[1])
+    for name, direction in expected.directions.items():
         exact = (getattr(gradient, name) * direction).sum()
-
-        def shifted(step, name=name, direction=direction):
-            arrays = {"q": motion.q, "qd": motion.qd, "qdd": motion.qdd}
-            arrays[name] = arrays[name] + step * direction
-            return value(**arrays)
-
         size = np.linalg.norm(getattr(gradient, name)) * np.linalg.norm(direction)
-        error = abs(along(shifted, step_size) - exact)
+        differences = along(lambda step, name=name: judge(expected.shifted[name, step])[0], step_size)
+        error = abs(differences - exact)
         assert error <= 1e-6 * max(abs(exact), 0.05 * size), (error / abs(exact), error / size)
 
 
 @pytest.mark.parametrize("criterion", list(CRITERIA))
+@pytest.mark.parametrize("engine", list(ENGINES))
 @pytest.mark.parametrize("name", ["panda", "tx40"])
 def test_criterion_gradient_with_springs_coupling_and_a_users_term(name, engine, criterion):
-    terms = (
-        GravitySpring("joint_2"),
-        Ripple(("joint_1", "joint_6")),
-        Spring("joint_3", base_arm=0.5, link_arm=0.2, offset=0.4, free_length=0.3),
-        GasSpring("joint_4", base_arm=0.8, link_arm=0.2, offset=1.0, volume=1e-3, area=1e-3),
-        DriveCoupling("joint_5", "joint_6", shape=Tanh(0.1)),
-        CoupledSqrtViscous("joint_5", "joint_6", ratio=-0.7, width=0.1),
-        UserTerm("Cubic", "joint_1", lambda q, qd, qdd: qd**3, dq=0.0, dqd=lambda q, qd, qdd: 3 * qd**2, dqdd=0.0),
-    )
-    check_criterion_gradient(load(name), engine, terms, CRITERIA[criterion], 1e-5)
+    model = DynamicModel(load(name), SPRINGS, ENGINES[engine])
+    check_criterion_gradient(model, CRITERIA[criterion], 1e-5, differenced_with_springs(name))
 
 
 def test_torque_gradient(robot, engine):
