@@ -17,7 +17,7 @@ from exciter.excitation.criteria.weighted_sums import Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
+from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot
@@ -45,6 +45,7 @@ from exciter_papers.baselines.poses_and_moves import (
     select,
     static_poses,
 )
+from exciter_papers.baselines.segment_times import Segments, shortest_times
 
 pytestmark = pytest.mark.slow
 

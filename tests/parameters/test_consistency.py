@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import ParameterError
-from exciter.parameters import log_cholesky
+from exciter.parameters import conventions
 from exciter.parameters.consistency import consistency, consistency_margin, dummies, link_consistency
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.robot import embedded_robots as embedded
@@ -166,9 +166,9 @@ def test_wrong_shapes_are_refused() -> None:
 @given(SEEDS)
 def test_any_theta_is_a_physical_body_and_comes_back(seed: int) -> None:
     theta = np.random.default_rng(seed).uniform(-1.5, 1.5, 10)
-    phi = log_cholesky.to_inertial(theta)
+    phi = conventions.from_log_cholesky(theta)
     assert np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0
-    np.testing.assert_allclose(log_cholesky.from_inertial(phi), theta, atol=1e-8)
+    np.testing.assert_allclose(conventions.to_log_cholesky(phi), theta, atol=1e-8)
     mass, com, _ = mass_com_inertia(phi)
     np.testing.assert_allclose(mass, np.exp(2 * theta[0]))
     np.testing.assert_allclose(com, theta[7:], atol=1e-12)
@@ -178,7 +178,9 @@ def test_any_theta_is_a_physical_body_and_comes_back(seed: int) -> None:
 @given(SEEDS)
 def test_any_physical_body_has_a_theta(seed: int) -> None:
     phi = cloud(seed)
-    np.testing.assert_allclose(log_cholesky.to_inertial(log_cholesky.from_inertial(phi)), phi, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        conventions.from_log_cholesky(conventions.to_log_cholesky(phi)), phi, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_published_expansion() -> None:
@@ -190,7 +192,7 @@ def test_published_expansion() -> None:
     szz = t3**2 + e(2 * d3)
     xy, xz, yz = -s12 * e(d2) - s13 * s23 - t1 * t2, -s13 * e(d3) - t1 * t3, -s23 * e(d3) - t2 * t3
     expected = e(2 * a) * np.array([1, t1, t2, t3, syy + szz, xy, sxx + szz, xz, yz, sxx + syy])
-    np.testing.assert_allclose(log_cholesky.to_inertial(theta), expected, rtol=1e-12)
+    np.testing.assert_allclose(conventions.from_log_cholesky(theta), expected, rtol=1e-12)
 
 
 @MANY
@@ -200,27 +202,27 @@ def test_jacobian_against_finite_differences(seed: int) -> None:
     step = 1e-6
     numeric = np.stack(
         [
-            (log_cholesky.to_inertial(theta + d) - log_cholesky.to_inertial(theta - d)) / (2 * step)
+            (conventions.from_log_cholesky(theta + d) - conventions.from_log_cholesky(theta - d)) / (2 * step)
             for d in step * np.eye(10)
         ],
         axis=1,
     )
-    exact = log_cholesky.jacobian(theta)
+    exact = conventions.log_cholesky_jacobian(theta)
     np.testing.assert_allclose(exact, numeric, atol=1e-8 * np.abs(exact).max())
     assert np.linalg.matrix_rank(exact) == 10  # a local bijection
 
 
 def test_whole_robots_at_once() -> None:
     theta = np.random.default_rng(0).normal(size=(5, 10))
-    phi, jacobian = log_cholesky.to_inertial(theta), log_cholesky.jacobian(theta)
+    phi, jacobian = conventions.from_log_cholesky(theta), conventions.log_cholesky_jacobian(theta)
     assert jacobian.shape == (5, 10, 10)
     for i in range(5):
-        np.testing.assert_allclose(phi[i], log_cholesky.to_inertial(theta[i]))
-        np.testing.assert_allclose(jacobian[i], log_cholesky.jacobian(theta[i]))
-    np.testing.assert_allclose(log_cholesky.from_inertial(phi), theta, atol=1e-8)
+        np.testing.assert_allclose(phi[i], conventions.from_log_cholesky(theta[i]))
+        np.testing.assert_allclose(jacobian[i], conventions.log_cholesky_jacobian(theta[i]))
+    np.testing.assert_allclose(conventions.to_log_cholesky(phi), theta, atol=1e-8)
 
 
 @pytest.mark.parametrize("phi", [np.zeros(10), triangle_body((1.0, 1.0, 2.5)), -cloud(2)])
 def test_no_coordinates_for_what_is_not_a_body(phi: np.ndarray) -> None:
     with pytest.raises(ParameterError, match="not strictly physical"):
-        log_cholesky.from_inertial(phi)
+        conventions.to_log_cholesky(phi)

@@ -17,7 +17,7 @@ from exciter.errors import ExciterError, MotionError, ParameterError, RobotError
 from exciter.parameters import terms as t
 from exciter.parameters.terms import ONE_TERM, joint_terms
 from exciter.parameters.terms import TERM_REGISTRY as WORDS
-from exciter.parameters.terms.coulomb_and_presliding import FRICTION_SHAPES, linear_recursion
+from exciter.parameters.terms.friction import FRICTION_SHAPES, linear_recursion
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import written

@@ -280,7 +280,7 @@ def test_messages_read_line_by_line_are_what_yaml_reads():
 
 def test_a_term_that_remembers_and_cannot_go_on_is_refused_in_pieces(monkeypatch):
     """It would begin anew with every piece, unnoticed; one piece is no harm."""
-    monkeypatch.delattr("exciter.parameters.terms.coulomb_and_presliding._Dahl.after")
+    monkeypatch.delattr("exciter.parameters.terms.friction._Dahl.after")
     motion = smooth_motion(ROBOT, np.arange(300) / RATE)
     assert sum(len(part[1]) for part in MODEL.regressor_chunks(motion, 100)) == 300
     monkeypatch.setattr("exciter.dynamics.model.MEMORY_BLOCK_SAMPLES", 100)

@@ -36,8 +36,7 @@ from exciter.parameters.terms import (
     Tanh,
     Viscous,
 )
-from exciter.parameters.terms.coulomb_and_presliding import STANDSTILL_SPEED, DryFriction
-from exciter.parameters.terms.springs import Lever
+from exciter.parameters.terms.friction import STANDSTILL_SPEED, DryFriction
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
 
@@ -203,8 +202,7 @@ def _spring(term: Spring, robot: Robot) -> list[str]:
 
 def _gas_spring(term: GasSpring, robot: Robot) -> list[str]:
     length, arm = _lever(term, robot)
-    shortest = Lever(term.base_arm, term.link_arm, term.offset).shortest
-    return [f"{arm} / (1.0 - {number(term.area / term.volume)} * ({_plus(length, -shortest)}))"]
+    return [f"{arm} / (1.0 - {number(term.area / term.volume)} * ({_plus(length, -term.shortest)}))"]
 
 
 def _gravity_spring(term: GravitySpring, robot: Robot) -> list[str]:

@@ -213,7 +213,9 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
         return {main: rest}
     old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
     try:
-        affine = _upper(new) @ np.linalg.inv(_upper(old))  # its last row is (0, 0, 0, √(new mass / old mass))
+        affine = upper_factor(new) @ np.linalg.inv(
+            upper_factor(old)
+        )  # its last row is (0, 0, 0, √(new mass / old mass))
     except np.linalg.LinAlgError:
         affine = None
     if affine is None or min(consistency_margin(phi) for phi in parts.values()) < 0.0:
@@ -222,9 +224,10 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
     return {name: from_pseudo_inertia(affine @ pseudo_inertia(phi) @ affine.T) for name, phi in parts.items()}
 
 
-def _upper(matrix: Array) -> Array:
-    """Upper triangular U with U Uᵀ = matrix, positive definite."""
-    return np.asarray(np.linalg.cholesky(matrix[::-1, ::-1])[::-1, ::-1], dtype=np.float64)
+def upper_factor(matrix: Array) -> Array:
+    """Upper triangular U with U Uᵀ = matrix (…, m, m), positive definite: the lower factor of all rows and columns
+    reversed."""
+    return np.asarray(np.linalg.cholesky(matrix[..., ::-1, ::-1])[..., ::-1, ::-1], dtype=np.float64)
 
 
 def same_inertia(a: Array, b: Array) -> bool:

@@ -5,14 +5,25 @@ Every tool has ``to_<tool>(φ)`` and ``from_<tool>(…)``; the frame is always t
 the tool itself carries a placement of the inertia (URDF's origin, MuJoCo's ipos and iquat). Conversions say
 nothing about whether φ is physical: ask ``consistency``.
 
-=========  ==================================================================================================
-Pinocchio  ten numbers, φ itself (``Inertia.toDynamicParameters``)
-iDynTree   ten numbers, the inertia row by row: m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz
-Papers     ten numbers, modified Denavit–Hartenberg frame: XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M
-Drake      mass, centre of mass, unit inertia G = I/m about the frame's origin
-MuJoCo     mass, centre of mass (ipos), principal axes (iquat) and principal moments (diaginertia) about it
-URDF       mass, and the inertia about the centre of mass in the axes of the inertial frame (origin xyz, rpy)
-=========  ==================================================================================================
+============  ===============================================================================================
+Pinocchio     ten numbers, φ itself (``Inertia.toDynamicParameters``)
+iDynTree      ten numbers, the inertia row by row: m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz
+Papers        ten numbers, modified Denavit–Hartenberg frame: XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M
+Drake         mass, centre of mass, unit inertia G = I/m about the frame's origin
+MuJoCo        mass, centre of mass (ipos), principal axes (iquat) and principal moments (diaginertia) about it
+URDF          mass, and the inertia about the centre of mass in the axes of the inertial frame (origin xyz, rpy)
+log-Cholesky  ten free numbers θ for every body with a positive definite pseudo-inertia
+============  ===============================================================================================
+
+Log-Cholesky coordinates (Rucker and Wensing 2022, "Smooth parameterization of rigid-body inertia"): J = U Uᵀ with
+
+    U = e^α [[e^d1, s12,  s13,  t1],
+             [0,    e^d2, s23,  t2],
+             [0,    0,    e^d3, t3],
+             [0,    0,    0,    1 ]],     θ = (α, d1, d2, d3, s12, s23, s13, t1, t2, t3).
+
+m = e^{2α} and c = (t1, t2, t3). Any θ is a physical body and any body that is strictly physical has exactly
+one θ, so an optimiser may move θ without constraints.
 """
 
 from __future__ import annotations
@@ -23,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.parameters.consistency import upper_factor
 from exciter.parameters.inertial import (
     UPPER_TRIANGLE,
     centre_of_mass,
@@ -33,7 +45,7 @@ from exciter.parameters.inertial import (
     symmetric,
     upper_triangle,
 )
-from exciter.robot.spatial import axis_rotation
+from exciter.robot.spatial import axis_rotation, from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
 Triple = tuple[float, float, float]
@@ -44,9 +56,11 @@ Sextuple = tuple[float, float, float, float, float, float]
 PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 _PAPER_ORDER = (*UPPER_TRIANGLE, 1, 2, 3, 0)
 _IDYNTREE_ORDER = (0, 1, 2, 3, *UPPER_TRIANGLE)
+_LOGARITHMS = ((0, 0), (1, 1), (2, 2))  # places of d1, d2, d3 in U
+_OTHERS = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
 
 
-# -- ten numbers in another order: arrays (…, 10) in, arrays (…, 10) out -------------------------------
+# -- ten numbers: arrays (…, 10) in, arrays (…, 10) out ------------------------------------------------
 
 
 def to_pinocchio(phi: ArrayLike) -> Array:
@@ -74,6 +88,47 @@ def to_papers(phi: ArrayLike) -> Array:
 
 def from_papers(parameters: ArrayLike) -> Array:
     return checked(parameters)[..., np.argsort(_PAPER_ORDER)]
+
+
+def to_log_cholesky(phi: ArrayLike) -> Array:
+    """θ; an error where the pseudo-inertia is not positive definite."""
+    try:
+        factor = upper_factor(pseudo_inertia(checked(phi)))
+    except np.linalg.LinAlgError:
+        raise ParameterError(
+            "the inertial parameters are not strictly physical (pseudo-inertia not positive definite), "
+            "so they have no log-Cholesky coordinates; start from a body with positive mass and volume"
+        ) from None
+    scale = factor[..., 3, 3]
+    diagonal = [np.log(factor[..., i, j] / scale) for i, j in _LOGARITHMS]
+    return np.stack([np.log(scale), *diagonal, *(factor[..., i, j] / scale for i, j in _OTHERS)], axis=-1)
+
+
+def from_log_cholesky(theta: ArrayLike) -> Array:
+    factor = _factor(theta)
+    return from_pseudo_inertia(factor @ np.swapaxes(factor, -1, -2))
+
+
+def log_cholesky_jacobian(theta: ArrayLike) -> Array:
+    """(…, 10, 10) exact ∂φ/∂θ: dJ = dU Uᵀ + U dUᵀ, and φ is linear in J."""
+    factor = _factor(theta)
+    changes = [factor]  # ∂U/∂α = U
+    for i, j in (*_LOGARITHMS, *_OTHERS):
+        change = np.zeros_like(factor)
+        change[..., i, j] = factor[..., i, i] if i == j else factor[..., 3, 3]
+        changes.append(change)
+    products = [change @ np.swapaxes(factor, -1, -2) for change in changes]
+    return np.stack([from_pseudo_inertia(one + np.swapaxes(one, -1, -2)) for one in products], axis=-1)
+
+
+def _factor(theta: ArrayLike) -> Array:
+    """(…, 4, 4) U."""
+    theta = checked(theta, "the log-Cholesky coordinates")
+    factor = np.zeros((*theta.shape[:-1], 4, 4))
+    for k, (i, j) in enumerate((*_LOGARITHMS, *_OTHERS), start=1):
+        factor[..., i, j] = np.exp(theta[..., k]) if i == j else theta[..., k]
+    factor[..., 3, 3] = 1.0
+    return factor * np.exp(theta[..., 0])[..., None, None]
 
 
 # -- Drake ---------------------------------------------------------------------------------------------
@@ -122,25 +177,39 @@ class MuJoCoInertia:
     diaginertia: Triple
 
     @property
+    def inertia(self) -> Array:
+        """(3, 3) about the centre of mass [kg·m²], in body axes."""
+        from scipy.spatial.transform import Rotation
+
+        w, x, y, z = self.iquat
+        if not np.isfinite(self.iquat).all() or not any(self.iquat):
+            raise ParameterError(
+                f"iquat {self.iquat} is not a rotation; give a finite quaternion w, x, y, z that is not 0"
+            )
+        rotation = np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix(), dtype=np.float64)
+        return (rotation * self.diaginertia) @ rotation.T
+
+    @property
     def fullinertia(self) -> Sextuple:
         """MJCF's ``fullinertia`` about the centre of mass [kg·m²]: xx, yy, zz, xy, xz, yz, in body axes."""
-        rotation = _from_quaternion(self.iquat)
-        xx, xy, xz, yy, yz, zz = upper_triangle((rotation * self.diaginertia) @ rotation.T).tolist()
+        xx, xy, xz, yy, yz, zz = upper_triangle(self.inertia).tolist()
         return xx, yy, zz, xy, xz, yz
 
 
 def to_mujoco(phi: ArrayLike) -> MuJoCoInertia:
+    from scipy.spatial.transform import Rotation
+
     mass, com, inertia = mass_com_inertia(phi)
     moments, axes = np.linalg.eigh(inertia)
     moments, axes = moments[::-1], axes[:, ::-1]
     if np.linalg.det(axes) < 0:  # eigenvectors may form a left-handed frame, which no quaternion describes
         axes = axes * np.array([1.0, 1.0, -1.0])
-    return MuJoCoInertia(mass=mass, ipos=_triple(com), iquat=_to_quaternion(axes), diaginertia=_triple(moments))
+    x, y, z, w = Rotation.from_matrix(axes).as_quat().tolist()
+    return MuJoCoInertia(mass=mass, ipos=_triple(com), iquat=(w, x, y, z), diaginertia=_triple(moments))
 
 
 def from_mujoco(body: MuJoCoInertia) -> Array:
-    rotation = _from_quaternion(body.iquat)
-    return from_mass_com_inertia(body.mass, body.ipos, (rotation * body.diaginertia) @ rotation.T)
+    return from_mass_com_inertia(body.mass, body.ipos, body.inertia)
 
 
 def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Array:
@@ -183,25 +252,6 @@ def from_urdf(body: UrdfInertia) -> Array:
     return from_mass_com_inertia(body.mass, body.xyz, rotation @ inertia @ rotation.T)
 
 
-# -- helpers -------------------------------------------------------------------------------------------
-
-
 def _triple(values: Array) -> Triple:
     x, y, z = values.tolist()
     return x, y, z
-
-
-def _to_quaternion(rotation: Array) -> Quadruple:
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-    return w, x, y, z
-
-
-def _from_quaternion(quaternion: Quadruple) -> Array:
-    from scipy.spatial.transform import Rotation
-
-    w, x, y, z = quaternion
-    if not np.isfinite(quaternion).all() or not any(quaternion):
-        raise ParameterError(f"iquat {quaternion} is not a rotation; give a finite quaternion w, x, y, z that is not 0")
-    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix(), dtype=np.float64)

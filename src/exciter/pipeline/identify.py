@@ -23,7 +23,7 @@ from exciter.identification.payload import PayloadEstimate, identify_payload, pa
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.notes import Note, done, note
-from exciter.parameters.terms.coulomb_and_presliding import BoundDryFriction
+from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import accepted_inputs as given
 from exciter.pipeline.compared_methods import Compared, compared, compared_methods, covariance_of
 from exciter.pipeline.identified import Identified

@@ -28,7 +28,7 @@ from exciter.identification.closed_loop.simulated_problem import dry_friction
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, note, texts, warning
 from exciter.parameters.terms import Sign
-from exciter.parameters.terms.coulomb_and_presliding import DryFriction
+from exciter.parameters.terms.friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi

@@ -25,10 +25,10 @@ from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
+from exciter_papers.baselines.segment_times import Interpolated, interpolate_points
 
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
 INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity

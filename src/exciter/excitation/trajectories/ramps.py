@@ -24,7 +24,6 @@ from exciter.excitation.trajectories.polynomial_piece import (
     hull,
     stationary_points,
 )
-from exciter.excitation.trajectories.quintic import JOINT_LIMIT_ROUNDING, Segments, shortest_times
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -32,6 +31,10 @@ from exciter.typing import Array
 Bools = NDArray[np.bool_]
 Allowed = Callable[[Curve], bool]
 
+#: Largest |φ|, |φ'|, |φ''| of φ = 30 x² (1 − x)²: of a quintic from rest to rest, velocity, acceleration and jerk are
+#: A φ/u, A φ'/u² and A φ''/u³ over a way A in a time u.
+LARGEST_OF_REST_TO_REST = (1.875, 10.0 / np.sqrt(3.0), 60.0)
+JOINT_LIMIT_ROUNDING = 1e-12  # that a limit forgives
 SLOWNESS_LEVELS = 8  # of slowness, tried at each phase
 SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slower
 
@@ -211,8 +214,11 @@ def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
     if (np.abs(to - q) <= SAME_STATE).all():
         return []
     still = np.zeros_like(q)
-    limits = (robot.limit(name) for name in ("velocity", "acceleration", "jerk"))
-    width = float(shortest_times(Segments.between([q, to], [still, still]), *limits)[0])
+    limits = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
+    ratios = [largest * np.abs(to - q) / limit for largest, limit in zip(LARGEST_OF_REST_TO_REST, limits, strict=True)]
+    width = max(float((ratio ** (1.0 / k)).max()) for k, ratio in enumerate(ratios, start=1))
+    if width == 0.0:
+        raise MotionError("no limit bounds how fast a segment may be; give acceleration limits")
     return [_ramp(slowness * width, np.stack([q, still, still]), np.stack([to, still, still]))]
 
 

@@ -38,7 +38,7 @@ from exciter.parameters.terms import (
     Stribeck,
     Viscous,
 )
-from exciter.parameters.terms.coulomb_and_presliding import DryFriction, Sign
+from exciter.parameters.terms.friction import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

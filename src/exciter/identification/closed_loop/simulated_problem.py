@@ -17,7 +17,7 @@ from exciter.identification.closed_loop.closed_loop import ClosedLoop, Simulated
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, done, note, warning
-from exciter.parameters.terms.coulomb_and_presliding import DryFriction
+from exciter.parameters.terms.friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

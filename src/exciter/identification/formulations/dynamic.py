@@ -24,7 +24,7 @@ from exciter.identification.formulations.formulation import (
     dissipation,
     instants_first,
 )
-from exciter.parameters.terms.coulomb_and_presliding import BoundDryFriction
+from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number
 from exciter.typing import Array

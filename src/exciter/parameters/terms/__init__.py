@@ -12,64 +12,33 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from exciter.errors import shown
-from exciter.parameters.terms.coulomb_and_presliding import (
-    AsymmetricCoulomb,
-    Coulomb,
-    Dahl,
-    FrictionShape,
-    Sign,
-    Stribeck,
-    Tanh,
-)
-from exciter.parameters.terms.load_friction import LoadFriction
-from exciter.parameters.terms.rotor_offset_ripple_coupling import (
-    CoupledSqrtViscous,
-    DriveCoupling,
-    Offset,
-    Ripple,
-    RotorInertia,
-)
-from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
-from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
-from exciter.parameters.terms.user_term import UserTerm
-from exciter.parameters.terms.viscous import SqrtViscous, Viscous
+from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous as CoupledSqrtViscous
+from exciter.parameters.terms.coupled_friction import DriveCoupling as DriveCoupling
+from exciter.parameters.terms.coupled_friction import LoadFriction as LoadFriction
+from exciter.parameters.terms.friction import AsymmetricCoulomb as AsymmetricCoulomb
+from exciter.parameters.terms.friction import Coulomb as Coulomb
+from exciter.parameters.terms.friction import Dahl as Dahl
+from exciter.parameters.terms.friction import FrictionShape as FrictionShape
+from exciter.parameters.terms.friction import Sign as Sign
+from exciter.parameters.terms.friction import SqrtViscous as SqrtViscous
+from exciter.parameters.terms.friction import Stribeck as Stribeck
+from exciter.parameters.terms.friction import Tanh as Tanh
+from exciter.parameters.terms.friction import Viscous as Viscous
+from exciter.parameters.terms.rotor_offset_springs import GasSpring as GasSpring
+from exciter.parameters.terms.rotor_offset_springs import GravitySpring as GravitySpring
+from exciter.parameters.terms.rotor_offset_springs import Offset as Offset
+from exciter.parameters.terms.rotor_offset_springs import Ripple as Ripple
+from exciter.parameters.terms.rotor_offset_springs import RotorInertia as RotorInertia
+from exciter.parameters.terms.rotor_offset_springs import Spring as Spring
+from exciter.parameters.terms.term import BoundTerm as BoundTerm
+from exciter.parameters.terms.term import JointTerm as JointTerm
+from exciter.parameters.terms.term import RigidTorque as RigidTorque
+from exciter.parameters.terms.user_term import UserTerm as UserTerm
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, Registry, fill
 from exciter.settings.field_markers import Kind, says_none
 from exciter.settings.fill import adapter
 from exciter.settings.messages import wrong
-
-__all__ = [
-    "ONE_TERM",
-    "TERM_REGISTRY",
-    "AsymmetricCoulomb",
-    "BoundTerm",
-    "Coulomb",
-    "CoupledSqrtViscous",
-    "Dahl",
-    "DriveCoupling",
-    "FrictionShape",
-    "GasSpring",
-    "GravitySpring",
-    "JointTerm",
-    "ListOfTerms",
-    "LoadFriction",
-    "Offset",
-    "RigidTorque",
-    "Ripple",
-    "RotorInertia",
-    "Sign",
-    "Spring",
-    "SqrtViscous",
-    "Stribeck",
-    "Tanh",
-    "Terms",
-    "UserTerm",
-    "Viscous",
-    "declared_by_key",
-    "declared_terms",
-    "joint_terms",
-]
 
 TERM_REGISTRY = Registry[JointTerm](
     "joint term",

@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
@@ -45,6 +46,18 @@ class Columns:
     nonnegative: tuple[bool, ...]
     conservative: tuple[bool, ...]
 
+    @classmethod
+    def of(cls, robot: Robot, *columns: tuple[str, Column, list[int]]) -> Columns:
+        """Of columns given by name, kind, and the joints that each acts on."""
+        return cls(
+            n=robot.n,
+            names=tuple(name for name, _, _ in columns),
+            units=tuple(kind.units[robot.joints[joints[0]].is_prismatic] for _, kind, joints in columns),
+            rows=tuple((joint, k) for k, (_, _, joints) in enumerate(columns) for joint in joints),
+            nonnegative=tuple(kind.nonnegative for _, kind, _ in columns),
+            conservative=tuple(kind.conservative for _, kind, _ in columns),
+        )
+
     @property
     def joints(self) -> list[int]:
         """Joint row of each entry."""
@@ -63,19 +76,7 @@ class Column:
 
 def joint_columns(robot: Robot, joints: list[int], *kinds: Column) -> Columns:
     """For every kind one column per joint, acting on that joint alone; kinds one after the other."""
-    pairs = [(kind, joint) for kind in kinds for joint in joints]
-    return Columns(
-        n=robot.n,
-        names=tuple(f"{kind.symbol}{joint + 1}" for kind, joint in pairs),
-        units=tuple(unit(robot, joint, kind.units) for kind, joint in pairs),
-        rows=tuple((joint, column) for column, (_, joint) in enumerate(pairs)),
-        nonnegative=tuple(kind.nonnegative for kind, _ in pairs),
-        conservative=tuple(kind.conservative for kind, _ in pairs),
-    )
-
-
-def unit(robot: Robot, joint: int, units: Units) -> str:
-    return units[robot.joints[joint].is_prismatic]
+    return Columns.of(robot, *((f"{kind.symbol}{j + 1}", kind, [j]) for kind in kinds for j in joints))
 
 
 def joint_indices(robot: Robot, joints: tuple[str, ...] | str | None) -> list[int]:
@@ -86,16 +87,6 @@ def joint_indices(robot: Robot, joints: tuple[str, ...] | str | None) -> list[in
     if len(set(names)) != len(names) or not names:
         raise ParameterError(f"a term was given the joints {list(names)}; name at least one joint, each once")
     return [robot.index(name) for name in names]
-
-
-def revolute_index(robot: Robot, joint: str, what: str) -> int:
-    """Index of a joint that turns, for terms whose geometry is a lever."""
-    index = robot.index(joint)
-    if robot.joints[index].is_prismatic:
-        raise ParameterError(
-            f"{what} acts on a lever that turns, but joint '{joint}' is prismatic; name a revolute one"
-        )
-    return index
 
 
 def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: str) -> list[int]:
@@ -141,26 +132,16 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
     return numbers[:, None]
 
 
-def check_positive(value: PerJoint, what: str) -> None:
-    """Refuse anything but positive finite numbers."""
-    for number in _numbers(value, what):
-        if not (np.isfinite(number) and number > 0):
-            raise ParameterError(f"{what} is {number:g}; it must be a positive, finite number")
-
-
 def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
     """Refuse anything outside lower … upper."""
-    for number in _numbers(value, what):
-        if not lower <= number <= upper:
-            raise ParameterError(f"{what} is {number:g}; it must lie in {lower:g} … {upper:g}")
-
-
-def _numbers(value: PerJoint, what: str) -> Array:
     given = list(value.values()) if isinstance(value, Mapping) else value
     try:
-        return np.atleast_1d(np.asarray(given, dtype=np.float64))
+        numbers = np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
         raise ParameterError(f"{what} must be a number, or one number per joint; given {shown(value)}") from None
+    for number in numbers:
+        if not lower <= number <= upper:
+            raise ParameterError(f"{what} is {number:g}; it must lie in {lower:g} … {upper:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,15 +292,11 @@ class BoundTerm(ABC):
         self, motion: Motion, kinetic_seed: Array | None = None, potential_seed: Array | None = None
     ) -> MotionGradient:
         """Gradient of Σ kinetic_seed ⊙ kinetic + Σ potential_seed ⊙ potential; seeds (k, N) or None."""
-        joints = [joint for joint, _ in self.rows]
         column = [column for _, column in self.rows]
         momentum, force = self.momentum(motion), self.force(motion)
-        return scatter(
-            motion,
-            joints,
-            q=None if force is None or potential_seed is None else potential_seed[column] * force,
-            qd=None if momentum is None or kinetic_seed is None else kinetic_seed[column] * momentum,
-        )
+        q = None if force is None or potential_seed is None else potential_seed[column] * force
+        qd = None if momentum is None or kinetic_seed is None else kinetic_seed[column] * momentum
+        return scatter(motion, self.columns.joints, q, qd)
 
     # -- for the terms themselves ----------------------------------------------------------------------
 
@@ -329,15 +306,13 @@ class BoundTerm(ABC):
             raise MotionError(
                 f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
             )
-        return Samples.of(motion, self.columns.joints if joints is None else joints)
+        joints = self.columns.joints if joints is None else joints
+        every = joints == list(range(motion.n))
+        return Samples(*(x if every else x[joints] for x in motion.samples_last))
 
 
 def scatter(
-    motion: Motion,
-    joints: list[int],
-    q: Array | None = None,
-    qd: Array | None = None,
-    qdd: Array | None = None,
+    motion: Motion, joints: list[int], q: Array | None = None, qd: Array | None = None, qdd: Array | None = None
 ) -> MotionGradient:
     """The gradient whose rows, each (N,), belong to ``joints``; rows of one joint add up."""
 
@@ -360,13 +335,6 @@ class Samples:
     q: Array
     qd: Array
     qdd: Array
-
-    @classmethod
-    def of(cls, motion: Motion, joints: list[int]) -> Samples:
-        if joints == list(range(motion.n)):
-            return cls(*motion.samples_last)
-        q, qd, qdd = (x[joints] for x in motion.samples_last)
-        return cls(q, qd, qdd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,9 +388,8 @@ class PotentialTerm(PointwiseTerm):
 
 def times(a: Interval, b: Interval) -> Interval:
     """Every product of a number of a and one of b."""
-    products = (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
-    low = np.minimum(np.minimum(products[0], products[1]), np.minimum(products[2], products[3]))
-    return low, np.maximum(np.maximum(products[0], products[1]), np.maximum(products[2], products[3]))
+    products = [x * y for x in a for y in b]
+    return reduce(np.minimum, products), reduce(np.maximum, products)
 
 
 def absolute(a: Interval) -> Interval:

@@ -21,7 +21,16 @@ from typing import ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.term import BoundTerm, Columns, JointTerm, RigidTorque, Samples, joint_indices, scatter
+from exciter.parameters.terms.term import (
+    BoundTerm,
+    Column,
+    Columns,
+    JointTerm,
+    RigidTorque,
+    Samples,
+    joint_indices,
+    scatter,
+)
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -60,15 +69,8 @@ class UserTerm(JointTerm):
         if not self.name:
             raise ParameterError("a UserTerm has an empty name; give the name of its parameter")
         joints = joint_indices(robot, self.joints)
-        columns = Columns(
-            n=robot.n,
-            names=(self.name,),
-            units=(self.unit,),
-            rows=tuple((joint, 0) for joint in joints),
-            nonnegative=(self.nonnegative,),
-            conservative=(False,),
-        )
-        bound = _UserTerm(columns, self)
+        kind = Column(self.name, (self.unit, self.unit), self.nonnegative)
+        bound = _UserTerm(Columns.of(robot, (self.name, kind, joints)), self)
         bound.self_test(_random_samples(robot, joints))
         return bound
 
@@ -91,20 +93,15 @@ class _UserTerm(BoundTerm):
         q, qd, qdd = (np.einsum("rN,rjN->jN", seed, self._derivative(at, x)) for x in WITH_RESPECT_TO)
         return scatter(motion, self.columns.joints, q, qd, qdd)
 
-    # -- the user's functions, their shapes checked ----------------------------------------------------
-
     def _torque(self, at: Samples) -> Array:
         return self._call(self.term.torque, "torque", at, at.q.shape)
 
     def _derivative(self, at: Samples, x: str) -> Array:
         """(m, m, N) given derivative, or central differences."""
-        given = getattr(self.term, f"d{x}")
-        shape = (len(at.q), *at.q.shape)
-        if given is None:
-            return self._differences(at, x)
+        given, shape = getattr(self.term, f"d{x}"), (len(at.q), *at.q.shape)
         if callable(given):
             return self._call(given, f"d{x}", at, shape)
-        return np.full(shape, float(given))
+        return self._differences(at, x) if given is None else np.full(shape, float(given))
 
     def _differences(self, at: Samples, x: str) -> Array:
         """(m, m, N) central differences of the torque."""
@@ -120,26 +117,19 @@ class _UserTerm(BoundTerm):
         return np.stack(columns, axis=1)
 
     def _call(self, function: Function, what: str, at: Samples, shape: tuple[int, ...]) -> Array:
-        arrays = [at.q, at.qd, at.qdd]
-        if isinstance(self.term.joints, str):  # one joint: plain (N,) arrays for the user
-            arrays, wanted = [a[0] for a in arrays], shape[-1:]
-        else:
-            arrays, wanted = [a.view() for a in arrays], shape
+        """A function of the user, what it returns checked."""
+        alone = isinstance(self.term.joints, str)  # one joint: plain (N,) arrays for the user
+        arrays, wanted = [a[0] if alone else a.view() for a in (at.q, at.qd, at.qdd)], shape[-1:] if alone else shape
         for array in arrays:
             array.flags.writeable = False
+        name = f"{what} of UserTerm '{self.term.name}'"
         try:
             result = np.array(function(*arrays), dtype=np.float64)
         except Exception as error:
-            raise ParameterError(
-                f"{what} of UserTerm '{self.term.name}' failed: {type(error).__name__}: {error}"
-            ) from error
+            raise ParameterError(f"{name} failed: {type(error).__name__}: {error}") from error
         if result.shape != wanted:
-            raise ParameterError(
-                f"{what} of UserTerm '{self.term.name}' returned shape {result.shape}; it must be {wanted}"
-            )
+            raise ParameterError(f"{name} returned shape {result.shape}; it must be {wanted}")
         return result.reshape(shape)
-
-    # -- when bound ------------------------------------------------------------------------------------
 
     def self_test(self, at: Samples) -> None:
         """Refuse functions that are not finite, mix samples, or whose derivatives are wrong."""
@@ -165,15 +155,14 @@ class _UserTerm(BoundTerm):
 
 def _random_samples(robot: Robot, joints: list[int]) -> Samples:
     """Samples within the joints' limits (±1 where there is none, ±π for angles), the same every time."""
-    rng = np.random.default_rng(0)
-    size = (CHECKED_SAMPLE_COUNT, len(joints))
-    limits = [robot.joints[j].limits for j in joints]
-    reach = [1.0 if robot.joints[j].is_prismatic else np.pi for j in joints]
-    lower = [l.lower if np.isfinite(l.lower) else -r for l, r in zip(limits, reach, strict=True)]
-    upper = [l.upper if np.isfinite(l.upper) else low + 2 * r for l, low, r in zip(limits, lower, reach, strict=True)]
-    speed = [l.velocity if np.isfinite(l.velocity) else 1.0 for l in limits]
-    acceleration = [l.acceleration if np.isfinite(l.acceleration) else 1.0 for l in limits]
-    q = rng.uniform(lower, upper, size)
-    qd = rng.uniform(-1.0, 1.0, size) * speed
-    qdd = rng.uniform(-1.0, 1.0, size) * acceleration
+    rng, size = np.random.default_rng(0), (CHECKED_SAMPLE_COUNT, len(joints))
+
+    def limit(name: str, otherwise: Array | float) -> Array:
+        given = robot.limit(name)[joints]
+        return np.where(np.isfinite(given), given, otherwise)
+
+    reach = np.array([1.0 if robot.joints[j].is_prismatic else np.pi for j in joints])
+    lower = limit("lower", -reach)
+    q = rng.uniform(lower, limit("upper", lower + 2 * reach), size)
+    qd, qdd = (rng.uniform(-1.0, 1.0, size) * limit(name, 1.0) for name in ("velocity", "acceleration"))
     return Samples(*(np.ascontiguousarray(a.T) for a in (q, qd, qdd)))

@@ -1,7 +1,8 @@
-"""Friction with a direction of motion z in −1 … 1: Coulomb in its kinds, Stribeck, and the shapes of z.
+"""Friction of each joint: of the speed, and dry friction with a direction of motion z in −1 … 1.
 
-A shape is the true sign of the speed, a smooth one, or pre-sliding after Dahl (1968): near a reversal the contact bends
-before it slides, dz/dq = (1 − z sgn q̇)/δ. Between two samples the joint is taken to move one way, so the step is exact:
+A shape of z is the true sign of the speed, a smooth one, or pre-sliding after Dahl (1968): near a reversal the contact
+bends before it slides, dz/dq = (1 − z sgn q̇)/δ. Between two samples the joint is taken to move one way, so the step is
+exact:
 
     z_{k+1} = s + (z_k − s) e^{−|Δq|/δ},   Δq = q_{k+1} − q_k,   s = sgn Δq.
 
@@ -28,7 +29,9 @@ from exciter.parameters.terms.term import (
     JointTerm,
     LoadRange,
     OfNamedJoints,
+    Partials,
     PerJoint,
+    PointwiseTerm,
     Ranges,
     RigidTorque,
     Samples,
@@ -48,14 +51,44 @@ from exciter.settings import Names, OneOf, Registry, Settings
 from exciter.typing import Array
 
 STANDSTILL_SPEED = 1e-9  # [rad/s or m/s] a slower joint stands still
-COULOMB_COLUMN = Column("Fs", TORQUE_UNITS, nonnegative=True)
-FORWARD_COULOMB_COLUMN = Column("Fsp", TORQUE_UNITS, nonnegative=True)
-BACKWARD_COULOMB_COLUMN = Column("Fsn", TORQUE_UNITS, nonnegative=True)
-STRIBECK_COLUMN = Column("Fst", TORQUE_UNITS, nonnegative=True)
+VISCOUS_COLUMN = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
+SQUARE_ROOT_COLUMN = Column("Fr", ("N·m·(s/rad)^½", "N·(s/m)^½"), nonnegative=True)
+
+
+@dataclass(frozen=True)
+class Viscous(JointTerm):
+    """Viscous friction.
+
+    Γ = Fv q̇.
+
+    >>> ex.DynamicModel(robot, [ex.Viscous(joints=("joint_1",))]).standard[-1]
+    'Fv1'
+    """
+
+    word: ClassVar[str] = "viscous"
+    title: ClassVar[str] = "viscous friction"
+    joints: Names | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), VISCOUS_COLUMN))
+
+
+class _Viscous(PointwiseTerm):
+    def entries(self, at: Samples) -> Array:
+        return at.qd.copy()
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials(qd=np.ones_like(at.qd))
+
+    def curvature(self, rates: Array) -> Array:
+        return rates[2, self.columns.joints]
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
 
 
 class BoundShape(ABC):
-    """z in −1 … 1 of each joint over time, from its q and q̇ (m, N)."""
+    """z of each joint over time, from its q and q̇ (m, N)."""
 
     memory: ClassVar[bool] = False  #: whether z depends on earlier samples
 
@@ -230,30 +263,29 @@ def linear_recursion(a: Array, b: Array, start: Array) -> Array:
     return x
 
 
+@dataclass(frozen=True, eq=False)
+class RoundedRoot(BoundShape):
+    """z = √|s| sgn s of the speed s with a finite slope at rest: s/(s² + w²)^¼."""
+
+    width: Array
+
+    def values(self, q: Array, qd: Array) -> Array:
+        return qd * (qd**2 + self.width**2) ** -0.25
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        return None, seed * ((0.5 * qd**2 + self.width**2) * (qd**2 + self.width**2) ** -1.25)
+
+
 FRICTION_SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
 Shape = Annotated[FrictionShape, OneOf(FRICTION_SHAPES)]
 
 
-@dataclass(frozen=True)
-class DryFriction(JointTerm):
-    """Settings: the shape (``Sign()``, ``Tanh(width)`` or ``Dahl(delta)``) and the joints, None for all."""
-
-    shape: Shape = field(default_factory=Sign)
-    joints: Names | None = None
-
-    def smoothed(self, width: float) -> Self:
-        return replace(self, shape=self.shape.smoothed(width))
-
-    def bound_parts(self, robot: Robot, *kinds: Column) -> tuple[Columns, list[int], BoundShape]:
-        """Columns of the given kinds, the joints, and the shape on them."""
-        joints = joint_indices(robot, self.joints)
-        shape = self.shape.bind([robot.joint_names[j] for j in joints])
-        return joint_columns(robot, joints, *kinds), joints, shape
+# -- terms with a shape ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class BoundDryFriction(BoundTerm):
-    """Work: ``joints`` (m) and their shape."""
+class ShapedTerm(BoundTerm):
+    """Γ = F z, with the shape of ``joints`` (m)."""
 
     joints: list[int]
     shape: BoundShape
@@ -262,10 +294,6 @@ class BoundDryFriction(BoundTerm):
     def has_memory(self) -> bool:
         return self.shape.memory
 
-    def after(self, motion: Motion) -> BoundTerm:
-        at = self.samples(motion)
-        return replace(self, shape=self.shape.after(at.q, at.qd))
-
     @property
     def joint_wise(self) -> bool:
         return not self.has_memory
@@ -273,13 +301,65 @@ class BoundDryFriction(BoundTerm):
     def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
         return super().samples(motion, self.joints if joints is None else joints)
 
-    def direction_range(self, ranges: Ranges) -> Interval:
-        """Lowest and highest z, each (m, M)."""
+    def after(self, motion: Motion) -> BoundTerm:
+        at = self.samples(motion)
+        return replace(self, shape=self.shape.after(at.q, at.qd))
+
+    def values(self, motion: Motion) -> Array:
+        at = self.samples(motion)
+        return self.shape.values(at.q, at.qd)
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         return self.shape.value_range(ranges.qd_low[self.joints], ranges.qd_high[self.joints])
 
-    def direction(self, at: Samples) -> Array:
-        """(m, N) z."""
-        return self.shape.values(at.q, at.qd)
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))
+
+
+@dataclass(frozen=True)
+class SqrtViscous(JointTerm):
+    """Γ = Fr √|q̇| sgn q̇, with the infinite slope at rest made finite: q̇/(q̇² + w²)^¼.
+
+    width w [rad/s or m/s], one or per joint: the relative change is below ¼ (w/q̇)², 0.25 % at ten widths.
+    The derivatives are exact for the function with the width. Harmless in extrapolation, where powers explode.
+    """
+
+    word: ClassVar[str] = "sqrt-viscous"
+    title: ClassVar[str] = "friction with the root of the speed"
+    joints: Names | None = None
+    width: Speed = 1e-3
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        joints = joint_indices(robot, self.joints)
+        width = per_joint(self.width, [robot.joint_names[j] for j in joints], "the width of SqrtViscous")
+        return ShapedTerm(joint_columns(robot, joints, SQUARE_ROOT_COLUMN), joints, RoundedRoot(width))
+
+
+class BoundDryFriction(ShapedTerm):
+    """Γ = Fs z, and what is made of it."""
+
+
+@dataclass(frozen=True)
+class DryFriction(JointTerm):
+    """Settings: the shape (``Sign()``, ``Tanh(width)`` or ``Dahl(delta)``) and the joints, None for all."""
+
+    symbols: ClassVar[tuple[str, ...]]
+    units: ClassVar[tuple[str, str]] = TORQUE_UNITS
+    shape: Shape = field(default_factory=Sign)
+    joints: Names | None = None
+
+    def smoothed(self, width: float) -> Self:
+        return replace(self, shape=self.shape.smoothed(width))
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return BoundDryFriction(*self.bound_parts(robot))
+
+    def bound_parts(self, robot: Robot) -> tuple[Columns, list[int], BoundShape]:
+        """Columns, the joints, and the shape on them."""
+        joints = joint_indices(robot, self.joints)
+        kinds = (Column(symbol, self.units, nonnegative=True) for symbol in self.symbols)
+        return joint_columns(robot, joints, *kinds), joints, self.shape.bind([robot.joint_names[j] for j in joints])
 
 
 @dataclass(frozen=True)
@@ -296,21 +376,7 @@ class Coulomb(DryFriction):
 
     word: ClassVar[str] = "coulomb"
     title: ClassVar[str] = "Coulomb friction"
-
-    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Coulomb(*self.bound_parts(robot, COULOMB_COLUMN))
-
-
-class _Coulomb(BoundDryFriction):
-    def values(self, motion: Motion) -> Array:
-        return self.direction(self.samples(motion))
-
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
-        return self.direction_range(ranges)
-
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        at = self.samples(motion)
-        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))
+    symbols = ("Fs",)
 
 
 @dataclass(frozen=True)
@@ -319,26 +385,28 @@ class AsymmetricCoulomb(DryFriction):
 
     word: ClassVar[str] = "asymmetric-coulomb"
     title: ClassVar[str] = "asymmetric Coulomb friction"
+    symbols = ("Fsp", "Fsn")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD_COULOMB_COLUMN, BACKWARD_COULOMB_COLUMN))
+        return _AsymmetricCoulomb(*self.bound_parts(robot))
 
 
 class _AsymmetricCoulomb(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
-        z = self.direction(self.samples(motion))
-        return np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)])
+        return self._both(super().values(motion))
 
     def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
-        low, high = (np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)]) for z in self.direction_range(ranges))
-        return low, high
+        low, high = super().value_range(ranges, load)
+        return self._both(low), self._both(high)
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        at = self.samples(motion)
-        z = self.direction(at)
+        z = super().values(motion)
         forward, backward = np.split(seed, 2)
         onto_z = np.where(z > 0, forward, np.where(z < 0, backward, 0.5 * (forward + backward)))
-        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, onto_z))
+        return super().pullback(motion, onto_z)
+
+    def _both(self, z: Array) -> Array:
+        return np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)])
 
 
 @dataclass(frozen=True)
@@ -353,10 +421,11 @@ class Stribeck(DryFriction):
 
     word: ClassVar[str] = "stribeck"
     title: ClassVar[str] = "Stribeck friction"
+    symbols = ("Fst",)
     velocity: Speed = field(kw_only=True)
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        columns, joints, shape = self.bound_parts(robot, STRIBECK_COLUMN)
+        columns, joints, shape = self.bound_parts(robot)
         names = [robot.joint_names[j] for j in joints]
         return _Stribeck(columns, joints, shape, per_joint(self.velocity, names, "the velocity of Stribeck"))
 
@@ -366,17 +435,18 @@ class _Stribeck(BoundDryFriction):
     velocity: Array
 
     def values(self, motion: Motion) -> Array:
-        at = self.samples(motion)
-        return self.direction(at) * np.exp(-((at.qd / self.velocity) ** 2))
+        return super().values(motion) * self._bell(self.samples(motion).qd)
 
     def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         slow, fast = absolute((ranges.qd_low[self.joints], ranges.qd_high[self.joints]))
-        bell = np.exp(-((fast / self.velocity) ** 2)), np.exp(-((slow / self.velocity) ** 2))
-        return times(self.direction_range(ranges), bell)
+        return times(super().value_range(ranges, load), (self._bell(fast), self._bell(slow)))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        at = self.samples(motion)
-        bell = np.exp(-((at.qd / self.velocity) ** 2))
-        q, qd = self.shape.pullback(at.q, at.qd, seed * bell)
-        slope = seed * self.direction(at) * bell * (-2.0 * at.qd / self.velocity**2)
-        return scatter(motion, self.joints, q, slope if qd is None else qd + slope)
+        qd = self.samples(motion).qd
+        bell = self._bell(qd)
+        slope = seed * super().values(motion) * bell * (-2.0 * qd / self.velocity**2)
+        return super().pullback(motion, seed * bell) + scatter(motion, self.joints, qd=slope)
+
+    def _bell(self, speed: Array) -> Array:
+        bell: Array = np.exp(-((speed / self.velocity) ** 2))
+        return bell

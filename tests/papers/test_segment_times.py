@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import MotionError
-from exciter.excitation.trajectories.quintic import (
+from exciter_papers.baselines.segment_times import (
     LARGEST_PHI,
     LARGEST_PSI,
     PSI_END,
