@@ -49,9 +49,8 @@ from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, InsideSphere, OutsideCylinder, OutsideSphere
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot.geometry import Capsule

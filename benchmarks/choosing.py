@@ -32,8 +32,7 @@ from exciter.excitation.criteria.criterion import evaluate
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory

@@ -37,7 +37,7 @@ from exciter.identification.identify_settings import IdentifySettings as Identif
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier
 from exciter.excitation.trajectories.piecewise import BSpline as BSpline
-from exciter.excitation.trajectories.quintic import Quintic as Quintic
+from exciter.excitation.trajectories.piecewise import Quintic as Quintic
 from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
 from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 

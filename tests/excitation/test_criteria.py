@@ -19,7 +19,7 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as c
 from exciter.excitation.criteria import registry
 from exciter.excitation.criteria import weighted_sums as sums
-from exciter.excitation.criteria.cramer_rao import CramerRao, iterate, torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.cramer_rao import CramerRao, torque_jacobian, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import DesignObjective, MotionCriterion, evaluate, unexcited
 from exciter.excitation.criteria.observation_rows import (
     DesignColumns,
@@ -36,6 +36,7 @@ from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Off
 from exciter.robot import Motion, load
 from exciter.settings import OneOf, fill
 from exciter_papers.swevers_asme.set_up import BARYCENTRIC_GROUPINGS, FRICTION
+from exciter_papers.swevers_ieee.loop import iterate
 from support.paths import SHARED_DATA
 from support.robots import random_robot, smooth_motion, states
 from support.settings_suite import check_described, check_read_again

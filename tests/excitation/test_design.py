@@ -19,8 +19,7 @@ from exciter.excitation.design import design
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous

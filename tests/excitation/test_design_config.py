@@ -27,8 +27,7 @@ from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import MotionSamples
 from exciter.excitation.files.trajectory_families import TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import BSpline
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import BSpline, Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.pipeline.settings_file import SettingsFile

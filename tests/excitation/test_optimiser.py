@@ -29,8 +29,7 @@ from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load

@@ -16,8 +16,7 @@ from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot

@@ -30,6 +30,7 @@ from support.base_robots import (
     UR10E,
     mdh_robot,
     regressor_rows,
+    same_space,
 )
 
 GRAVITIES = [(0.0, 0.0, -9.81), (9.81, 0.0, 0.0), (0.0, 9.81, 0.0), (0.0, 0.0, 0.0), (2.0, -3.0, -8.0)]
@@ -71,7 +72,7 @@ def assert_same(symbolic: BaseParameters, rows: np.ndarray, robot: Robot) -> Non
     unit[unit < 1e-9 * unit.max()] = 1.0
     angles = subspace_angles((symbolic.grouping / unit).T, (numeric.grouping / unit).T)
     assert angles.max() < 1e-6
-    assert symbolic.same_space(numeric)
+    assert same_space(symbolic, numeric)
     assert symbolic.independent.tolist() == numeric.independent.tolist()
     error = rows - symbolic.project(rows) @ symbolic.grouping
     assert np.abs(error).max() < 1e-9 * np.abs(rows).max()

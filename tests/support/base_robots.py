@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
+from exciter.parameters.base import BaseParameters
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.robot import Robot
 
@@ -117,3 +118,19 @@ def regressor_rows(
         extra = [np.diag(qdd)] * rotor + [np.eye(robot.n)] * offset + [np.diag(qd)] * viscous
         rows.append(np.hstack([phi, *extra]))
     return np.vstack(rows)
+
+
+def same_space(one: BaseParameters, other: BaseParameters, tolerance: float = 1e-6) -> bool:
+    """Whether both say the same about the robot, whatever columns each of them keeps.
+
+    Equal when every row of one is a combination of the rows of the other; the coefficients of that
+    combination are the entries at the other's independent columns. Compared entry by entry, so units do
+    not matter.
+    """
+    if one.standard != other.standard or len(one) != len(other):
+        return False
+    mine = one.grouping[:, other.independent]
+    error = np.abs(mine @ other.grouping - one.grouping)
+    size = np.abs(mine) @ np.abs(other.grouping) + np.abs(one.grouping)
+    column = size.max(axis=0, initial=0.0)
+    return bool((error <= tolerance * column).all())

@@ -67,18 +67,15 @@ class RankDecision:
         """The decision in one sentence, doubts included."""
         if not self.rank:
             return "rank 0: no parameter has any effect"
-        text = (
-            f"rank {self.rank}: smallest value kept {self.kept:.1e}, "
-            f"largest dropped {self.dropped:.1e}, gap {self.gap:.1e}"
-        )
+        doubt = ""
         if not self.is_clear:
-            return (
-                text
-                + "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
+            doubt = (
+                "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
             )
-        if self.kept < WEAK_DIRECTION_FRACTION:
-            text += "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
-        return text
+        elif self.kept < WEAK_DIRECTION_FRACTION:
+            doubt = "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
+        values = f"smallest value kept {self.kept:.1e}, largest dropped {self.dropped:.1e}, gap {self.gap:.1e}"
+        return f"rank {self.rank}: {values}" + (f"; {doubt}" if doubt else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,21 +133,6 @@ class BaseParameters:
             )
         return array
 
-    def same_space(self, other: BaseParameters, tolerance: float = 1e-6) -> bool:
-        """Whether both say the same about the robot, whatever columns each of them keeps.
-
-        Equal when every row of one is a combination of the rows of the other; the coefficients of that
-        combination are the entries at the other's independent columns. Compared entry by entry, so units do
-        not matter.
-        """
-        if self.standard != other.standard or len(self) != len(other):
-            return False
-        mine = self.grouping[:, other.independent]
-        error = np.abs(mine @ other.grouping - self.grouping)
-        size = np.abs(mine) @ np.abs(other.grouping) + np.abs(self.grouping)
-        column = size.max(axis=0, initial=0.0)
-        return bool((error <= tolerance * column).all())
-
     # -- words ---------------------------------------------------------------------------------------------
 
     def members(self, k: int) -> tuple[int, ...]:
@@ -191,11 +173,8 @@ def linear_combination(terms: Sequence[tuple[float, str]]) -> str:
     text = ""
     for coefficient, name in terms:
         digits = f"{abs(coefficient):.6g}"
-        term = name if digits == "1" else f"{digits} {name}"
-        if not text:
-            text = term if coefficient > 0 else f"-{term}"
-        else:
-            text += f" {'+' if coefficient > 0 else '-'} {term}"
+        sign = ("-" if coefficient <= 0 else "") if not text else (" + " if coefficient > 0 else " - ")
+        text += sign + (name if digits == "1" else f"{digits} {name}")
     return text
 
 
@@ -243,14 +222,11 @@ def select(
     coefficients[np.abs(coefficients) < noise] = 0.0
     grouping = coefficients * scale / scale[kept][:, None]
     grouping[:, kept] = np.eye(len(kept))
-    grouping = _rounded(grouping)
-    return BaseParameters(
-        standard=tuple(names),
-        independent=np.array(kept, dtype=np.int64),
-        grouping=grouping,
-        decision=decision,
-        method=method,
-    )
+    # Entries within rounding of a short decimal are made exactly so: 0.29, not 0.29000000000000004.
+    short = np.round(grouping, 12)
+    near = np.abs(short - grouping) <= 1e-14 * np.maximum(1.0, np.abs(grouping))
+    independent, rounded = np.array(kept, dtype=np.int64), np.where(near, short, grouping)
+    return BaseParameters(tuple(names), independent, rounded, decision=decision, method=method)
 
 
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
@@ -276,12 +252,6 @@ def _independent_columns(rows: Array, order: Sequence[int], threshold: float) ->
     return kept
 
 
-def _rounded(grouping: Array) -> Array:
-    """Entries within rounding of a short decimal made exactly so: 0.29, not 0.29000000000000004."""
-    short = np.round(grouping, 12)
-    return np.where(np.abs(short - grouping) <= 1e-14 * np.maximum(1.0, np.abs(grouping)), short, grouping)
-
-
 def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection[int] = ()) -> BaseParameters:
     """Base parameters when only ``names`` are unknown and every other standard parameter is known or zero.
 
@@ -294,50 +264,21 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
     scale = np.abs(part).max(axis=0, initial=0.0)
     scale[scale == 0.0] = 1.0
     basis, values = orthonormal_rows(part / scale, 1e-9)
-    decision = judged(values, 1e-9)
     method = f"{base.method}, {len(names)} parameters only"
-    return select(basis, scale, names, decision, method, prismatic=prismatic)
+    return select(basis, scale, names, judged(values, 1e-9), method, prismatic=prismatic)
 
 
 def numeric_base(
-    rows: ArrayLike,
-    names: Sequence[str],
-    *,
-    prismatic: Collection[int] = (),
-    tolerance: float | None = None,
+    rows: ArrayLike, names: Sequence[str], *, prismatic: Collection[int] = (), tolerance: float | None = None
 ) -> BaseParameters:
     """Base parameters of regressor rows W (rows, p) with column ``names`` (p,).
 
-    Columns are brought to equal length first, so units do not matter. Without a ``tolerance`` the rank is
-    where the singular values show their largest gap, rounding counted as the floor;
-    ``BaseParameters.decision`` carries the values and says in words when the gap is not clear. With a
-    tolerance, relative singular values above it count, of columns longer than it relative to the longest of
-    their unit. prismatic: numbers (from 1) of the links that slide; it decides which names are kept, not the
-    space.
+    Columns are brought to equal length first, so units do not matter. Without a ``tolerance`` the rank is where the
+    singular values show their largest gap, rounding counted as the floor; ``BaseParameters.decision`` carries the
+    values and says in words when the gap is not clear. With a tolerance, relative singular values above it count, of
+    columns longer than it relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide;
+    it decides which names are kept, not the space.
     """
-    w = _checked(rows, names)
-    # Q of a QR never matters here, and R has the same singular values and the same row space as W.
-    r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
-    lengths = np.linalg.norm(r, axis=0)
-    heard = _heard(lengths, names, tolerance)
-    scale = np.where(heard, lengths, 1.0)
-    even = np.where(heard, r / scale, 0.0)
-    _, values, vt = np.linalg.svd(even, full_matrices=False)
-    decision = _decide(values, len(w), tolerance)
-    noise = max(COEFFICIENT_ROUNDING, 10.0 / decision.gap)
-    return select(
-        vt[: decision.rank],
-        scale,
-        names,
-        decision,
-        f"numeric, {len(w)} rows",
-        prismatic=prismatic,
-        threshold=max(1e-7, decision.gap**-0.5),
-        noise=min(noise, 1e-3),
-    )
-
-
-def _checked(rows: ArrayLike, names: Sequence[str]) -> Array:
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
         raise ParameterError(
@@ -346,23 +287,28 @@ def _checked(rows: ArrayLike, names: Sequence[str]) -> Array:
         )
     if not np.isfinite(w).all():
         raise ParameterError("the regressor rows contain NaN or infinity; give finite samples of q, q̇, q̈")
-    return w
+    # Q of a QR never matters here, and R has the same singular values and the same row space as W.
+    r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
+    lengths = np.linalg.norm(r, axis=0)
+    heard = _heard(lengths, names, tolerance)
+    scale = np.where(heard, lengths, 1.0)
+    even = np.where(heard, r / scale, 0.0)
+    _, values, vt = np.linalg.svd(even, full_matrices=False)
+    decision = _decide(values, len(w), tolerance)
+    noise = min(max(COEFFICIENT_ROUNDING, 10.0 / decision.gap), 1e-3)
+    threshold, method = max(1e-7, decision.gap**-0.5), f"numeric, {len(w)} rows"
+    kept = vt[: decision.rank]
+    return select(kept, scale, names, decision, method, prismatic=prismatic, threshold=threshold, noise=noise)
 
 
 def _heard(lengths: Array, names: Sequence[str], tolerance: float | None) -> NDArray[np.bool_]:
     """Which columns say anything at all."""
     heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
-    if tolerance is not None:
-        kinds = [_kind(name) for name in names]
-        longest = {kind: max(x for x, k in zip(lengths, kinds, strict=True) if k == kind) for kind in kinds}
-        heard &= lengths > tolerance * np.array([longest[kind] for kind in kinds])
+    if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
+        same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
+        kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
+        heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
     return heard
-
-
-def _kind(name: str) -> str:
-    """What has the same unit: first moments, inertias, and every other symbol by itself."""
-    symbol = split_name(name)[0]
-    return "MX" if symbol in FIRST_MOMENT_SYMBOLS else "XX" if symbol in INERTIA_SYMBOLS else symbol
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:

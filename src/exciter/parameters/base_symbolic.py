@@ -1,30 +1,26 @@
-"""Base parameters in closed form: from the modified-DH geometry and the direction of gravity, without
-sampling.
+"""Base parameters in closed form: from the modified-DH geometry and the direction of gravity, without sampling.
 
 Exact for serial and tree robots, revolute and prismatic joints, any gravity. The robot must be in modified-DH frames
 for the names to be those of the papers; the count and the space are right in any frames. The source of every grouping
 rule is what each link can do (``mobility``):
 
-The torques vanish for every motion exactly when the kinetic energy vanishes and the potential energy is
-constant. Take a change δφ of the inertial parameters and walk from the tips to the base. Only the terms of a
-tip link i depend on q_i and q̇_i, so these energies must not depend on them; then the change acts on the
-rest of the robot as if it were fixed to the link that carries i, and it can be added there. With the
-composite change
+The torques vanish for every motion exactly when the kinetic energy vanishes and the potential energy is constant. Take
+a change δφ of the inertial parameters and walk from the tips to the base. Only the terms of a tip link i depend on q_i
+and q̇_i, so these energies must not depend on them; then the change acts on the rest of the robot as if it were fixed
+to the link that carries i, and it can be added there. With the composite change
 
     ψ_i = δφ_i + Σ_children A_c ψ_c           (A_c: φ of child c seen from frame i at q_c = 0)
 
-a change is invisible exactly when C_i ψ_i = 0 for every link, where the rows of C_i say "the energy of ψ_i
-does not depend on q_i and q̇_i". So the base parameters are the numbers C_i ψ_i and nothing else (the
-recursive idea is that of Wensing, Niemeyer & Slotine; Khalil & Gautier's rules are its special cases). C_i
-needs two spans, both found by walking from the base outwards, and both constant linear algebra, nothing is
-sampled:
+a change is invisible exactly when C_i ψ_i = 0 for every link, where the rows of C_i say "the energy of ψ_i does not
+depend on q_i and q̇_i". So the base parameters are the numbers C_i ψ_i and nothing else (the recursive idea is that of
+Wensing, Niemeyer & Slotine; Khalil & Gautier's rules are its special cases). C_i needs two spans, both found by walking
+from the base outwards, and both constant linear algebra, nothing is sampled:
 
     velocities L_i ⊂ R⁶     all (v, ω) the link can have, in its own frame
     energies   O_i ⊂ R¹⁰    all rows e with energy = e φ_i that link i can have while the others move
 
-Crossing joint i turns a row e of the carrying link into e A exp(q_i G), G the generator of the joint's
-motion, so the dependence on q_i is in the powers e A Gᵏ, k ≥ 1; the dependence on q̇_i is the momentum along
-the joint screw.
+Crossing joint i turns a row e of the carrying link into e A exp(q_i G), G the generator of the joint's motion, so the
+dependence on q_i is in the powers e A Gᵏ, k ≥ 1; the dependence on q̇_i is the momentum along the joint screw.
 """
 
 from __future__ import annotations
@@ -54,9 +50,8 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 class LinkMobility:
     """Link i (frame i, lengths divided by the robot's size).
 
-    velocities (·, 6): basis of L_i, rows (v, ω). conditions (·, 12): C_i, orthonormal rows over the ten
-    inertial parameters, the rotor inertia and the torque offset of joint i. carry (10, 10): A, φ_i seen from
-    the parent.
+    velocities (·, 6): basis of L_i, rows (v, ω). conditions (·, 12): C_i, orthonormal rows over the ten inertial
+    parameters, the rotor inertia and the torque offset of joint i. carry (10, 10): A, φ_i seen from the parent.
     """
 
     parent: int
@@ -78,14 +73,13 @@ class Mobility:
 
 
 class _Spans:
-    """Bases of row spaces with one tolerance; remembers the singular values it judged."""
+    """Bases of row spaces; remembers the singular values it judged."""
 
-    def __init__(self, tolerance: float) -> None:
-        self.tolerance = tolerance
+    def __init__(self) -> None:
         self.judged: list[Array] = []
 
     def basis(self, *rows: Array) -> Array:
-        basis, values = orthonormal_rows(np.vstack(rows), self.tolerance)
+        basis, values = orthonormal_rows(np.vstack(rows), SYMBOLIC_RANK_TOLERANCE)
         self.judged.append(values)
         return basis
 
@@ -99,17 +93,16 @@ class _Spans:
             basis = larger
 
 
-def mobility(robot: Robot, *, kinetic: bool = True, gravity: bool = True, tolerance: float = 1e-9) -> Mobility:
-    """Walk the robot from the base outwards.
+def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
+    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts.
 
-    kinetic=False: statics, only gravity counts. gravity=False: as if weightless. tolerance: smaller
-    singular values are zero; lengths are in units of the robot's size.
+    Lengths are in units of the robot's size: the longest offset between two joints; 1 when all are zero.
     """
-    length = robot_size(robot)
-    spans = _Spans(tolerance)
+    length = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints) or 1.0
+    spans = _Spans()
     down = np.zeros((1, 11))  # the energy row of the base, and 1: see _across
     down[0, 10] = 1.0
-    if gravity and np.any(robot.gravity):
+    if np.any(robot.gravity):
         down[0, 1:4] = -robot.gravity / np.linalg.norm(robot.gravity)
     links: list[LinkMobility] = []
     energies: list[Array] = []
@@ -122,12 +115,6 @@ def mobility(robot: Robot, *, kinetic: bool = True, gravity: bool = True, tolera
         energies.append(energy)
     values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
     return Mobility(links=tuple(links), length=length, values=values)
-
-
-def robot_size(robot: Robot) -> float:
-    """A length typical of the robot [m]: the longest offset between two joints; 1 when all are zero."""
-    longest = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints)
-    return longest if longest > 0 else 1.0
 
 
 def _offset(joint: Joint) -> Array:
@@ -148,8 +135,10 @@ def _across(
     carry = inertia_transform(joint.rotation, translation)
     g6, g10 = _generators(joint)
     screw = np.concatenate([joint.axis, np.zeros(3)] if joint.is_prismatic else [np.zeros(3), joint.axis])
+    across = np.kron(np.eye(2), joint.rotation.T)  # (v, ω) of the parent's frame → of the same motion in the joint's
+    across[:3, 3:] = -joint.rotation.T @ skew(translation)
 
-    carried = spans.closure(reach @ _velocity_transform(joint.rotation, translation).T, g6.T)
+    carried = spans.closure(reach @ across.T, g6.T)
     velocities = spans.basis(carried, screw[None])
 
     arriving = np.column_stack([seen[:, :10] @ carry, seen[:, 10]])
@@ -165,11 +154,9 @@ def _across(
     shift[:10, :10] = g10
     energies = [spans.closure(arriving, shift)]
     if kinetic:
-        moving = [np.append(energy_row(screw, v), 0.0) for v in velocities]
-        energies.append(np.array(moving))
-    return LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry), spans.basis(
-        *energies
-    )
+        energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
+    link = LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry)
+    return link, spans.basis(*energies)
 
 
 def energy_row(a: Array, b: Array) -> Array:
@@ -179,14 +166,6 @@ def energy_row(a: Array, b: Array) -> Array:
     s = np.outer(wa, wb)
     second = [s[0, 0], s[0, 1] + s[1, 0], s[1, 1], s[0, 2] + s[2, 0], s[1, 2] + s[2, 1], s[2, 2]]
     return np.concatenate([[va @ vb], first, second])
-
-
-def _velocity_transform(rotation: Array, translation: Array) -> Array:
-    """(6, 6): (v, ω) of the parent's frame → (v, ω) of the same rigid motion in the joint's frame."""
-    x = np.zeros((6, 6))
-    x[:3, :3] = x[3:, 3:] = rotation.T
-    x[:3, 3:] = -rotation.T @ skew(translation)
-    return x
 
 
 def _generators(joint: Joint) -> tuple[Array, Array]:
@@ -212,23 +191,16 @@ def symbolic_base(
     (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple of 90° count
     as that.
     """
-    squared, turned = square_up(robot, right_angle)
-    found = mobility(squared, tolerance=SYMBOLIC_RANK_TOLERANCE)
-    return _grouped(squared, found, terms, "closed form" + _remark(turned))
+    return _grouped(robot, right_angle, terms, "closed form", kinetic=True)
 
 
 def symbolic_static_base(
     robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
 ) -> BaseParameters:
     """Base parameters of the gravity torques: what poses at rest can tell. terms: offsets (off1) only."""
-    for name in terms:
-        if split_name(name)[0] != OFFSET_SYMBOL:
-            raise ParameterError(
-                f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …"
-            )
-    squared, turned = square_up(robot, right_angle)
-    found = mobility(squared, kinetic=False, tolerance=SYMBOLIC_RANK_TOLERANCE)
-    return _grouped(squared, found, terms, "closed form, gravity only" + _remark(turned))
+    for name in (name for name in terms if split_name(name)[0] != OFFSET_SYMBOL):
+        raise ParameterError(f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …")
+    return _grouped(robot, right_angle, terms, "closed form, gravity only", kinetic=False)
 
 
 def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
@@ -251,17 +223,16 @@ def _straightened(vector: Array, right_angle: float) -> Array:
     return np.where(np.abs(vector) < right_angle * np.linalg.norm(vector), 0.0, vector)
 
 
-def _remark(turned: float) -> str:
-    """For changes that are more than rounding."""
-    return f" (angles within {turned:.1e} rad of a right angle taken as such)" if turned > 1e-9 else ""
-
-
 def prismatic_links(robot: Robot) -> frozenset[int]:
     """Numbers, from 1, of the links that slide on the link before."""
     return frozenset(i + 1 for i, joint in enumerate(robot.joints) if joint.is_prismatic)
 
 
-def _grouped(robot: Robot, found: Mobility, terms: Sequence[str], method: str) -> BaseParameters:
+def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str, *, kinetic: bool) -> BaseParameters:
+    robot, turned = square_up(robot, right_angle)
+    if turned > 1e-9:  # more than rounding
+        method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
+    found = mobility(robot, kinetic=kinetic)
     places = [_place(name, robot.n) for name in terms]
     names = (*inertial.names(robot.n), *terms)
     wide = 10 * robot.n
@@ -313,11 +284,8 @@ def _place(name: str, n: int) -> tuple[int, int]:
 def _term_scale(robot: Robot, places: Sequence[tuple[int, int]], found: Mobility) -> Array:
     """Factors that make joint terms comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight."""
     weight = float(np.linalg.norm(robot.gravity)) or 1.0
-    scale = np.ones(len(places))
-    for k, (joint, column) in enumerate(places):
+    scale = []
+    for joint, column in places:
         lever = 1.0 if robot.joints[joint].is_prismatic else found.length
-        if column == ROTOR:
-            scale[k] = 1.0 / lever**2
-        elif column == OFFSET:
-            scale[k] = 1.0 / (weight * lever)
-    return scale
+        scale.append({ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)}.get(column, 1.0))
+    return np.array(scale)

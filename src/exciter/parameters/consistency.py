@@ -1,9 +1,8 @@
 """Physical consistency: could a rigid body have these inertial parameters?
 
-A body exists exactly when its pseudo-inertia J is positive semidefinite (Wensing, Kim and Slotine 2018):
-positive mass, and principal moments about the centre of mass that obey the triangle inequality. J mixes kg,
-kg·m and kg·m², so its eigenvalues are judged after scaling mass and length to one; the verdict does not
-depend on units.
+A body exists exactly when its pseudo-inertia J is positive semidefinite (Wensing, Kim and Slotine 2018): positive mass,
+and principal moments about the centre of mass that obey the triangle inequality. J mixes kg, kg·m and kg·m², so its
+eigenvalues are judged after scaling mass and length to one; the verdict does not depend on units.
 
 Also inertias in descriptions: placeholders that nobody measured, and those of one body made to be written down, thick
 enough for strict readers, and divided among its parts.
@@ -82,8 +81,7 @@ def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = C
     if phi.shape != (10,):
         raise ParameterError(f"the inertial parameters of {name} have shape {phi.shape}; one link has (10,)")
     margin = consistency_margin(phi)
-    problems = _problems(phi) if margin < -tolerance else ()
-    return LinkConsistency(name=name, margin=margin, problems=problems)
+    return LinkConsistency(name=name, margin=margin, problems=_problems(phi) if margin < -tolerance else ())
 
 
 def consistency(
@@ -93,12 +91,10 @@ def consistency(
     values = checked(inertias)
     if values.ndim != 2 or len(values) == 0:
         raise ParameterError(f"the inertial parameters have shape {values.shape}; a robot of n links has (n, 10)")
-    if names is None:
-        names = [f"link {i}" for i in range(1, len(values) + 1)]
+    names = [f"link {i}" for i in range(1, len(values) + 1)] if names is None else names
     if len(names) != len(values):
         raise ParameterError(f"{len(names)} names are given for {len(values)} links; give one name per link")
-    links = (link_consistency(phi, name, tolerance=tolerance) for phi, name in zip(values, names, strict=True))
-    return Consistency(tuple(links))
+    return Consistency(tuple(link_consistency(*one, tolerance=tolerance) for one in zip(values, names, strict=True)))
 
 
 def consistency_margin(phi: ArrayLike) -> float:
@@ -139,18 +135,16 @@ def _problems(phi: Array) -> tuple[str, ...]:
     _, com, inertia = mass_com_inertia(phi)
     moments = np.linalg.eigvalsh(inertia)
     listed = ", ".join(f"{v:.4g}" for v in moments)
-    problems = []
-    if np.linalg.eigvalsh(pseudo_inertia(phi)[:3, :3])[0] >= 0:  # fine about the joint frame, not about the centre
-        c = ", ".join(f"{v:.4g}" for v in com)
-        problems.append(f"centre of mass ({c}) m is too far out for the inertia about the joint frame")
-    if moments[0] < 0:
-        problems.append(f"negative moment of inertia about the centre of mass (principal moments {listed} kg·m²)")
-    else:
-        problems.append(
+    problem = f"negative moment of inertia about the centre of mass (principal moments {listed} kg·m²)"
+    if moments[0] >= 0:
+        problem = (
             "triangle inequality violated: the largest principal moment exceeds the sum of the other two "
             f"({listed} kg·m² about the centre of mass)"
         )
-    return tuple(problems)
+    if np.linalg.eigvalsh(pseudo_inertia(phi)[:3, :3])[0] < 0:
+        return (problem,)
+    c = ", ".join(f"{v:.4g}" for v in com)  # fine about the joint frame, not about the centre
+    return f"centre of mass ({c}) m is too far out for the inertia about the joint frame", problem
 
 
 def dummies(robot: Robot) -> str:
@@ -168,13 +162,11 @@ def dummies(robot: Robot) -> str:
     size = np.sqrt(np.abs(moments).max(axis=1)) / np.sqrt(masses)  # radius of gyration [m]
     if (size < POINT_GYRATION_RADIUS_M).all():
         return "all links are points: mass without moments of inertia"
-    if len(bodies) > 1 and _alike(masses):
-        if _alike(moments):
-            return f"all links have the same mass ({masses[0]:.4g} kg) and the same moments of inertia"
-        if np.allclose(masses, 1.0, rtol=ALIKE_FRACTION):
-            return "all links have a mass of 1 kg"
     if len(bodies) > 1 and _alike(moments):
-        return "all links have the same moments of inertia"
+        mass = f"the same mass ({masses[0]:.4g} kg) and " if _alike(masses) else ""
+        return f"all links have {mass}the same moments of inertia"
+    if len(bodies) > 1 and _alike(masses) and np.allclose(masses, 1.0, rtol=ALIKE_FRACTION):
+        return "all links have a mass of 1 kg"
     centred = all(np.linalg.norm(centre) <= 1e-6 * s for (_, centre, _), s in zip(bodies, size, strict=True))
     if centred and (np.ptp(moments, axis=1) <= BALL_MOMENTS_FRACTION * moments.max(axis=1)).all():
         return "all links are balls about the origins of their joints"

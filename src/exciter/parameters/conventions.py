@@ -3,7 +3,7 @@
 Inside, a body is φ = (M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ) about its joint frame (see ``inertial``).
 Every tool has ``to_<tool>(φ)`` and ``from_<tool>(…)``; the frame is always the joint frame, except where
 the tool itself carries a placement of the inertia (URDF's origin, MuJoCo's ipos and iquat). Conversions say
-nothing about whether φ is physical: ask ``consistency``.
+nothing about whether φ is physical: ask ``consistency``. Ten numbers are arrays (…, 10), both ways.
 
 ============  ===============================================================================================
 Pinocchio     ten numbers, φ itself (``Inertia.toDynamicParameters``)
@@ -58,9 +58,6 @@ _PAPER_ORDER = (*UPPER_TRIANGLE, 1, 2, 3, 0)
 _IDYNTREE_ORDER = (0, 1, 2, 3, *UPPER_TRIANGLE)
 _LOGARITHMS = ((0, 0), (1, 1), (2, 2))  # places of d1, d2, d3 in U
 _OTHERS = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
-
-
-# -- ten numbers: arrays (…, 10) in, arrays (…, 10) out ------------------------------------------------
 
 
 def to_pinocchio(phi: ArrayLike) -> Array:
@@ -131,15 +128,11 @@ def _factor(theta: ArrayLike) -> Array:
     return factor * np.exp(theta[..., 0])[..., None, None]
 
 
-# -- Drake ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class DrakeInertia:
     """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``.
 
-    mass [kg]; com [m]; moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's
-    origin.
+    mass [kg]; com [m]; moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin.
     """
 
     mass: float
@@ -158,9 +151,6 @@ def to_drake(phi: ArrayLike) -> DrakeInertia:
 def from_drake(body: DrakeInertia) -> Array:
     (gxx, gyy, gzz), (gxy, gxz, gyz) = body.moments, body.products
     return checked(body.mass * np.array([1.0, *body.com, gxx, gxy, gyy, gxz, gyz, gzz]))
-
-
-# -- MuJoCo --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -216,9 +206,6 @@ def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Arr
     """φ of an MJCF ``<inertial>`` that gives ``fullinertia`` instead of ``diaginertia``."""
     xx, yy, zz, xy, xz, yz = fullinertia
     return from_mass_com_inertia(mass, ipos, symmetric(xx, xy, xz, yy, yz, zz))
-
-
-# -- URDF ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """What can be identified, and why not the rest, in words.
 
-Every standard parameter is identifiable alone, only in combination with others, or not at all. The reasons
-follow from what each link can do (``base_symbolic``): how it turns, whether its origin moves, what its joint
-can feel.
+Every standard parameter is identifiable alone, only in combination with others, or not at all. The reasons follow from
+what each link can do (``base_symbolic``): how it turns, whether its origin moves, what its joint can feel.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from exciter.errors import ParameterError, unknown_name
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, orthonormal_rows
-from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, SYMBOLIC_RANK_TOLERANCE, mobility, square_up
+from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, mobility, square_up
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
@@ -44,9 +43,8 @@ class Reasons:
         self.kinetic = kinetic
         self.weightless = not np.any(robot.gravity)
         # How links move does not depend on whether their speed matters, so the motion always is the full one.
-        self.moving = mobility(self.robot, tolerance=SYMBOLIC_RANK_TOLERANCE)
-        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False, tolerance=SYMBOLIC_RANK_TOLERANCE)
-        self.length = self.moving.length
+        self.moving = mobility(self.robot)
+        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False)
         self.turning = [self._turning(i) for i in range(robot.n)]
 
     # -- not felt at all -----------------------------------------------------------------------------------
@@ -82,16 +80,15 @@ class Reasons:
             return self._handed_down(i, symbol)
         direction = np.eye(3)[FIRST_MOMENT_SYMBOLS.index(symbol)]
         if np.linalg.norm(np.cross(direction, turning.along)) < NEGLIGIBLE_COEFFICIENT:
-            alike = "moving its mass along that axis changes nothing"
-            return f"link {i + 1} only turns about {self._axis(i)}: {alike}"
-        gravity = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
-        inertia = "" if not self.kinetic else ", and for turning only the inertia about that axis matters"
-        return f"link {i + 1} only turns about {self._axis(i)}: {gravity}{inertia}"
+            why = "moving its mass along that axis changes nothing"
+        else:
+            why = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
+            why += ", and for turning only the inertia about that axis matters" if self.kinetic else ""
+        return f"link {i + 1} only turns about {self._axis(i)}: {why}"
 
     def _mass(self, i: int) -> str:
         turning = self.turning[i]
-        still = not np.any(np.abs(self.moving.links[i].velocities[:, :3]) > NEGLIGIBLE_COEFFICIENT)
-        if not still:
+        if np.any(np.abs(self.moving.links[i].velocities[:, :3]) > NEGLIGIBLE_COEFFICIENT):
             return f"the origin of link {i + 1} stays at one height: its weight never does work"
         if turning.directions == 1 and turning.vertical and turning.joint == i + 1:
             return f"joint {i + 1} is vertical: the mass of link {i + 1} never does work"
@@ -102,10 +99,8 @@ class Reasons:
         parent = self.robot.joints[i].parent
         if parent == BASE:
             return f"joint {i + 1} does not feel it, and link {i + 1} stands on the base"
-        phi = self.moving.links[i].carry @ _unit(symbol)
-        largest = int(np.argmax(np.abs(phi)))
-        seen = inertial.INERTIAL_NAMES[largest]
-        alike = f"{seen}{parent + 1}"
+        largest = int(np.argmax(np.abs(self.moving.links[i].carry @ _unit(symbol))))
+        alike = f"{inertial.INERTIAL_NAMES[largest]}{parent + 1}"
         return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
 
     # -- felt with others ----------------------------------------------------------------------------------
@@ -118,11 +113,10 @@ class Reasons:
         if not self._feels(i, _unit(symbol)):
             return self._passed_on(i, symbol)
         both = _unit("XX") + _unit("YY")
-        if symbol in ("XX", "YY") and not self._feels(i, both) and not self.robot.joints[i].is_prismatic:
-            other = "YY" if symbol == "XX" else "XX"
-            if f"{other}{number}" in partners:
-                carrier = self._carrier(i, "act like an inertia of {}", "are not felt")
-                return f"joint {number} feels only XX{number} - YY{number}; equal amounts of both {carrier}"
+        other = {"XX": f"YY{number}", "YY": f"XX{number}"}.get(symbol)
+        if other in partners and not self._feels(i, both) and not self.robot.joints[i].is_prismatic:
+            carrier = self._carrier(i, "act like an inertia of {}", "are not felt")
+            return f"joint {number} feels only XX{number} - YY{number}; equal amounts of both {carrier}"
         if kept:
             return self._gathers(number, partners)
         return f"its effect is the same as a combination of {_listed(partners)}"
@@ -146,15 +140,13 @@ class Reasons:
         own = [p for p in partners if split_name(p)[1] == number and is_inertial(p)]
         drive = [p for p in partners if not is_inertial(p)]
         carried = [p for p in partners if is_inertial(p) and p not in own]
-        parts = []
-        if own:
-            parts.append(f"it acts like {_listed(own)} of the same link")
-        if drive:
-            parts.append(f"it cannot be distinguished from {_listed(drive)} of the drive")
-        if carried:
-            belongs = "acts as if it" if len(carried) == 1 else "act as if they"
-            parts.append(f"{_listed(carried)} of other links {belongs} belonged to link {number}")
-        return "; ".join(parts)
+        belongs = "acts as if it" if len(carried) == 1 else "act as if they"
+        parts = (
+            own and f"it acts like {_listed(own)} of the same link",
+            drive and f"it cannot be distinguished from {_listed(drive)} of the drive",
+            carried and f"{_listed(carried)} of other links {belongs} belonged to link {number}",
+        )
+        return "; ".join(part for part in parts if part)
 
     def _joint_term(self, symbol: str, number: int, partners: Sequence[str]) -> str:
         slides = 0 < number <= self.robot.n and self.robot.joints[number - 1].is_prismatic
@@ -164,11 +156,10 @@ class Reasons:
                 f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does: "
                 f"its rotor is felt together with {_listed(partners)}"
             )
+        with_all = f"it is felt together with {_listed(partners)}"
         if symbol == OFFSET_SYMBOL:
-            with_all = f"it is felt together with {_listed(partners)}"
             return f"gravity also gives a constant load at joint {number}: {with_all}"
         if symbol in SINE_SYMBOLS and any(is_inertial(partner) for partner in partners):
-            with_all = f"it is felt together with {_listed(partners)}"
             return f"weight also gives a sine of the angle of joint {number}: {with_all}"
         return f"its effect is the same as a combination of {_listed(partners)}"
 
@@ -187,8 +178,8 @@ class Reasons:
         for j in reversed(chain):  # fixed in space, so any position of the joints will do
             in_base = self.robot.joints[j].rotation @ in_base
         sideways = float(np.linalg.norm(np.cross(in_base, self.robot.gravity)))
-        vertical = len(directions) == 1 and not self.weightless
-        vertical = vertical and sideways < NEGLIGIBLE_COEFFICIENT * float(np.linalg.norm(self.robot.gravity))
+        upright = sideways < NEGLIGIBLE_COEFFICIENT * float(np.linalg.norm(self.robot.gravity))
+        vertical = len(directions) == 1 and not self.weightless and upright
         return _Turning(directions=len(directions), along=along, vertical=vertical, joint=first)
 
     def _axis(self, i: int) -> str:
@@ -214,8 +205,7 @@ class Reasons:
 
 def _unit(symbol: str) -> Array:
     """φ with one for the symbol and zero elsewhere; lengths in units of the robot's size."""
-    unit: Array = np.eye(10)[inertial.INERTIAL_NAMES.index(symbol)]
-    return unit
+    return np.asarray(np.eye(10)[inertial.INERTIAL_NAMES.index(symbol)])
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:
@@ -290,12 +280,12 @@ def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> Identifiabi
     name = base.standard[column]
     rows = np.flatnonzero(base.grouping[:, column])
     enters = tuple(base.names[k] for k in rows)
-    if not len(rows):
-        return IdentifiabilityVerdict(name=name, status="unidentifiable", enters=(), reason=reasons.not_felt(name))
-    if enters == (name,):
-        return IdentifiabilityVerdict(name=name, status="identifiable", enters=enters, reason="felt on its own")
-    partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
-    kept = column in base.independent
-    return IdentifiabilityVerdict(
-        name=name, status="combination", enters=enters, reason=reasons.combined(name, partners, kept=kept)
-    )
+    status: Status = "combination" if enters else "unidentifiable"
+    if not enters:
+        reason = reasons.not_felt(name)
+    elif enters == (name,):
+        status, reason = "identifiable", "felt on its own"
+    else:
+        partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
+        reason = reasons.combined(name, partners, kept=column in base.independent)
+    return IdentifiabilityVerdict(name=name, status=status, enters=enters, reason=reason)

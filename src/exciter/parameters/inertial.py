@@ -77,8 +77,7 @@ def centre_of_mass(phi: ArrayLike) -> Array:
             f"the mass is {phi[0]:g} kg and the first moments are up to {np.abs(phi[1:4]).max():g} kg·m, so that the "
             f"centre of mass is farther away than {LARGEST_OF_A_ROBOT:g} m; give a mass that fits"
         )
-    centre: Array = phi[1:4] / phi[0]
-    return centre
+    return np.asarray(phi[1:4] / phi[0])
 
 
 def mass_com_inertia(phi: ArrayLike) -> tuple[float, Array, Array]:
@@ -90,8 +89,7 @@ def mass_com_inertia(phi: ArrayLike) -> tuple[float, Array, Array]:
 
 def from_mass_com_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
     """φ (10,) of mass [kg], centre of mass (3,) [m], inertia (3, 3) about it [kg·m²], in joint-frame axes."""
-    inertia = np.asarray(inertia, dtype=np.float64)
-    com = np.asarray(com, dtype=np.float64)
+    com, inertia = np.asarray(com, dtype=np.float64), np.asarray(inertia, dtype=np.float64)
     if inertia.shape != (3, 3) or com.shape != (3,):
         raise ParameterError(
             f"centre of mass and inertia have shapes {com.shape}, {inertia.shape}; they must be (3,), (3, 3)"

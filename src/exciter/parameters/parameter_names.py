@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 INERTIA_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")  #: second moments, as the papers list them
 FIRST_MOMENT_SYMBOLS = ("MX", "MY", "MZ")
@@ -70,11 +70,7 @@ def regrouped_name(name: str) -> str:
 def paper_order(names: Sequence[str]) -> list[int]:
     """Indices as papers list them: per link inertias, first moments, mass; then the joint terms as given."""
 
-    def key(index: int) -> tuple[int, int, int]:
-        symbol, link = split_name(names[index])
-        return (0, link, READING_ORDER[symbol]) if is_inertial(names[index]) else (1, index, 0)
-
-    return sorted(range(len(names)), key=key)
+    return _by_link(names, lambda symbol, link: READING_ORDER[symbol])
 
 
 def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list[int]:
@@ -83,12 +79,16 @@ def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list
     Links nearer to the base come first: outer links are grouped into inner ones, and joint terms into links.
     """
 
+    orders = {True: _KEEP_PRISMATIC, False: _KEEP_REVOLUTE}
+    return _by_link(names, lambda symbol, link: orders[link in prismatic].index(symbol))
+
+
+def _by_link(names: Sequence[str], place: Callable[[str, int], int]) -> list[int]:
+    """Indices of inertial parameters link by link, by their place within it; then the joint terms as given."""
+
     def key(index: int) -> tuple[int, int, int]:
         symbol, link = split_name(names[index])
-        if not is_inertial(names[index]):
-            return 1, index, 0
-        order = _KEEP_PRISMATIC if link in prismatic else _KEEP_REVOLUTE
-        return 0, link, order.index(symbol)
+        return (0, link, place(symbol, link)) if is_inertial(names[index]) else (1, index, 0)
 
     return sorted(range(len(names)), key=key)
 

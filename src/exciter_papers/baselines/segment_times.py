@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
+from exciter.excitation.trajectories.piecewise import Quintic
 from exciter.excitation.trajectories.polynomial_piece import derivative, evaluate, stationary_points
-from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import JOINT_LIMIT_ROUNDING
 from exciter.typing import Array
 

@@ -8,7 +8,7 @@ T = ∂τ/∂δ the Fisher information of both, JᵀΣ⁻¹J of the residuals, i
 
 and what it tells about θ alone is its Schur complement H = ΦᵀΣ_τ⁻¹Φ − UᵀS⁻¹U with U = TᵀΣ_τ⁻¹Φ and S the lower right
 block; H⁻¹ bounds the covariance of θ. T needs parameter values: the bound can only be minimised for an estimate of
-them, and a better motion gives a better estimate, hence the loop of ``iterate``.
+them, and a better motion gives a better estimate, hence the loop of the paper, design and estimation in turn.
 
 Second derivatives of the rigid-body torque are exact without any symbolic work: in the position of one revolute
 joint the torque is a trigonometric polynomial of degree two, in that of a prismatic joint, in a velocity or an
@@ -18,13 +18,11 @@ values a finite way off (M. Riesz' formula, and the central difference), with no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
@@ -39,7 +37,6 @@ from exciter.typing import Array
 
 #: functions of H alone that a file can name here
 GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
-Plan = TypeVar("Plan")
 Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
 #: f′(0) of a trigonometric polynomial of degree 2
 RIESZ_STENCIL: Stencil = tuple(
@@ -51,16 +48,6 @@ TERM_STEP_SIZE = 1e-4
 FOURTH_ORDER_STENCIL: Stencil = tuple(
     (k * TERM_STEP_SIZE, w / TERM_STEP_SIZE) for k, w in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 )
-
-
-def refuse_memory(model: DynamicModel) -> None:
-    """Torques that depend on earlier samples have no derivative sample by sample."""
-    for term, bound in zip(model.terms, model.bound, strict=True):
-        if bound.has_memory:
-            raise ParameterError(
-                f"the Cramér–Rao bound needs torques that depend on the present state only; {term} remembers: "
-                "use a friction without memory while designing"
-            )
 
 
 def torque_jacobian(model: DynamicModel, motion: Motion, chi: Array) -> Array:
@@ -125,8 +112,7 @@ class CramerRao(CriterionSettings):
     criterion: Annotated[Criterion, OneOf(GRAM_CRITERIA)] = field(default_factory=DOptimality)
 
     inner: ClassVar[tuple[str, ...]] = ("trajectory",)
-    word: ClassVar[str] = "cramer-rao"
-    title: ClassVar[str] = "Cramér–Rao bound"
+    word, title = "cramer-rao", "Cramér–Rao bound"
 
     def __post_init__(self) -> None:
         if self.joint_noise is None:
@@ -153,7 +139,12 @@ class CramerRao(CriterionSettings):
             )
         if self.trajectory is None or self.joint_noise is None:
             raise ParameterError("the Cramér–Rao bound has no trajectory; give the family of the motion")
-        refuse_memory(model)
+        for term, bound in zip(model.terms, model.bound, strict=True):
+            if bound.has_memory:  # no derivative sample by sample
+                raise ParameterError(
+                    f"the Cramér–Rao bound needs torques that depend on the present state only; {term} remembers: "
+                    "use a friction without memory while designing"
+                )
         chi = model.nominal if self.chi is None else np.array(self.chi)
         noise = model.per_joint(self.joint_noise, "joint_noise")
         free = self.trajectory.free
@@ -175,16 +166,12 @@ class FisherParts:
     position: Array
 
     @cached_property
-    def _root(self) -> Array:
-        return np.sqrt(self.observed.weights)
-
-    @cached_property
     def _split(self) -> tuple[Array, Array]:
         """X = S⁻¹U (n c, b) and E = W − T X (N n, b)."""
         observed, (_, samples, c) = self.observed, self.bases.shape
         n = observed.model.n
         jacobian = torque_jacobian(observed.model, observed.motion, self.chi)
-        t = np.einsum("kNji,kNc->Njic", jacobian, self.bases, optimize=True) * self._root[:, None, None]
+        t = np.einsum("kNji,kNc->Njic", jacobian, self.bases, optimize=True) * np.sqrt(observed.weights)[:, None, None]
         t = t.reshape(samples * n, n * c)
         w = observed.w
         shares = cho_solve(cho_factor(t.T @ t + self.position), t.T @ w)
@@ -200,51 +187,8 @@ class FisherParts:
         """Gradient of f(H), M = ∂f/∂H: ∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
         model, motion = self.observed.model, self.observed.motion
         shares, rest = self._split
-        seed = 2.0 * rest @ dfdh
-        by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * self._root[:, None, None]
+        seed, root = 2.0 * rest @ dfdh, np.sqrt(self.observed.weights)
+        by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * root[:, None, None]
         by_jacobian = np.einsum("Njic,kNc->kNji", by_t, self.bases, optimize=True)
         through_torque = torque_jacobian_pullback(model, motion, self.chi, by_jacobian)
         return self.observed.rows_pullback(seed) + through_torque
-
-
-@dataclass(frozen=True, eq=False)
-class Rounds(Generic[Plan]):
-    """plans: the design of each round; chi: what was known before the first and after each; settled: whether the
-    last round changed nothing that matters."""
-
-    plans: tuple[Plan, ...]
-    chi: tuple[Array, ...]
-    settled: bool
-
-
-def iterate(
-    design: Callable[[Array], Plan],
-    estimate: Callable[[Plan], ArrayLike],
-    chi0: ArrayLike,
-    rounds: int = 5,
-    *,
-    tolerance: float = 0.01,
-    scale: ArrayLike | None = None,
-) -> Rounds[Plan]:
-    """Alternate design(χ) and estimate(plan) → χ until no parameter moves by more than tolerance · scale.
-
-    scale (p,): what a change is measured by, e.g. the standard deviation of each parameter; the size of its first
-    value unless given (a first value of zero counts by the mean size of all).
-    """
-    if rounds < 1:
-        raise ParameterError(f"rounds must be at least 1; given {rounds}")
-    known = [np.array(chi0, dtype=float)]
-    size = np.abs(known[0] if scale is None else np.broadcast_to(np.asarray(scale, dtype=float), known[0].shape))
-    size = np.where(size > 0, size, size.mean() or 1.0)
-    plans: list[Plan] = []
-    for _ in range(rounds):
-        plans.append(design(known[-1]))
-        chi = np.array(estimate(plans[-1]), dtype=float)
-        if chi.shape != known[0].shape or not np.isfinite(chi).all():
-            raise ParameterError(
-                f"round {len(plans)} estimated parameters of shape {chi.shape}; expected {known[0].shape}, all finite"
-            )
-        known.append(chi)
-        if (np.abs(chi - known[-2]) <= tolerance * size).all():
-            return Rounds(plans=tuple(plans), chi=tuple(known), settled=True)
-    return Rounds(plans=tuple(plans), chi=tuple(known), settled=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -100,12 +100,14 @@ class Observed:
 
     @cached_property
     def _rows(self) -> ObservedRows:
+        """Of the s standard columns in use; C (s, b) combines them, where there is one."""
         return self.formulation.rows(self.model, self.motion, self.columns, self.weights)
 
     @cached_property
     def gram(self) -> Array:
         """WᵀW (b, b) of this motion alone, rows over their noise."""
-        return self.columns.gram(self._rows.gram())
+        h, c = self._rows.gram(), self.columns.combination
+        return h if c is None else c.T @ h @ c
 
     @cached_property
     def h(self) -> Array:
@@ -114,16 +116,19 @@ class Observed:
 
     def pullback(self, dfdh: Array) -> MotionGradient:
         """Gradient of f(H) with respect to every sample, from ∂f/∂H (b, b)."""
-        return self._rows.pullback(self.columns.gram_seed(dfdh))
+        c = self.columns.combination
+        return self._rows.pullback(dfdh if c is None else c @ dfdh @ c.T)
 
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        return self.columns.rows(self._rows.dense())
+        c = self.columns.combination
+        return self._rows.dense() if c is None else self._rows.dense() @ c
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""
-        return self._rows.dense_pullback(self.columns.rows_seed(seed))
+        c = self.columns.combination
+        return self._rows.dense_pullback(seed if c is None else seed @ c.T)
 
 
 class CriterionSettings(Settings):
@@ -160,6 +165,16 @@ class CriterionEvaluation:
     value: float
     dfdh: Array | None = None
     further: tuple[Callable[[], MotionGradient], ...] = ()
+
+    def times(self, factor: float, value: float) -> CriterionEvaluation:
+        """That value, and derivatives times a factor."""
+
+        def scaled(gradient: Callable[[], MotionGradient]) -> MotionGradient:
+            g = gradient()
+            return MotionGradient(factor * g.q, factor * g.qd, factor * g.qdd)
+
+        dfdh = None if self.dfdh is None else factor * self.dfdh
+        return CriterionEvaluation(value=value, dfdh=dfdh, further=tuple(partial(scaled, g) for g in self.further))
 
     def gradient(self, observed: Observed) -> MotionGradient:
         """With respect to every sample; zero where the value is infinite."""
@@ -227,31 +242,20 @@ def evaluate(
     if prior is not None:
         values, vectors = np.linalg.eigh(prior)
         w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])
-    return _figures(_triangle(w), chosen.names)
-
-
-def _figures(r: Array, names: tuple[str, ...]) -> Figures:
-    """From R (b, b), or from fewer rows than parameters."""
+    r, b = _triangle(w), len(chosen)
     norms = np.linalg.norm(r, axis=0)
     unit = r / np.where(norms > 0, norms, 1.0)
     normalized = _cond(unit)
-    if normalized > SINGULAR_CONDITION_NUMBER or len(r) < len(names):
-        return Figures(
-            names=names,
-            condition_number=np.inf,
-            condition_number_normalized=np.inf,
-            log_det=-np.inf,
-            predicted_std=np.full(len(names), np.inf),
-        )
+    if normalized > SINGULAR_CONDITION_NUMBER or len(r) < b:
+        infinite = {"condition_number": np.inf, "condition_number_normalized": np.inf, "log_det": -np.inf}
+        return Figures(names=chosen.names, predicted_std=np.full(b, np.inf), **infinite)
     upper = _triangle(unit)
-    inverse = solve_triangular(upper, np.eye(len(names)))
-    log_det = 2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum())
     return Figures(
-        names=names,
+        names=chosen.names,
         condition_number=_cond(r),
         condition_number_normalized=normalized,
-        log_det=log_det,
-        predicted_std=np.linalg.norm(inverse, axis=1) / norms,
+        log_det=2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum()),
+        predicted_std=np.linalg.norm(solve_triangular(upper, np.eye(b)), axis=1) / norms,
     )
 
 
@@ -287,9 +291,8 @@ def unexcited(h: Array, names: Sequence[str]) -> list[str]:
 class DesignObjective:
     """criterion(H₀ + WᵀΣ⁻¹W) of motions.
 
-    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or
-    ``DesignColumns``. weights (n,): 1/σ² of the
-    joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
+    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``DesignColumns``. weights (n,): 1/σ² of
+    the joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
     it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
     """
 

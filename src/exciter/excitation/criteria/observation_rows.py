@@ -5,16 +5,15 @@ written down: authors who combine standard parameters in their own way, χ = C �
 matrix CᵀHC.
 
 The inverse dynamic model gives one row per joint and sample. The energy model gives one per interval, the change of
-total energy per parameter [12.43], Gautier & Khalil (5)–(9).
-Intervals are chained: the end of one is the start of the next. Columns that store no energy (friction) enter by the
-work ∫ q̇ᵀφ dt that they take [12.45, 12.46], by the trapezoidal rule over the samples; that needs samples in time,
-not points that stand for themselves.
+total energy per parameter [12.43], Gautier & Khalil (5)–(9). Intervals are chained: the end of one is the start of the
+next. Columns that store no energy (friction) enter by the work ∫ q̇ᵀφ dt that they take [12.45, 12.46], by the
+trapezoidal rule over the samples; that needs samples in time, not points that stand for themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
@@ -49,26 +48,22 @@ class DesignColumns:
         base = model.base.independent
         array = base if columns is None else np.asarray(columns)
         if array.ndim == 2:
-            return cls._combined(model, np.asarray(columns, dtype=float))
+            matrix = np.asarray(columns, dtype=float)
+            if len(matrix) != len(model.standard) or not np.isfinite(matrix).all() or not matrix.any(axis=0).all():
+                raise ParameterError(
+                    f"the combination matrix has shape {matrix.shape}; it must have {len(model.standard)} rows, "
+                    "finite numbers, and something in every column"
+                )
+            selected = np.flatnonzero(matrix.any(axis=1))
+            names = tuple(f"theta{k + 1}" for k in range(matrix.shape[1]))
+            return cls(names, selected, model.layout(selected), np.ascontiguousarray(matrix[selected]))
         if array.ndim != 1 or not (array.size and np.issubdtype(array.dtype, np.integer)):
             raise ParameterError(
                 f"columns have shape {array.shape} and type {array.dtype}; give column numbers, or a matrix with "
                 f"{len(model.standard)} rows that combines the standard parameters"
             )
-        layout = model.layout(array)
         names = model.base.names if np.array_equal(array, base) else tuple(model.standard[k] for k in array)
-        return cls(names, array.astype(np.int64), layout)
-
-    @classmethod
-    def _combined(cls, model: DynamicModel, matrix: Array) -> DesignColumns:
-        if len(matrix) != len(model.standard) or not np.isfinite(matrix).all() or not matrix.any(axis=0).all():
-            raise ParameterError(
-                f"the combination matrix has shape {matrix.shape}; it must have {len(model.standard)} rows, "
-                "finite numbers, and something in every column"
-            )
-        selected = np.flatnonzero(matrix.any(axis=1))
-        names = tuple(f"theta{k + 1}" for k in range(matrix.shape[1]))
-        return cls(names, selected, model.layout(selected), np.ascontiguousarray(matrix[selected]))
+        return cls(names, array.astype(np.int64), model.layout(array))
 
     @classmethod
     def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> DesignColumns:
@@ -80,29 +75,10 @@ class DesignColumns:
                 if name not in model.standard:
                     raise ParameterError(unknown_name("standard parameter", name, model.standard))
                 matrix[model.standard.index(name), k] = value
-        columns = cls.of(model, matrix)
-        return cls(tuple(parameters), columns.selected, columns.layout, columns.combination)
+        return replace(cls.of(model, matrix), names=tuple(parameters))
 
     def __len__(self) -> int:
         return len(self.names)
-
-    # -- from the s standard columns to the b parameters, and back ------------------------------------------------
-
-    def gram(self, h: Array) -> Array:
-        """CᵀHC (b, b)."""
-        return h if self.combination is None else self.combination.T @ h @ self.combination
-
-    def gram_seed(self, dfdh: Array) -> Array:
-        """∂f/∂H (s, s) from ∂f/∂(CᵀHC) (b, b)."""
-        return dfdh if self.combination is None else self.combination @ dfdh @ self.combination.T
-
-    def rows(self, w: Array) -> Array:
-        """W C (…, b)."""
-        return w if self.combination is None else w @ self.combination
-
-    def rows_seed(self, seed: Array) -> Array:
-        """∂f/∂W (…, s) from ∂f/∂(W C) (…, b)."""
-        return seed if self.combination is None else seed @ self.combination.T
 
 
 def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, count: int) -> Array:
@@ -165,15 +141,14 @@ class DesignRows(Hashable, Protocol):
 class TorqueRows(Settings):
     """Rows √w_j Φ_j of the inverse dynamic model, τ = Φ χ [12.18], over the noise of joint j."""
 
-    word: ClassVar[str] = "dynamic"
-    title: ClassVar[str] = "the inverse dynamic model"
+    word, title = "dynamic", "the inverse dynamic model"
     name: ClassVar[str] = word
     interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:
         return model.n
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedTorqueRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
         each = np.broadcast_to(weights, (model.n,))
         return ObservedTorqueRows(model, motion, columns.layout, each, columns.selected)
 
@@ -205,14 +180,13 @@ class EnergyRows(Settings):
     interval: Annotated[int, Whole(1)] = 1
     noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0
 
-    word: ClassVar[str] = "energy"
-    title: ClassVar[str] = "the energy model"
+    word, title = "energy", "the energy model"
     name: ClassVar[str] = word
 
     def kinds(self, model: DynamicModel) -> int:
         return 1
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedEnergyRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
         if len(motion) <= self.interval:
             raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
         return ObservedEnergyRows(self, model, motion, columns.selected)
@@ -225,7 +199,7 @@ class ObservedEnergyRows:
     motion: Motion
     selected: Index
 
-    @cached_property
+    @property
     def _points(self) -> Index:
         """Samples at which intervals meet."""
         return np.arange(0, len(self.motion), self.settings.interval)
@@ -242,20 +216,16 @@ class ObservedEnergyRows:
 
     @cached_property
     def _w(self) -> Array:
-        h = self.model.energy(self.motion, self._lagrange)
-        if len(self._lossy):
-            h[:, self._lossy] = self._work()
-        return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
-
-    def _work(self) -> Array:
-        """(N, k): work taken by the k lossy columns since the first sample, per unit of the parameter [J …]."""
-        power = np.zeros((len(self.motion), len(self.model.standard)))
+        h, power = (
+            self.model.energy(self.motion, self._lagrange),
+            np.zeros((len(self.motion), len(self.model.standard))),
+        )
         for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
             power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
-        power = power[:, self._lossy]
-        work = np.zeros_like(power)
-        np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0, out=work[1:])
-        return work
+        power = power[:, self._lossy]  # the work of these since the first sample, per unit of the parameter [J …]
+        h[0, self._lossy] = 0.0
+        h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
+        return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
     def gram(self) -> Array:
         return self._w.T @ self._w
@@ -271,8 +241,6 @@ class ObservedEnergyRows:
         change = coefficient_rows(self.selected, seed / self.settings.noise, len(self.model.standard))
         h_bar[self._points[1:]] += change
         h_bar[self._points[:-1]] -= change
-        if not len(self._lossy):
-            return self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0

@@ -1,6 +1,5 @@
 """Criteria of the Gram matrix alone: D-, A- and E-optimality, and condition numbers of W, the literature's measures of
-excitation, by singular values, norms, QR, of scaled columns.
-"""
+excitation, by singular values, norms, QR, of scaled columns."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class DOptimality(CriterionSettings):
     True
     """
 
-    word: ClassVar[str] = "d-optimal"
-    title: ClassVar[str] = "D-optimality"
+    word, title = "d-optimal", "D-optimality"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (inverted := inverse(h)) is None:
@@ -58,14 +56,13 @@ class AOptimality(CriterionSettings):
 
     scale: tuple[Amount, ...] | None = None
 
-    word: ClassVar[str] = "a-optimal"
-    title: ClassVar[str] = "A-optimality"
+    word, title = "a-optimal", "A-optimality"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
         if (inverted := inverse(h)) is None:
             return singular(h)
-        covariance, _ = inverted
+        covariance = inverted[0]
         part = covariance / size  # C S⁻¹
         return float((covariance.diagonal() / size**2).sum()), -part @ part.T
 
@@ -81,8 +78,7 @@ class EOptimality(CriterionSettings):
 
     scale: tuple[Amount, ...] | None = None
 
-    word: ClassVar[str] = "e-optimal"
-    title: ClassVar[str] = "E-optimality"
+    word, title = "e-optimal", "E-optimality"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
@@ -108,8 +104,7 @@ class ConditionNumber(CriterionSettings):
     True
     """
 
-    word: ClassVar[str] = "condition"
-    title: ClassVar[str] = "condition number"
+    word, title = "condition", "condition number"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (spectrum := eigen(h)) is None:
@@ -128,8 +123,7 @@ class QrCondition(CriterionSettings):
     distance of the last pivot's column from all others: √H_ff and 1/√(H⁻¹)_ll. It has kinks where pivots change.
     """
 
-    word: ClassVar[str] = "condition-qr"
-    title: ClassVar[str] = "condition number by QR"
+    word, title = "condition-qr", "condition number by QR"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (inverted := inverse(h)) is None:
@@ -150,8 +144,7 @@ class FrobeniusCondition(CriterionSettings):
     No kinks, unlike the 2-norm; the paper found that it converges best.
     """
 
-    word: ClassVar[str] = "condition-frobenius"
-    title: ClassVar[str] = "condition number by the Frobenius norm"
+    word, title = "condition-frobenius", "condition number by the Frobenius norm"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (inverted := inverse(h)) is None:
@@ -169,21 +162,17 @@ class NormalizedCondition(CriterionSettings):
     It does not see how large the columns are: a joint that barely moves costs nothing. Do not use it alone.
     """
 
-    word: ClassVar[str] = "condition-normalized"
-    title: ClassVar[str] = "condition number with unit columns"
+    word, title = "condition-normalized", "condition number with unit columns"
 
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.by(ConditionNumber(), h)
-
-    def by(self, condition: Criterion, h: Array) -> tuple[float, Array]:
-        """With the given measure of condition."""
+    def __call__(self, h: Array, condition: Criterion | None = None) -> tuple[float, Array]:
+        """condition: another measure of it."""
         diagonal = h.diagonal()
         if not (diagonal > 0).all():
             return singular(h)
         scale = 1.0 / np.sqrt(diagonal)
         even = np.outer(scale, scale)
         unit = h * even
-        value, dfdn = condition(unit)
+        value, dfdn = (condition or ConditionNumber())(unit)
         return value, dfdn * even - np.diag((dfdn * unit).sum(axis=1) / diagonal)
 
 
@@ -198,22 +187,18 @@ class ScaledCondition(CriterionSettings):
 
     values: tuple[Amount, ...] | None = None
 
-    word: ClassVar[str] = "condition-scaled"
-    title: ClassVar[str] = "condition number with a-priori values"
+    word, title = "condition-scaled", "condition number with a-priori values"
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ScaledCondition:
         return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
 
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.by(ConditionNumber(), h)
-
-    def by(self, condition: Criterion, h: Array) -> tuple[float, Array]:
-        """With the given measure of condition."""
+    def __call__(self, h: Array, condition: Criterion | None = None) -> tuple[float, Array]:
+        """condition: another measure of it."""
         if self.values is None:
             raise ParameterError(f"{self.name} has no values; give the size of every parameter, or bind it to a model")
         z = checked_scale(self.values, h, "a-priori values")
         even = np.outer(z, z)
-        value, dfdh = condition(h * even)
+        value, dfdh = (condition or ConditionNumber())(h * even)
         return value, dfdh * even
 
 
@@ -226,8 +211,7 @@ class ConditionAndSmallest(CriterionSettings):
 
     k2: Positive = 1.0
 
-    word: ClassVar[str] = "condition-smallest"
-    title: ClassVar[str] = "condition number and smallest singular value"
+    word, title = "condition-smallest", "condition number and smallest singular value"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (spectrum := eigen(h)) is None:

@@ -5,9 +5,8 @@ On the way to a criterion other ones are minimised: smooth stand-ins first, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,6 @@ from exciter.excitation.criteria.criterion import (
 )
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings
 from exciter.typing import Array
 
@@ -47,8 +45,7 @@ class Equilibrium(CriterionSettings):
     densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
     """
 
-    word: ClassVar[str] = "equilibrium"
-    title: ClassVar[str] = "equilibrium of the elements"
+    word, title = "equilibrium", "equilibrium of the elements"
     companion: ClassVar[bool] = True
 
     def at(self, observed: Observed) -> CriterionEvaluation:
@@ -87,8 +84,7 @@ class InverseTorque(CriterionSettings):
 
     chi: tuple[Amount, ...] | None = None
 
-    word: ClassVar[str] = "torque-activity"
-    title: ClassVar[str] = "torque activity"
+    word, title = "torque-activity", "torque activity"
     companion: ClassVar[bool] = True
 
     @property
@@ -135,17 +131,18 @@ class WeightedSum(Settings):
         return " + ".join(f"{weight:g} {criterion.name}" for weight, criterion in self.parts)
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        dfdh: Array | None = None
-        value, further = 0.0, []
+        parts = []
         for weight, criterion in self.parts:
             part = evaluation(criterion, observed)
             if not np.isfinite(part.value):
                 return part
-            value += weight * part.value
-            if part.dfdh is not None:
-                dfdh = weight * part.dfdh if dfdh is None else dfdh + weight * part.dfdh
-            further += [scaled(weight, gradient) for gradient in part.further]
-        return CriterionEvaluation(value=value, dfdh=dfdh, further=tuple(further))
+            parts.append(part.times(weight, weight * part.value))
+        slopes = [part.dfdh for part in parts if part.dfdh is not None]
+        return CriterionEvaluation(
+            value=sum(part.value for part in parts),
+            dfdh=reduce(np.add, slopes) if slopes else None,
+            further=tuple(gradient for part in parts for gradient in part.further),
+        )
 
 
 def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
@@ -173,8 +170,7 @@ class SumByWord(CriterionSettings):
 class ConditionAndEquilibrium(SumByWord):
     """cond(W) + k₁ max|W_ij|/min|W_ij| [12.13]."""
 
-    word: ClassVar[str] = "condition-equilibrium"
-    title: ClassVar[str] = "condition number and equilibrium"
+    word, title = "condition-equilibrium", "condition number and equilibrium"
     k1: Positive = 1e-3
 
     @cached_property
@@ -186,8 +182,7 @@ class ConditionAndEquilibrium(SumByWord):
 class ConditionAndTorque(SumByWord):
     """ξ₁ cond(W diag Z) + ξ₂ / Σ mean |τ| (Rackl et al. (15)); values Z as of ``ScaledCondition``."""
 
-    word: ClassVar[str] = "condition-torque"
-    title: ClassVar[str] = "condition number and torque activity"
+    word, title = "condition-torque", "condition number and torque activity"
     values: tuple[Amount, ...] | None = None
     xi1: Positive = 1.0
     xi2: Positive = 1.0
@@ -199,16 +194,6 @@ class ConditionAndTorque(SumByWord):
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
         return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
-
-
-def scaled(weight: float, gradient: Callable[[], MotionGradient]) -> Callable[[], MotionGradient]:
-    """The gradient times a number, still computed only when asked for."""
-
-    def product() -> MotionGradient:
-        g = gradient()
-        return MotionGradient(weight * g.q, weight * g.qd, weight * g.qdd)
-
-    return product
 
 
 @dataclass(frozen=True)
@@ -223,20 +208,11 @@ class Softened:
         return f"soft {self.criterion.name}"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.criterion.by(gram.SoftCondition(self.power), h)
+        return self.criterion(h, gram.SoftCondition(self.power))
 
 
-POSITIVE_CRITERIA = (
-    gram.ConditionNumber,
-    gram.NormalizedCondition,
-    gram.ScaledCondition,
-    gram.SoftCondition,
-    Softened,
-    gram.FrobeniusCondition,
-    gram.QrCondition,
-    gram.ConditionAndSmallest,
-    gram.AOptimality,
-)
+CONDITIONS = (gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition, Softened)
+OTHER_POSITIVE = (gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality)
 
 
 @dataclass(frozen=True)
@@ -253,21 +229,15 @@ class Logarithm:
         found = evaluation(self.criterion, observed)
         if not np.isfinite(found.value):
             return found
-        share = 1.0 / found.value
-        return CriterionEvaluation(
-            value=float(np.log(found.value)),
-            dfdh=None if found.dfdh is None else share * found.dfdh,
-            further=tuple(scaled(share, part) for part in found.further),
-        )
+        return found.times(1.0 / found.value, float(np.log(found.value)))
 
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
     """Criteria to be minimised one after the other; the last one has the minima of the given one."""
     criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
-    soft: Sequence[AnyCriterion] = [softened(criterion, power) for power in SOFT_CONDITION_POWERS]
-    if soft[0] == criterion:
-        soft = ()
-    return tuple(Logarithm(stage) if positive(stage) else stage for stage in (*soft, criterion))
+    soft = [softened(criterion, power) for power in SOFT_CONDITION_POWERS]
+    every = [criterion] if soft[0] == criterion else [*soft, criterion]
+    return tuple(Logarithm(stage) if positive(stage) else stage for stage in every)
 
 
 def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
@@ -284,4 +254,4 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
 def positive(criterion: AnyCriterion) -> bool:
     if isinstance(criterion, WeightedSum):
         return all(positive(part) for _, part in criterion.parts)
-    return isinstance(criterion, POSITIVE_CRITERIA)
+    return isinstance(criterion, (*CONDITIONS, *OTHER_POSITIVE))

@@ -16,8 +16,7 @@ from typing import Any
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Stops
-from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic, Stops
 from exciter.excitation.trajectories.trajectory import Family, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.settings import OneOf, Registry, fill

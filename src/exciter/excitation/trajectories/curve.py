@@ -51,12 +51,7 @@ class Extremum:
         """Of values (n, K) at times (n, K) or (K,)."""
         time = np.broadcast_to(time, values.shape)
         joint, low, high = np.arange(len(values)), values.argmin(axis=1), values.argmax(axis=1)
-        return cls(
-            lowest=values[joint, low],
-            lowest_at=time[joint, low],
-            highest=values[joint, high],
-            highest_at=time[joint, high],
-        )
+        return cls(values[joint, low], time[joint, low], values[joint, high], time[joint, high])
 
     @classmethod
     def among(cls, parts: Iterable[Extremum]) -> Extremum:
@@ -181,14 +176,14 @@ class Curve:
             yield self.pieces[number], chosen, span[chosen] - self._first[number]
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
+        """As of a piece."""
         values = np.empty((order + 1, self.n, len(time)))
         for piece, chosen, local in self._by_piece(span):
             values[:, :, chosen] = piece.derivatives(local, time[chosen], order)
         return values
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| throughout each interval [start, end], none with a knot inside."""
+        """As of a piece."""
         bounds = np.empty((4, self.n, len(start)))
         for piece, chosen, local in self._by_piece(span):
             bounds[:, :, chosen] = piece.rates(local, start[chosen], end[chosen])
@@ -201,17 +196,12 @@ class Curve:
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found
-        jumps = self.jumps(2)
-        infinite = np.abs(jumps) > self._same_acceleration
-        at_knots = np.where(infinite, np.copysign(np.inf, jumps), jumps / self._shorter)
-        return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
-
-    @property
-    def _same_acceleration(self) -> Array:
-        """(n, S − 1) how far accelerations on both sides of a knot may differ and still be one: relative to their
-        size, and to what rounding of positions does to spans as short as its neighbours."""
         position, acceleration = (self.extremum(order).size[:, None] for order in (0, 2))
-        return SAME_STATE * acceleration + self._rounding(2, position, acceleration)
+        # how far accelerations on both sides of a knot may differ and still be one
+        same = SAME_STATE * acceleration + self._rounding(2, position, acceleration)
+        jumps = self.jumps(2)
+        at_knots = np.where(np.abs(jumps) > same, np.copysign(np.inf, jumps), jumps / self._shorter)
+        return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
 
     def _rounding(self, order: int, position: Array, size: Array) -> Array:
         """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) in spans as
@@ -225,26 +215,23 @@ class Curve:
         width = np.diff(self.knots)
         return np.minimum(width[1:], width[:-1])
 
+    def _sides(self, order: int) -> tuple[Array, Array]:
+        """(order + 1, n, S − 1): derivatives before and after each inner knot."""
+        inner, at = np.arange(len(self.knots) - 2), self.knots[1:-1]
+        return self.derivatives(inner, at, order), self.derivatives(inner + 1, at, order)
+
     def jumps(self, order: int) -> Array:
         """(n, S − 1): value of the order-th derivative after each inner knot less that before it."""
-        inner = np.arange(len(self.knots) - 2)
-        before = self.derivatives(inner, self.knots[1:-1], order)[order]
-        after = self.derivatives(inner + 1, self.knots[1:-1], order)[order]
-        difference: Array = after - before
+        before, after = self._sides(order)
+        difference: Array = after[order] - before[order]
         return difference
-
-    def jump(self, order: int) -> Array:
-        """(n,) largest discontinuity of the order-th derivative at the knots."""
-        largest: Array = np.abs(self.jumps(order)).max(axis=1, initial=0.0)
-        return largest
 
     def breaks(self) -> tuple[Jump, ...]:
         """Every joint's largest jump of position, and of velocity, that rounding cannot explain; none of most curves.
 
         Both sides are taken at the same instant, so that a gap in time counts as the way it is worth.
         """
-        inner, at = np.arange(len(self.knots) - 2), self.knots[1:-1]
-        before, after = self.derivatives(inner, at, 1), self.derivatives(inner + 1, at, 1)
+        (before, after), at = self._sides(1), self.knots[1:-1]
         size = np.abs(after - before)
         if (size.sum(axis=2) <= SAME_STATE).all():  # no less is ever allowed; NaN is a jump
             return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,12 +91,6 @@ class FourierPiece:
         """(n, h) F with q^(order) = Re Σ_l F_l e^{iω l s}, the offset left out."""
         return -(self.b + 1j * self.a) / self._frequencies * (1j * self._frequencies) ** order
 
-    def _values(self, time: Array, order: int) -> Array:
-        """(n, N): order-th derivative at times (N,)."""
-        wave = np.exp(1j * self._frequencies[:, None] * (time - self.phase_time))
-        value: Array = (self._phasors(order) @ wave).real
-        return value + self.offset[:, None] if order == 0 else value
-
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
         phase = self._frequencies[:, None] * (time - self.phase_time)
         waves = np.concatenate([np.cos(phase), np.sin(phase)])
@@ -113,8 +107,9 @@ class FourierPiece:
         for joint, slope in enumerate(self._phasors(order + 1)):
             inside = self.start + np.mod(self._stationary(slope) / self.omega + self.phase_time - self.start, period)
             time = np.concatenate([[self.start, self.end], inside[inside <= self.end]])
-            alone = replace(self, a=self.a[[joint]], b=self.b[[joint]], offset=self.offset[[joint]])
-            parts.append(vars(Extremum.of(alone._values(time, order), time)))
+            wave = np.exp(1j * self._frequencies[:, None] * (time - self.phase_time))
+            values = (self._phasors(order)[[joint]] @ wave).real + (self.offset[joint] if order == 0 else 0.0)
+            parts.append(vars(Extremum.of(values, time)))
         return Extremum(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def _stationary(self, phasors: NDArray[np.complex128]) -> Array:
@@ -184,8 +179,7 @@ class Fourier(LinearFamily):
     5.0
     """
 
-    word: ClassVar[str] = "fourier"
-    title: ClassVar[str] = "Fourier series"
+    word, title = "fourier", "Fourier series"
     period: Duration = 10.0
     harmonics: Annotated[int | tuple[int, ...], Harmonics()] = 5
     at_rest: Switch = False

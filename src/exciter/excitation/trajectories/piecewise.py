@@ -1,10 +1,13 @@
-"""Families of piecewise polynomials: B-splines, sequences of accelerations, and straight moves with stops.
+"""Families of piecewise polynomials: B-splines, quintics between points, sequences of accelerations, and straight moves
+with stops.
 
 Their basis functions are themselves piecewise polynomials.
 
 B-spline: way-points q_0 … q_r at equal steps of time (Rackl et al. 2012, eqs. (19)–(32)). Degree 4 has its inner knots
 half-way between way-points, degree 5 at the way-points; either way there are r + 5 control points, as many as
 way-points and boundary conditions together.
+
+Quintics: points (q, q̇) joined by fifth-order polynomials (Gautier & Khalil 1992, eqs. (24)–(28)).
 
 Acceleration sequence (Armstrong 1989), the freest description of a motion: accelerations at equally spaced nodes,
 straight lines in between so that the jerk is finite, and the position at the start; the start velocity is zero.
@@ -20,10 +23,11 @@ share of the way that is done reaches the velocity, acceleration and jerk
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +38,8 @@ from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
-from exciter.settings import Number, OneWord, Vector, Whole
+from exciter.settings import Amount, Number, OneWord, Settings, Switch, Vector, Whole, keys_of
+from exciter.settings.fill import adapter, checked
 from exciter.typing import Array
 
 MOST_FAMILY_SPANS = 1000  # of a family: its basis has the square of their number in entries
@@ -76,8 +81,7 @@ class BSpline(PiecewisePolynomial):
     6.0
     """
 
-    word: ClassVar[str] = "bspline"
-    title: ClassVar[str] = "B-spline"
+    word, title = "bspline", "B-spline"
     duration: Duration = 10.0
     segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 8
     degree: Annotated[int, Whole(4, 5)] = 5
@@ -133,11 +137,91 @@ class BSpline(PiecewisePolynomial):
 
 
 @dataclass(frozen=True)
+class EvenTimes(Settings):
+    """Instead of times, in a file."""
+
+    duration: Duration = 10.0
+    segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 10
+
+
+@dataclass(frozen=True)
+class Quintic(PiecewisePolynomial):
+    """Quintic polynomials between points that the joints pass at given times.
+
+    times t_0 = 0 … t_r [s] at which the joints pass the points with zero acceleration.
+
+    Coefficients (n, 2 r + 2): q_0 … q_r [rad], q̇_0 … q̇_r [rad/s]. at_rest_ends: the first and the last velocity are 0.
+
+    >>> ex.design(robot, ex.Quintic(times=(0.0, 1.5, 3.0, 5.0)), starts=1).curve.duration
+    5.0
+    """
+
+    word, title = "quintic", "fifth-order polynomials between points"
+    also: ClassVar[type[Settings]] = EvenTimes
+    times: tuple[Amount, ...]
+    at_rest_ends: Switch = True
+
+    def __post_init__(self) -> None:
+        if len(self.times) > MOST_FAMILY_SPANS + 1:
+            raise ExciterError(f"{len(self.times)} times of a quintic trajectory; at most {MOST_FAMILY_SPANS + 1}")
+        if len(self.times) < 2 or self.times[0] != 0.0 or not (np.diff(self.times) > 0).all():
+            raise ExciterError(f"times {shown(self.times)} of a quintic trajectory; two or more, from 0, increasing")
+        checked(Duration, self.times[-1], "the last of the times of a quintic trajectory")
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        if context.get("exact"):
+            return given
+        even = {key: given.get(key) for key in keys_of(EvenTimes)}
+        rest = {key: value for key, value in given.items() if key not in even}
+        if rest.get("times") is None:
+            steps = adapter(EvenTimes).validate_python(even, context=context)
+            rest["times"] = cls.even(steps.duration, steps.segments).times
+        return rest
+
+    @classmethod
+    def even(cls, duration: float, segments: int, *, at_rest_ends: bool = True) -> Self:
+        """Segments of equal duration."""
+        steps = EvenTimes(duration, segments)
+        return cls(tuple(np.linspace(0.0, steps.duration, steps.segments + 1).tolist()), at_rest_ends)
+
+    @property
+    def duration(self) -> float:  # type: ignore[override]
+        """[s] t_r"""
+        return self.times[-1]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        points = range(len(self.times))
+        return tuple(f"q{i}" for i in points) + tuple(f"qd{i}" for i in points)
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        return np.repeat([0, 1], len(self.times))
+
+    @cached_property
+    def functions(self) -> PolynomialPiece:
+        points = len(self.times)
+        q, qd = np.split(np.eye(2 * points), 2)
+        return PolynomialPiece.from_samples(self.times, q, qd, np.zeros_like(q))
+
+    @cached_property
+    def free(self) -> Array:
+        """Z (c, v): all coefficients, or all but the first and the last velocity."""
+        z = np.eye(self.coefficients)
+        return np.delete(z, [len(self.times), -1], axis=1) if self.at_rest_ends else z
+
+    def with_duration(self, duration: float) -> Self:
+        """All times scaled."""
+        scaled = np.array(self.times) / self.duration * duration
+        return replace(self, times=tuple(scaled.tolist()))
+
+
+@dataclass(frozen=True)
 class AccelerationSequence(PiecewisePolynomial):
     """duration [s], cut into equal intervals m. Coefficients (n, m + 2): q0 [rad], accelerations a_0 … a_m [rad/s²]."""
 
-    word: ClassVar[str] = "acceleration"
-    title: ClassVar[str] = "sequence of accelerations"
+    word, title = "acceleration", "sequence of accelerations"
     duration: Duration = 10.0
     intervals: Annotated[int, Whole(3, MOST_FAMILY_SPANS)] = 20
 
@@ -176,8 +260,7 @@ class Stops(PiecewisePolynomial):
     Coefficients (n, moves + 1): the points [rad or m].
     """
 
-    word: ClassVar[str] = "stops"
-    title: ClassVar[str] = "straight moves between stops"
+    word, title = "stops", "straight moves between stops"
     moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]
     rest: Annotated[float, Number(least=0.0, unit="s")] = 0.0
 
@@ -197,19 +280,12 @@ class Stops(PiecewisePolynomial):
         return tuple(f"q{i}" for i in range(len(self.moves) + 1))
 
     @cached_property
-    def stop_times(self) -> Array:
-        """(moves + 1, 2) [s] from when to when the joints stand at each point."""
-        moving = np.array([_phases(*move).sum() for move in self.moves])
-        arrival = np.concatenate([[0.0], np.cumsum(moving + self.rest)])
-        return np.stack([arrival, arrival + self.rest], axis=1)
-
-    @cached_property
     def functions(self) -> PolynomialPiece:
         """The share of each point in the posture: 1 where the joints stand at it."""
         identity, one = np.eye(self.coefficients), np.array([1.0, 0.0, 0.0, 0.0])
         spans = [(self.rest, np.outer(identity[0], one))]
         for i, move in enumerate(self.moves):
-            for width, done in zip(_phases(*move), _shares(*move), strict=True):
+            for width, done in _phases(*move):
                 spans.append((width, np.outer(identity[i], one - done) + np.outer(identity[i + 1], done)))
             spans.append((self.rest, np.outer(identity[i + 1], one)))
         widths, shares = zip(*((width, share) for width, share in spans if width > 0.0), strict=True)
@@ -227,20 +303,13 @@ class Stops(PiecewisePolynomial):
         return replace(self, moves=moves, rest=scale * self.rest)
 
 
-def _phases(t_j: float, t_a: float, t_v: float) -> Array:
-    """(7,) [s]"""
-    return np.array([t_j, t_a, t_j, t_v, t_j, t_a, t_j])
-
-
-def _shares(t_j: float, t_a: float, t_v: float) -> Array:
-    """(7, 4): share of the way that is done in each phase, increasing powers of the time since its start."""
+def _phases(t_j: float, t_a: float, t_v: float) -> Iterator[tuple[float, Array]]:
+    """Width [s] of each of the seven, and the share of the way that is done in it (4,), increasing powers of the time
+    since its start."""
     jerk = 1.0 / (t_j * (t_j + t_a) * (2.0 * t_j + t_a + t_v))
-    state, rows = np.zeros(3), []
-    for width, sign in zip(_phases(t_j, t_a, t_v), JERK_SIGNS, strict=True):
-        s, v, a = state
+    s = v = a = 0.0
+    for width, sign in zip((t_j, t_a, t_j, t_v, t_j, t_a, t_j), JERK_SIGNS, strict=True):
         j = sign * jerk
-        rows.append([s, v, a / 2.0, j / 6.0])
-        state = np.array(
-            [s + width * (v + width * (a / 2.0 + width * j / 6.0)), v + width * (a + width * j / 2.0), a + width * j]
-        )
-    return np.array(rows)
+        yield width, np.array([s, v, a / 2.0, j / 6.0])
+        s += width * (v + width * (a / 2.0 + width * j / 6.0))
+        v, a = v + width * (a + width * j / 2.0), a + width * j

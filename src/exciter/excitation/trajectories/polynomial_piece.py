@@ -7,7 +7,7 @@ coefficients lie on the last axis in increasing powers.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from math import comb, factorial
 from typing import Self
 
@@ -44,8 +44,7 @@ def derivative(coefficients: Array, order: int = 1) -> Array:
 @cache
 def _bernstein(degree: int) -> Array:
     """(d + 1, d + 1): power to Bernstein coefficients, b_i = Σ_k C(i, k)/C(d, k) c_k."""
-    size = range(degree + 1)
-    return np.array([[comb(i, k) / comb(degree, k) for k in size] for i in size])
+    return np.array([[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)])
 
 
 def hull(coefficients: Array) -> tuple[Array, Array]:
@@ -144,12 +143,6 @@ class PolynomialPiece:
     def degree(self) -> int:
         return int(self.coefficients.shape[2]) - 1
 
-    @cached_property
-    def _unit(self) -> Array:
-        """(n, S, d + 1): coefficients in the time divided by the span's width, which runs over [0, 1]."""
-        powers: Array = np.diff(self.knots)[:, None] ** np.arange(self.degree + 1)
-        return self.coefficients * powers
-
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
         local, chosen = time - self.knots[span], self.coefficients[:, span]
         return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
@@ -158,7 +151,8 @@ class PolynomialPiece:
         """Exact extrema of the order-th derivative: all ends of spans, and the zeros of the next derivative in those
         spans whose Bernstein hull reaches beyond every end."""
         width = np.diff(self.knots)
-        unit = derivative(self._unit, order) / width[:, None] ** order
+        powers: Array = width[:, None] ** np.arange(self.degree + 1)
+        unit = derivative(self.coefficients * powers, order) / width[:, None] ** order  # in time over the span's width
         ends = np.stack([unit[..., 0], unit.sum(axis=-1)], axis=-1).reshape(self.n, -1)
         at_ends = np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1)
         found = Extremum.of(ends, at_ends)

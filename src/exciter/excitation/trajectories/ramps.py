@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +71,7 @@ class Ramps:
 
 @dataclass(frozen=True, eq=False)
 class JointBounds:
-    """What q, q̇, q̈, q⃛ may be: lowest and highest (4, n)."""
+    """What q, q̇, q̈, q⃛ may be: lowest and highest (4, n, 1), rounding forgiven."""
 
     lowest: Array
     highest: Array
@@ -78,7 +79,9 @@ class JointBounds:
     @classmethod
     def of(cls, robot: Robot) -> JointBounds:
         rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
-        return cls(np.stack([robot.limit("lower"), *(-r for r in rates)]), np.stack([robot.limit("upper"), *rates]))
+        bounds = np.array([[robot.limit("lower"), *(-r for r in rates)], [robot.limit("upper"), *rates]])[..., None]
+        slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(bounds))
+        return cls(bounds[0] - slack[0], bounds[1] + slack[1])
 
     def hold(self, start: Array, end: Array, width: Array) -> Bools:
         """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all bounds for all time."""
@@ -92,17 +95,15 @@ class JointBounds:
 
     def _hold(self, order: int, shape: Array) -> Bools:
         """(K,) for polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most, roots decide."""
-        slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(np.stack([self.lowest[order], self.highest[order]])))
-        lowest, highest = self.lowest[order] - slack[0], self.highest[order] + slack[1]
 
         def within(low: Array, high: Array) -> Bools:
-            return np.asarray((low >= lowest[:, None]) & (high <= highest[:, None]))
+            return np.asarray(((low >= self.lowest[order]) & (high <= self.highest[order])).all(axis=0))
 
         few = evaluate(shape[..., None, :], np.linspace(0.0, 1.0, 9))
-        good = np.asarray(within(few.min(axis=-1), few.max(axis=-1)).all(axis=0))
-        open_ = np.flatnonzero(good & ~within(*hull(shape)).all(axis=0))
+        good = within(few.min(axis=-1), few.max(axis=-1))
+        open_ = np.flatnonzero(good & ~within(*hull(shape)))
         exact = evaluate(shape[:, open_, None], stationary_points(shape[:, open_]))
-        good[open_] = within(exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf)).all(axis=0)
+        good[open_] = within(exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf))
         return good
 
 
@@ -126,17 +127,16 @@ def ramped(
     if periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
     for posture in (ramps.start, ramps.end):
-        _check_posture(posture, robot)
-    candidates = _at_rest(motion, robot, periods, ramps) if _rests(motion) else _moving(motion, robot, periods, ramps)
-    count = 0
-    for count, curve in enumerate(candidates, start=1):
+        if posture is not None:
+            _check_posture(posture, robot)
+    refused, candidates = 0, (_at_rest if _rests(motion) else _moving)(motion, robot, periods, ramps)
+    for curve in islice(candidates, ramps.tries):
         if allowed is None or allowed(curve):
             return curve
-        if count == ramps.tries:
-            break
-    if count:
+        refused += 1
+    if refused:
         raise MotionError(
-            f"all of {count} ramps within the joint limits break another limit; let the trajectory start at rest "
+            f"all of {refused} ramps within the joint limits break another limit; let the trajectory start at rest "
             "(at_rest), or give another start posture"
         )
     raise MotionError(
@@ -145,9 +145,7 @@ def ramped(
     )
 
 
-def _check_posture(posture: tuple[float, ...] | None, robot: Robot) -> None:
-    if posture is None:
-        return
+def _check_posture(posture: tuple[float, ...], robot: Robot) -> None:
     if len(posture) != robot.n:
         raise MotionError(f"a posture of {len(posture)} joints; robot '{robot.name}' has {robot.n}")
     for joint, q in zip(robot.joints, posture, strict=True):
@@ -174,9 +172,8 @@ def _rests(curve: Curve) -> bool:
 
 def _ramp(width: float, start: Array, end: Array) -> Curve:
     """One quintic between states (3, n)."""
-    return Curve(
-        (PolynomialPiece(np.array([0.0, width]), hermite(np.array([width]), start[..., None], end[..., None])),)
-    )
+    shape = hermite(np.array([width]), start[..., None], end[..., None])
+    return Curve((PolynomialPiece(np.array([0.0, width]), shape),))
 
 
 def _chain(parts: list[Curve]) -> Curve:
@@ -197,11 +194,9 @@ def _at_rest(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterato
     end = last if ramps.end is None else np.array(ramps.end)
     slowness = 1.0
     while True:
-        back = _move(last, first, robot, slowness)
-        parts = [*_move(start, first, robot, slowness), motion]
-        for _ in range(periods - 1):
-            parts += [*back, motion]
-        parts += _move(last, end, robot, slowness)
+        back = [*_move(last, first, robot, slowness), motion]
+        lead_in, lead_out = _move(start, first, robot, slowness), _move(last, end, robot, slowness)
+        parts = [*lead_in, motion, *(periods - 1) * back, *lead_out]
         yield _chain(parts)
         slowness *= SLOWER_RAMP_FACTOR
         moves = [part.duration for part in parts if part is not motion]
@@ -226,13 +221,13 @@ def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
 
 
 def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator[Curve]:
-    """Ramps in and out by total duration; where a phase can be chosen, at every phase."""
+    """Pairs of ramps to ``entry`` and from ``exit_`` states (3, n, F) of one phase, the shortest pair first; where a
+    phase can be chosen, at every phase."""
     series = motion.pieces[0]
     if isinstance(series, FourierPiece):
         period = motion.duration
         phases = period * np.arange(ramps.phases) / ramps.phases
-        entry = motion.derivatives(np.zeros(len(phases), dtype=np.int64), phases, 2)
-        exit_ = entry
+        entry = exit_ = motion.derivatives(np.zeros(len(phases), dtype=np.int64), phases, 2)
 
         def exciting(index: int) -> Curve:
             return Curve((replace(series, start=0.0, end=periods * period, phase_time=-phases[index]),))
@@ -242,17 +237,11 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
         def exciting(index: int) -> Curve:
             return motion.repeated(periods)
 
-    yield from _combine(entry, exit_, JointBounds.of(robot), ramps, exciting)
-
-
-def _combine(
-    entry: Array, exit_: Array, bounds: JointBounds, ramps: Ramps, exciting: Callable[[int], Curve]
-) -> Iterator[Curve]:
-    """Pairs of ramps to ``entry`` and from ``exit_`` states (3, n, F) of one phase, the shortest pair first."""
     width = np.tile(ramps.durations, entry.shape[2])
     phase = np.repeat(np.arange(entry.shape[2]), len(ramps.durations))
     entry, exit_ = entry[..., phase], exit_[..., phase]
     before, after = _resting(entry, width, ramps.start, -1.0), _resting(exit_, width, ramps.end, 1.0)
+    bounds = JointBounds.of(robot)
     good_in, good_out = bounds.hold(before, entry, width), bounds.hold(exit_, after, width)
     pairs: list[tuple[float, int, int]] = []
     for f in range(phase[-1] + 1):

@@ -90,17 +90,15 @@ class LinearFamily(Family, ABC):
 
     @property
     @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """Names of the c coefficients."""
+    def labels(self) -> tuple[str, ...]: ...
 
     @property
     def time_powers(self) -> NDArray[np.int64]:
-        """(c,): powers of 1/s in the coefficients' units; points are positions."""
+        """(c,) zero: points are positions."""
         return np.zeros(self.coefficients, dtype=np.int64)
 
     @property
     def coefficients(self) -> int:
-        """c: coefficients per joint."""
         return len(self.labels)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -131,8 +131,7 @@ class _OfMotor(ShapedTerm):
 class DriveCoupling(OfMotor):
     """The motor of joint ``second`` turns with r q_first + q_second, where r is ``ratio``.
 
-    Its rotor and friction act on both joints. What only one joint feels is already in that joint's Ia, Fv,
-    Fs; left are
+    Its rotor and friction act on both joints. What only one joint feels is already in that joint's Ia, Fv, Fs; left are
 
         Γ_first  = Iam r q̈_second + fvm r q̇_second + fsm r z
         Γ_second = Iam r q̈_first  + fvm r q̇_first  + fsm z,      z = sgn(r q̇_first + q̇_second) or another shape.
@@ -141,8 +140,7 @@ class DriveCoupling(OfMotor):
     under ``second``.
     """
 
-    word: ClassVar[str] = "drive-coupling"
-    title: ClassVar[str] = "friction and rotor of a motor that turns with two joints"
+    word, title = "drive-coupling", "friction and rotor of a motor that turns with two joints"
     shape: Shape = field(default_factory=Sign)
 
     def smoothed(self, width: float) -> Self:
@@ -199,8 +197,7 @@ class CoupledSqrtViscous(OfMotor):
     it, nor it for them.
     """
 
-    word: ClassVar[str] = "coupled-sqrt-viscous"
-    title: ClassVar[str] = "friction with the root of the speed of a motor that turns with two joints"
+    word, title = "coupled-sqrt-viscous", "friction with the root of the speed of a motor that turns with two joints"
     width: Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -250,8 +247,7 @@ class LoadFriction(DryFriction):
     For torques measured at the motor, before the gears; a sensor at the link does not see it.
     """
 
-    word: ClassVar[str] = "load-friction"
-    title: ClassVar[str] = "friction that grows with the load"
+    word, title = "load-friction", "friction that grows with the load"
     symbols = ("Fl",)
     units = ("1", "1")
     links: Links | None = None

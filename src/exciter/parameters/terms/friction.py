@@ -65,8 +65,7 @@ class Viscous(JointTerm):
     'Fv1'
     """
 
-    word: ClassVar[str] = "viscous"
-    title: ClassVar[str] = "viscous friction"
+    word, title = "viscous", "viscous friction"
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -126,24 +125,21 @@ class FrictionShape(Settings, ABC):
 
 
 @dataclass(frozen=True)
-class Sign(FrictionShape):
+class Sign(FrictionShape, BoundShape):
     """z = sgn(q̇), 0 at rest; its derivative is taken as zero.
 
     Below STANDSTILL_SPEED is rest: a planned stop is never exactly zero in floating point, and rounding must not choose
     the sign.
     """
 
-    word: ClassVar[str] = "sign"
-    title: ClassVar[str] = "sign"
+    word, title = "sign", "sign"
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
-        return _Sign()
+        return self
 
     def smoothed(self, width: float) -> FrictionShape:
         return Tanh(width)
 
-
-class _Sign(BoundShape):
     def values(self, q: Array, qd: Array) -> Array:
         return np.where(np.abs(qd) > STANDSTILL_SPEED, np.sign(qd), 0.0)
 
@@ -161,8 +157,7 @@ class _Sign(BoundShape):
 class Tanh(FrictionShape):
     """z = tanh(q̇/width): smooth, for optimisation; width [rad/s or m/s], one or per joint."""
 
-    word: ClassVar[str] = "tanh"
-    title: ClassVar[str] = "tanh"
+    word, title = "tanh", "tanh"
     width: Speed
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
@@ -190,8 +185,7 @@ class Dahl(FrictionShape):
     0.02–0.2 mrad, link-side encoders 0.5–4 mrad.
     """
 
-    word: ClassVar[str] = "dahl"
-    title: ClassVar[str] = "Dahl pre-sliding"
+    word, title = "dahl", "Dahl pre-sliding"
     delta: Travel
     start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
 
@@ -243,9 +237,8 @@ class _Dahl(BoundShape):
 def linear_recursion(a: Array, b: Array, start: Array) -> Array:
     """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K).
 
-    Two steps at a time are a recursion of the same form with half the length, which gives every even x; one
-    more product gives the odd ones. O(K) work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never
-    divided by.
+    Two steps at a time are a recursion of the same form with half the length, which gives every even x; one more
+    product gives the odd ones. O(K) work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never divided by.
     """
     steps = a.shape[1]
     x = np.empty((a.shape[0], steps + 1))
@@ -325,8 +318,7 @@ class SqrtViscous(JointTerm):
     The derivatives are exact for the function with the width. Harmless in extrapolation, where powers explode.
     """
 
-    word: ClassVar[str] = "sqrt-viscous"
-    title: ClassVar[str] = "friction with the root of the speed"
+    word, title = "sqrt-viscous", "friction with the root of the speed"
     joints: Names | None = None
     width: Speed = 1e-3
 
@@ -374,8 +366,7 @@ class Coulomb(DryFriction):
     ('Fs1', 'Fs2', 'Fs3')
     """
 
-    word: ClassVar[str] = "coulomb"
-    title: ClassVar[str] = "Coulomb friction"
+    word, title = "coulomb", "Coulomb friction"
     symbols = ("Fs",)
 
 
@@ -383,8 +374,7 @@ class Coulomb(DryFriction):
 class AsymmetricCoulomb(DryFriction):
     """Γ = Fsp max(z, 0) + Fsn min(z, 0), both ≥ 0; in motion the same as Coulomb plus an offset."""
 
-    word: ClassVar[str] = "asymmetric-coulomb"
-    title: ClassVar[str] = "asymmetric Coulomb friction"
+    word, title = "asymmetric-coulomb", "asymmetric Coulomb friction"
     symbols = ("Fsp", "Fsn")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -419,8 +409,7 @@ class Stribeck(DryFriction):
     ('Fst1', 'Fst2', 'Fst3')
     """
 
-    word: ClassVar[str] = "stribeck"
-    title: ClassVar[str] = "Stribeck friction"
+    word, title = "stribeck", "Stribeck friction"
     symbols = ("Fst",)
     velocity: Speed = field(kw_only=True)
 

@@ -66,8 +66,7 @@ class RotorInertia(JointTerm):
     ('Ia1', 'Ia2', 'Ia3')
     """
 
-    word: ClassVar[str] = "rotor"
-    title: ClassVar[str] = "rotor inertia"
+    word, title = "rotor", "rotor inertia"
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -101,8 +100,7 @@ class Offset(JointTerm):
     'N·m'
     """
 
-    word: ClassVar[str] = "offset"
-    title: ClassVar[str] = "offset"
+    word, title = "offset", "offset"
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -164,8 +162,7 @@ class Ripple(JointTerm):
     identified; joints that turn about a vertical axis, or are carried by others that turn, tell it alone.
     """
 
-    word: ClassVar[str] = "ripple"
-    title: ClassVar[str] = "torque that repeats every turn"
+    word, title = "ripple", "torque that repeats every turn"
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
@@ -183,8 +180,7 @@ class GravitySpring(JointTerm):
     free length (``Spring``) has a shape of its own.
     """
 
-    word: ClassVar[str] = "gravity-spring"
-    title: ClassVar[str] = "gravity spring"
+    word, title = "gravity-spring", "gravity spring"
     joint: Joint
     offset: Angle = 0.0
 
@@ -279,13 +275,11 @@ class _OnLever(PotentialTerm):
 class Spring(Lever):
     """Γ = (Ks (L − L0) + Ps) dL/dq, where L(q) is the spring's length (see ``Lever``).
 
-    Ks stiffness [N/m], Ps tension at the free length L0 [N]. base_arm D, link_arm k, free_length L0 [m];
-    offset [rad]: q + offset is the angle between both arms. free_length = 0 with Ps = 0 is the sine of
-    GravitySpring.
+    Ks stiffness [N/m], Ps tension at the free length L0 [N]. base_arm D, link_arm k, free_length L0 [m]; offset [rad]:
+    q + offset is the angle between both arms. free_length = 0 with Ps = 0 is the sine of GravitySpring.
     """
 
-    word: ClassVar[str] = "spring"
-    title: ClassVar[str] = "spring"
+    word, title = "spring", "spring"
     kinds = (STIFFNESS_COLUMN, PRELOAD_COLUMN)
     free_length: Annotated[float, Number(least=0.0, unit="m")]
 
@@ -300,13 +294,11 @@ class Spring(Lever):
 class GasSpring(Lever):
     """Γ = Fg h V/(V − A dl), with the piston's travel dl = L − |D − k| and lever h = dL/dq (see ``Lever``).
 
-    Fg [N] is the cylinder's force at dl = 0; the gas is isothermal, p ∝ 1/(V − A dl). base_arm D, link_arm
-    k [m]; offset [rad]: q + offset is the angle between both arms; volume V [m³] of gas at dl = 0; area A
-    [m²] of the piston.
+    Fg [N] is the cylinder's force at dl = 0; the gas is isothermal, p ∝ 1/(V − A dl). base_arm D, link_arm k [m];
+    offset [rad]: q + offset is the angle between both arms; volume V [m³] of gas at dl = 0; area A [m²] of the piston.
     """
 
-    word: ClassVar[str] = "gas-spring"
-    title: ClassVar[str] = "gas spring"
+    word, title = "gas-spring", "gas spring"
     kinds = (GAS_FORCE_COLUMN,)
     volume: Annotated[float, Number(above=0.0, unit="m³")]
     area: Annotated[float, Number(above=0.0, unit="m²")]

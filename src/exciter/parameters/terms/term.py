@@ -1,13 +1,11 @@
 """What a joint term is: a motion in, named linear torque columns and their exact derivatives out.
 
-The torque that the drives must give is Γ = Φ χ; a joint term adds columns to Φ and parameters to χ.
-Everything that acts at the joints and is linear in its parameters is one: friction, rotor inertia, offset,
-springs, drive coupling. A term maps a whole motion, arrays over time, because pre-sliding friction
-remembers where it came from.
+The torque that the drives must give is Γ = Φ χ; a joint term adds columns to Φ and parameters to χ. Everything that
+acts at the joints and is linear in its parameters is one: friction, rotor inertia, offset, springs, drive coupling. A
+term maps a whole motion, arrays over time, because pre-sliding friction remembers where it came from.
 
-Settings and work are two objects: a ``JointTerm`` is a small frozen settings object that knows no robot,
-``bind`` makes the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, column) are
-ever stored.
+Settings and work are two objects: a ``JointTerm`` is a small frozen settings object that knows no robot, ``bind`` makes
+the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, column) are ever stored.
 """
 
 from __future__ import annotations
@@ -396,11 +394,6 @@ def absolute(a: Interval) -> Interval:
     """|x| for every x of a."""
     low = np.maximum(0.0, np.maximum(a[0], -a[1]))
     return low, np.maximum(np.abs(a[0]), np.abs(a[1]))
-
-
-def plus(a: Interval, b: Interval) -> Interval:
-    """Every sum of a number of a and one of b."""
-    return a[0] + b[0], a[1] + b[1]
 
 
 def sine(angle: Interval) -> Interval:
