@@ -28,6 +28,7 @@ from exciter.robot import embedded_robots as embedded
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.spatial import axis_rotation
+from support.base_robots import same_space
 from support.real_data import require_data
 from support.robots import random_inertia, random_robot, smooth_motion, states
 
@@ -102,7 +103,7 @@ def test_energy_rows_say_which_columns_store_energy():
 def test_base_counts_with_joint_terms(robot, extra, count):
     model = model_of(load(robot), (*USUAL, *extra))
     assert len(model.base) == count
-    assert model.base.same_space(numeric_model_base(model, seed=1))
+    assert same_space(model.base, numeric_model_base(model, seed=1))
 
 
 def test_base_count_of_a_recorded_robot():
@@ -115,7 +116,7 @@ def test_closed_form_and_numeric_agree(name):
         model = model_of(load(name).with_gravity(gravity))
         numeric = numeric_model_base(model)
         assert numeric.decision.is_clear
-        assert model.base.same_space(numeric)
+        assert same_space(model.base, numeric)
         assert len(static_base(model_of(load(name).with_gravity(gravity), ()))) == len(
             numeric_model_base(model_of(load(name).with_gravity(gravity), ()), static=True)
         )

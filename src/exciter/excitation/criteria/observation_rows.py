@@ -80,6 +80,10 @@ class DesignColumns:
     def __len__(self) -> int:
         return len(self.names)
 
+    def rows(self, w: Array) -> Array:
+        """W C (…, b) of W (…, s)."""
+        return w if self.combination is None else w @ self.combination
+
 
 def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, count: int) -> Array:
     """(…, count) zero but for ``values`` (…, len(rows)) at the given places of the last axis."""

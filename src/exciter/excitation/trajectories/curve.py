@@ -56,9 +56,9 @@ class Extremum:
     @classmethod
     def among(cls, parts: Iterable[Extremum]) -> Extremum:
         """Of several stretches together."""
-        ends = [((p.lowest, p.highest), (p.lowest_at, p.highest_at)) for p in parts]
-        values = np.hstack([np.stack(v, axis=1) for v, _ in ends])
-        return cls.of(values, np.hstack([np.stack(at, axis=1) for _, at in ends]))
+        ends = [end for p in parts for end in ((p.lowest, p.lowest_at), (p.highest, p.highest_at))]
+        values, time = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
+        return cls.of(values, time)
 
     @property
     def size(self) -> Array:

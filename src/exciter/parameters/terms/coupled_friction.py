@@ -20,14 +20,7 @@ from exciter.parameters.terms.friction import (
     ShapedTerm,
     Sign,
 )
-from exciter.parameters.terms.rotor_offset_springs import (
-    ROTOR_INERTIA_COLUMN,
-    GasSpring,
-    GravitySpring,
-    Offset,
-    Ripple,
-    Spring,
-)
+from exciter.parameters.terms.rotor_offset_springs import POSITION_TERMS, ROTOR_INERTIA_COLUMN
 from exciter.parameters.terms.term import (
     TORQUE_UNITS,
     BoundTerm,
@@ -49,7 +42,7 @@ from exciter.parameters.terms.term import (
 )
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.settings import Amount, Numbers, OneOf, Registry, Settings, Vector
+from exciter.settings import Amount, Numbers, OneOf, Settings, Vector
 from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter
 from exciter.typing import Array
@@ -57,8 +50,6 @@ from exciter.typing import Array
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
-#: Torques of position alone.
-LOAD_SPRINGS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)
 LOAD_FRICTION = "LoadFriction"
 
 
@@ -213,7 +204,7 @@ class CoupledSqrtViscous(OfMotor):
 class KnownSpring(Settings):
     """One entry of ``springs`` in a file."""
 
-    term: Annotated[JointTerm, OneOf(LOAD_SPRINGS)]
+    term: Annotated[JointTerm, OneOf(POSITION_TERMS)]
     value: Annotated[float | tuple[float, ...], Numbers()]
 
 
@@ -285,7 +276,7 @@ def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> t
     if not isinstance(bound, PotentialTerm):
         raise ParameterError(
             f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone; "
-            f"allowed are {', '.join(kind.__name__ for kind in LOAD_SPRINGS)}"
+            f"allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}"
         )
     if len(values) != len(bound.names):
         raise ParameterError(

@@ -40,20 +40,15 @@ from exciter.parameters.terms.term import (
 )
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.settings import Names, Number
+from exciter.settings import Names, Number, Registry
 from exciter.typing import Array
 
 Arm = Annotated[float, Number(above=0.0, unit="m")]
 Angle = Annotated[float, Number(unit="rad")]
 ROTOR_INERTIA_COLUMN = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
 OFFSET_COLUMN = Column("off", TORQUE_UNITS, conservative=True)
-RIPPLE_SINE_COLUMN = Column("Rs", TORQUE_UNITS, conservative=True)
-RIPPLE_COSINE_COLUMN = Column("Rc", TORQUE_UNITS, conservative=True)
-STIFFNESS_COLUMN = Column("Ks", ("N/m", ""), nonnegative=True, conservative=True)
-PRELOAD_COLUMN = Column("Ps", ("N", ""), conservative=True)
-GRAVITY_SINE_COLUMN = Column("Gs", TORQUE_UNITS, conservative=True)
-GRAVITY_COSINE_COLUMN = Column("Gc", TORQUE_UNITS, conservative=True)
-GAS_FORCE_COLUMN = Column("Fg", ("N", ""), nonnegative=True, conservative=True)
+RIPPLE_COLUMNS = tuple(Column(symbol, TORQUE_UNITS, conservative=True) for symbol in ("Rs", "Rc"))
+GRAVITY_COLUMNS = tuple(Column(symbol, TORQUE_UNITS, conservative=True) for symbol in ("Gs", "Gc"))
 
 
 @dataclass(frozen=True)
@@ -167,7 +162,7 @@ class Ripple(JointTerm):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joints = revolute_indices(robot, self.joints, "Ripple")
-        return Sinusoid(joint_columns(robot, joints, RIPPLE_SINE_COLUMN, RIPPLE_COSINE_COLUMN))
+        return Sinusoid(joint_columns(robot, joints, *RIPPLE_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -185,7 +180,7 @@ class GravitySpring(JointTerm):
     offset: Angle = 0.0
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return Sinusoid(_lever_columns(self, robot, GRAVITY_SINE_COLUMN, GRAVITY_COSINE_COLUMN), self.offset)
+        return Sinusoid(_lever_columns(self, robot, *GRAVITY_COLUMNS), self.offset)
 
 
 def _lever_columns(term: Lever | GravitySpring, robot: Robot, *kinds: Column) -> Columns:
@@ -280,7 +275,7 @@ class Spring(Lever):
     """
 
     word, title = "spring", "spring"
-    kinds = (STIFFNESS_COLUMN, PRELOAD_COLUMN)
+    kinds = (Column("Ks", ("N/m", ""), nonnegative=True, conservative=True), Column("Ps", ("N", ""), conservative=True))
     free_length: Annotated[float, Number(least=0.0, unit="m")]
 
     def forces(self, length: Array) -> tuple[Array, Array, Array]:
@@ -299,7 +294,7 @@ class GasSpring(Lever):
     """
 
     word, title = "gas-spring", "gas spring"
-    kinds = (GAS_FORCE_COLUMN,)
+    kinds = (Column("Fg", ("N", ""), nonnegative=True, conservative=True),)
     volume: Annotated[float, Number(above=0.0, unit="m³")]
     area: Annotated[float, Number(above=0.0, unit="m²")]
 
@@ -316,3 +311,7 @@ class GasSpring(Lever):
         share = rate * (length - self.shortest)
         pressure = 1.0 / (1.0 - share)  # p/p(dl = 0)
         return pressure, rate * pressure**2, -np.log1p(-share) / rate
+
+
+#: Torques of position alone.
+POSITION_TERMS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)

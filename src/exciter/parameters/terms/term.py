@@ -11,7 +11,7 @@ the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
@@ -154,11 +154,9 @@ class Ranges:
     qdd_high: Array
 
 
-class LoadRange(Protocol):
-    """What the torque of the rigid bodies can be over the same M intervals."""
-
-    def __call__(self, links: Array | None = None) -> Interval:
-        """Lowest and highest torque (n, M) [N·m or N] of links (n, 10), the description's unless given."""
+#: What the torque of the rigid bodies can be over the same M intervals: lowest and highest (n, M) [N·m or N] of links
+#: (n, 10), the description's for None.
+LoadRange = Callable[[Array | None], Interval]
 
 
 class RigidTorque(Protocol):

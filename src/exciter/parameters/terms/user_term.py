@@ -1,9 +1,5 @@
 """A term of your own, from a plain function.
 
-    cubic = UserTerm(
-        "Kc2", "joint_2", lambda q, qd, qdd: q**3, dq=lambda q, qd, qdd: 3 * q**2, dqd=0.0, dqdd=0.0
-    )
-
 The function gets q, q̇, q̈ over time and returns the torque per unit of the parameter, each sample on its own. For one
 joint the arrays are (N,). For a tuple of m joints they are (m, N), the torques are (m, N), and a derivative is (m, m,
 N): [torque of, with respect to, sample]. Derivatives that are given are compared with finite differences when the term
