@@ -28,8 +28,9 @@ WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is acce
 FIRST_SIMULATIONS = 3  # but not in the first rounds
 
 
+@dataclass(frozen=True, eq=False)
 class SimulatedPieces:
-    """Pieces of ``run`` along the simulated motion, made anew whenever they are gone through.
+    """Pieces of ``run`` along the simulated motion of a robot with χ, made anew whenever they are gone through.
 
     While a joint is held by dry friction, its drive gives less than Φχ says: the difference is added to the measured
     torque, so that the equations hold for the true parameters at rest too. With a route, that of the measured motion,
@@ -37,35 +38,34 @@ class SimulatedPieces:
     positions that went through the route, dry friction left aside.
     """
 
-    def __init__(
-        self, run: Run, loop: ClosedLoop, model: DynamicModel, chi: Array, route: FilteredDifferences | None
-    ) -> None:
-        self._dry = dry_friction(model)
-        self._chi = np.where(self._dry, np.maximum(chi, 0.0), chi)  # what is simulated, see ``joint_forces``
-        if run.payload is not None and run.payload.mass:
-            self._chi += load_chi(model, run.payload)
-        self._run, self._loop, self._model, self._route = run, loop, model, route
+    run: Run
+    loop: ClosedLoop
+    model: DynamicModel
+    chi: Array
+    route: FilteredDifferences | None
 
     def __iter__(self) -> Iterator[Processed]:
-        simulated = _Overlapping(self._loop, self._model, self._chi)
-        for piece in self._run.parts:
+        model, dry = self.model, dry_friction(self.model)
+        chi = np.where(dry, np.maximum(self.chi, 0.0), self.chi)  # what is simulated, see ``joint_forces``
+        if self.run.payload is not None and self.run.payload.mass:
+            chi += load_chi(model, self.run.payload)
+        simulated = _Overlapping(self.loop, model, chi)
+        for piece in self.run.parts:
             if not len(piece):
                 continue
             filter_, edge = self._differentiation(piece)
             found = simulated.around(piece.motion.time, piece.rate, edge)
             own = slice(edge, len(found.torque) - edge)
-            motion, torque = found.motion[own], found.torque[own]
-            motion = Motion(piece.motion.time, motion.q, motion.qd, motion.qdd)
-            changed = piece.torque + self._model.torque(motion, self._chi) - torque
+            motion = replace(found.motion[own], time=piece.motion.time)
+            changed = piece.torque + model.torque(motion, chi) - found.torque[own]
             if filter_ is not None:
-                seen = self._differentiated(found.motion, filter_, piece.rate, edge)
-                chi = np.where(self._dry, 0.0, self._chi)
-                changed = changed - self._model.torque(motion, chi) + self._model.torque(seen, chi)
+                seen, smooth = self._differentiated(found.motion, filter_, piece.rate, edge), np.where(dry, 0.0, chi)
+                changed = changed - model.torque(motion, smooth) + model.torque(seen, smooth)
             yield replace(piece, motion=motion, torque=changed)
 
     def _differentiation(self, piece: Processed) -> tuple[Butterworth | None, int]:
         """The low-pass of the route, and samples that it takes at each end."""
-        route = self._route
+        route = self.route
         cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
         if route is None or cutoff is None or not np.isfinite(cutoff):
             return None, 0
@@ -74,11 +74,11 @@ class SimulatedPieces:
 
     def _differentiated(self, motion: Motion, low_pass: Butterworth, rate: float, edge: int) -> Motion:
         """As ``FilteredDifferences`` does it."""
-        assert self._route is not None
+        assert self.route is not None
         wider = slice(edge - 1, len(motion) - edge + 1)
         q = low_pass.zero_phase(motion.q, rate)[wider]
         qd, qdd = first_difference(q, rate), second_difference(q, rate)
-        if self._route.measured_velocity:
+        if self.route.measured_velocity:
             smooth = low_pass.zero_phase(motion.qd, rate)[wider]
             qd, qdd = smooth[1:-1], first_difference(smooth, rate)
         return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)

@@ -97,19 +97,13 @@ class Sequential(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = enough_rows(problem.compressed)
-        if self.noise is None:
-            _, noise = reweighted(compressed, problem.names)
-        else:
-            noise = compressed.per_group(self.noise)[0]
+        compressed, given = enough_rows(problem.compressed), () if self.noise is None else GIVEN
+        weights = reweighted(compressed, problem.names)[1] if self.noise is None else self.noise
+        noise = compressed.per_group(weights)[0]
         live = SequentialEstimator(problem.names, noise)
         for _, rows in problem.rows():
             live.update(rows.w, rows.y)
-        given = () if self.noise is None else GIVEN
         return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + given)
-
-
-# -- weighted least squares with base parameters ≥ 0 where every robot that can exist has them so --------------------
 
 
 NONNEGATIVE_ASSUMPTIONS = assumed(
@@ -151,9 +145,6 @@ def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
         values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
     values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
     return values
-
-
-# -- essential parameters --------------------------------------------------------------------------------------------
 
 
 CHOSEN_BY_THE_DATA = assumed(
@@ -223,8 +214,8 @@ class Essential(Estimator):
         _, noise = reweighted(compressed, names)
         # over its noise and √inflation, a group of rows counts for as many as are independent
         information = compressed.information(compressed.per_group(noise) * np.sqrt(compressed.inflation))
-        count = float(compressed.independent.sum())
-        freedom = max(count - len(names), 1.0)
+        rows = float(compressed.independent.sum())
+        freedom = max(rows - len(names), 1.0)
         kept, squares, risen = list(range(len(names))), information.residual, 0.0
         steps: list[EliminationStep] = []
         while len(kept) > 1:
@@ -233,19 +224,18 @@ class Essential(Estimator):
             if not free:
                 break
             size = np.abs(values) / std
-            i = min(free, key=lambda i: size[i])
+            i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
-            alone = float(stats.f.sf(f, 1, freedom))
-            together = float(stats.f.sf(risen / (len(steps) + 1), len(steps) + 1, freedom))
+            alone, together = float(stats.f.sf(f, 1, freedom)), float(stats.f.sf(risen / count, count, freedom))
             step = EliminationStep(
                 name=names[kept[i]],
                 relative_std_percent=float(100.0 / max(size[i], 1e-300)),
                 f=f,
                 probability=alone,
                 together=together,
-                before=float(np.sqrt(squares / count)),
-                after=float(np.sqrt((squares + f) / count)),
+                before=float(np.sqrt(squares / rows)),
+                after=float(np.sqrt((squares + f) / rows)),
                 dropped=min(alone, together) >= self.level,
             )
             steps.append(step)

@@ -179,11 +179,12 @@ def _pairs(problem: Problem, along: Problem) -> Iterator[tuple[int, Rows, Rows]]
         yield run, replace(measured, sides=sides), instruments
 
 
-def _series(problem: Problem, found: SimulatedFit) -> Iterator[InstrumentSeries]:
-    """Instruments and residuals over time."""
+def _series(problem: Problem, found: SimulatedFit) -> Iterator[Rows]:
+    """Instruments over time, and beside them the residuals."""
     for _, measured, instruments in _pairs(problem, found.along):
-        left = measured.y - measured.w @ found.values
-        yield InstrumentSeries(measured.time, measured.rate, instruments.w, left)
+        sides = instruments.sides.copy(order="K")
+        sides[..., -1] = measured.y - measured.w @ found.values
+        yield replace(instruments, sides=sides)
 
 
 # -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------
@@ -194,18 +195,9 @@ INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part o
 MOST_COVARIANCE_LAGS = 256
 
 
-@dataclass(frozen=True, eq=False)
-class InstrumentSeries:
-    """Instruments z (N, n, p) and residuals (N, n) at times (N,) [s], rate [Hz]."""
-
-    time: Array
-    rate: float
-    z: Array
-    residual: Array
-
-
-def coloured_covariance(series: Callable[[], Iterable[InstrumentSeries]], noise: Array) -> Array:
-    """(p, p) of Σ zᵀ e / noise²; series: gone through twice, pieces in order of time; noise (n,): the weights.
+def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> Array:
+    """(p, p) of Σ zᵀ e / noise²; series: instruments z as W and residuals e as y, gone through twice, in order of time;
+    noise (n,): the weights.
 
     Σ z_tᵀ R(t − s) z_s, with R(k) the autocovariance of the residuals. Filtered rows whose noise comes from
     differentiated positions have errors far from white: most of their variance is where the motion has nothing. What
@@ -214,11 +206,11 @@ def coloured_covariance(series: Callable[[], Iterable[InstrumentSeries]], noise:
     """
     longest, count, lagged = 1, 0, np.zeros((MOST_COVARIANCE_LAGS + 1, len(noise), len(noise)))
     for block in _blocks(series()):
-        longest, count = max(longest, len(block.time)), count + len(block.time)
-        lagged += _lagged(block.residual / noise)
+        longest, count = max(longest, len(block)), count + len(block)
+        lagged += _lagged(block.y / noise)
     lags = min(max(longest // INSTANTS_PER_LAG, 1), MOST_COVARIANCE_LAGS)
     covariance = lagged[: lags + 1] / count * parzen(2 * lags + 1)[lags:, None, None]
-    total: Array = sum((_seen(block.z / noise[:, None], covariance) for block in _blocks(series())), np.zeros(()))
+    total: Array = sum((_seen(block.w / noise[:, None], covariance) for block in _blocks(series())), np.zeros(()))
     return 0.5 * (total + total.T)
 
 
@@ -249,23 +241,17 @@ def _length(samples: int) -> int:
     return int(fft.next_fast_len(samples + MOST_COVARIANCE_LAGS + 1, real=True))
 
 
-def _blocks(series: Iterable[InstrumentSeries]) -> Iterator[InstrumentSeries]:
+def _blocks(series: Iterable[Rows]) -> Iterator[Rows]:
     """Pieces that follow each other without a gap put together, at most COVARIANCE_BLOCK_INSTANTS instants long."""
-    held: list[InstrumentSeries] = []
+    held: list[Rows] = []
     for piece in series:
-        while len(piece.time):
+        while len(piece):
             gap = bool(held) and not 0.0 < piece.time[0] - held[-1].time[-1] < 1.5 / piece.rate
-            room = COVARIANCE_BLOCK_INSTANTS - sum(len(part.time) for part in held)
+            room = COVARIANCE_BLOCK_INSTANTS - sum(map(len, held))
             if gap or not room:
-                yield _joined(held)
+                yield Rows.join(held)
                 held, room = [], COVARIANCE_BLOCK_INSTANTS
-            held.append(InstrumentSeries(piece.time[:room], piece.rate, piece.z[:room], piece.residual[:room]))
-            piece = InstrumentSeries(piece.time[room:], piece.rate, piece.z[room:], piece.residual[room:])
+            held.append(piece[:room])
+            piece = piece[room:]
     if held:
-        yield _joined(held)
-
-
-def _joined(parts: list[InstrumentSeries]) -> InstrumentSeries:
-    names = ("time", "z", "residual")
-    time, z, residual = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return InstrumentSeries(time, parts[0].rate, z, residual)
+        yield Rows.join(held)

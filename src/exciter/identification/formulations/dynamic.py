@@ -62,11 +62,7 @@ class InverseDynamic(Formulation):
         if not np.isfinite(zone).all() or (zone < 0.0).any():
             raise ParameterError(f"the dead zone is {zone.tolist()} rad/s or m/s; give numbers ≥ 0")
         sliding = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
-        dry = {joint for term in sliding for joint, _ in term.rows}
-        return np.where(np.isin(np.arange(model.n), list(dry)), zone, 0.0)
-
-    def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return model.robot.joint_names
+        return np.where(np.isin(np.arange(model.n), [joint for term in sliding for joint, _ in term.rows]), zone, 0.0)
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,6 @@ class FilteredDynamic(Formulation):
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
         return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))
 
-    def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return model.robot.joint_names
-
 
 def _lagrange_rows(
     model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 2048
@@ -115,5 +108,5 @@ def _lagrange_rows(
             sides[:, :p] = b1.transpose(1, 2, 0)[:, columns]
             sides[:, p:-1] = b2.transpose(1, 2, 0)[:, columns]
             sides[:, -1] = piece.torque[part].T
-            time, both, limit = piece.motion.time[part], instants_first(sides), piece.torque_bandwidth
-            yield Rows(time, both, piece.rate, model.robot.joint_names, 2 * names, torque_bandwidth=limit)
+            time, both, joints = piece.motion.time[part], instants_first(sides), model.robot.joint_names
+            yield Rows(time, both, piece.rate, joints, 2 * names, torque_bandwidth=piece.torque_bandwidth)

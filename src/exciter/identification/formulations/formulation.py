@@ -46,9 +46,9 @@ class Formulation(Settings, ABC):
         memory), and a gap starts anew.
         """
 
-    @abstractmethod
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
         """One name per equation of an instant: ``Rows.joints``."""
+        return model.robot.joint_names
 
     def base(self, model: DynamicModel) -> BaseParameters:
         """What these equations can determine at best; its ``independent`` are the columns."""
