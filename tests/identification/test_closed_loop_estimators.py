@@ -32,11 +32,11 @@ from exciter.experiment.virtual import (
     draw,
 )
 from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, ClosedLoop, Unmovable, joint_forces
-from exciter.identification.closed_loop.simulated_problem import Loops
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.simulated_motion import (
     DIDIM,
     InstrumentalVariables,
+    Loops,
     coloured_covariance,
 )
 from exciter.identification.formulations.dynamic import InverseDynamic

@@ -1,5 +1,6 @@
 """Estimation in stages: exact on exact data, uncertainty carried from stage to stage, never better than all at once."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,13 @@ from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
+from exciter.identification.estimators.staged import (
+    FrictionFirst,
+    LinkByLink,
+    StageSequence,
+    StaticThenDynamic,
+    TwoStep,
+)
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.information.problem import Problem
@@ -36,6 +43,19 @@ pytestmark = pytest.mark.slow
 
 SIGMA = np.array([1.0, 2.0, 0.5])
 STEADY = SteadyMotion(0.05, 0.8)
+
+
+@dataclass(frozen=True)
+class Staged(StageSequence):
+    """The same stages whatever the robot."""
+
+    title = "least squares in stages"
+    given: tuple[Stage, ...]
+
+    def stages(self, problem):
+        return self.given
+
+
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))
 
 

@@ -84,8 +84,7 @@ class Asked:
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
     motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
-    offset: whether to choose how near to zero they are; tilt: whether gravity may lean.
-    """
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean."""
 
     model: DynamicModel
     runs: tuple[Run, ...]

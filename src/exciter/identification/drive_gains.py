@@ -89,8 +89,7 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
     """All that known parameters say about the base parameters.
 
     A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
-    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S.
-    """
+    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S."""
     b = len(base)
     if not known:
         return Conditions.none(b)
@@ -295,8 +294,7 @@ class DriveGains:
     """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``.
 
     base (b,): the base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents.
-    freedom: rows less parameters, of independent rows.
-    """
+    freedom: rows less parameters, of independent rows."""
 
     joints: tuple[str, ...]
     gains: Array

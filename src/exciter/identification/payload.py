@@ -69,8 +69,7 @@ class PayloadEstimate:
 
     hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
     parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
-    equations. assumptions: what the covariance rests on.
-    """
+    equations. assumptions: what the covariance rests on."""
 
     frame: str
     phi: Array
@@ -160,8 +159,7 @@ class PayloadEstimate:
     def consistent(self) -> PayloadEstimate:
         """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate.
 
-        The covariance stays that of the free estimate, which is too large where a constraint holds.
-        """
+        The covariance stays that of the free estimate, which is too large where a constraint holds."""
         if self.hidden.size:
             raise ParameterError(
                 "the load is not fully determined, so there is no one nearest body; give the missing parameters"
@@ -243,8 +241,7 @@ def identify_payload(
 
     robot: its base parameters without the load and their covariance, where they are known from elsewhere, instead of
     unloaded runs or beside them. A known payload of a run (``Run.payload``) is taken off first, as everywhere: the load
-    is what comes on top of it. Friction and rotors are taken to be the same with the load as without.
-    """
+    is what comes on top of it. Friction and rotors are taken to be the same with the load as without."""
     formulation = InverseDynamic() if formulation is None else formulation
     effect = load_effect(model, formulation.base(model), frame)
     if not loaded:
@@ -329,8 +326,7 @@ def payload_between(
 
     β₁ − β₀ = A φ, weighted by the sum of both covariances: whatever these stand for (correlated errors, outliers), the
     load's stands for, too. base: of the formulation, unless it is the model's own. With weighted least squares it is
-    the same as ``identify_payload``, where each set of runs determines all parameters by itself.
-    """
+    the same as ``identify_payload``, where each set of runs determines all parameters by itself."""
     effect = load_effect(model, model.base if base is None else base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
@@ -100,6 +100,13 @@ def _refuse_other(term: JointTerm) -> None:
             f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
             "estimator, or leave the term out"
         )
+
+
+def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
+    """(p,) which standard parameters are those of dry friction."""
+    terms = zip(model.terms, model.bound, strict=True)
+    names = {name for term, bound in terms if isinstance(term, DryFriction) for name in bound.names}
+    return np.array([name in names for name in model.standard])
 
 
 class Unmovable(ParameterError):
@@ -214,8 +221,7 @@ class ClosedLoop:
     takes them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits.
 
     offset [s]: of the recording's clock at the start of the motion. rate [Hz]: steps of the simulation, at least; a
-    controller without a rate of its own ticks with every step, as often as the virtual robot's does.
-    """
+    controller without a rate of its own ticks with every step, as often as the virtual robot's does."""
 
     robot: Robot
     control: Control

@@ -186,8 +186,7 @@ class Essential(Estimator):
 
     Backward elimination on the compressed equations. The next candidate is the parameter with the largest relative
     standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of that step, and by
-    one of all that was dropped so far together against the whole model; else elimination ends.
-    """
+    one of all that was dropped so far together against the whole model; else elimination ends."""
 
     word, title = "essential", "least squares on the essential parameters"
     level: Annotated[float, Number(above=0.0, below=1.0)] = 0.05

@@ -50,8 +50,7 @@ class MaximumLikelihood(Estimator):
 
     position_noise, torque_noise: σ [rad or m, N·m or N] of one recorded sample, one for all joints or one per joint.
     None: as samples vary between periods; but torques have the σ of their residuals for a joint where these are larger
-    beyond chance (model errors), and for a single period.
-    """
+    beyond chance (model errors), and for a single period."""
 
     word, title = "ml", "maximum likelihood"
     position_noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="rad, m")] = None

@@ -38,8 +38,7 @@ def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> A
     """(3, n, n, N): ∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i of standard parameters χ, at [:, j, i].
 
     Row j of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms
-    that remember, whose torque depends on earlier instants.
-    """
+    that remember, whose torque depends on earlier instants."""
     seeds = (np.tile(seed, (len(motion), 1)) for seed in np.eye(model.n))
     gradients = [model.torque_pullback(motion, seed, chi) for seed in seeds]
     return np.stack([(found.q.T, found.qd.T, found.qdd.T) for found in gradients], axis=1)
@@ -58,8 +57,7 @@ class TorqueSpectrum:
     def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
         """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row.
 
-        analog: the filter that was undone; None: unknown, noise within the band is taken as even.
-        """
+        analog: the filter that was undone; None: unknown, noise within the band is taken as even."""
         top = int(min(bandwidth * period, (samples - 1) // 2))
         if top < 1:
             raise RecordingError(
@@ -90,8 +88,7 @@ class Measured:
     sufficient statistic, Σ ((q_m − q(δ))/σ_q)² = ‖root (δ − δ̂)‖² + what no δ explains. torque (N, n) at ``time`` (N,).
     noise (n,): σ of one torque, known from noise_freedom degrees of freedom per joint. columns: of the standard
     parameters, those β stands for. load: standard parameters of a known payload. spectrum: what torque errors are
-    compared in, None: as they are. kept (n, N): torques that are used.
-    """
+    compared in, None: as they are. kept (n, N): torques that are used."""
 
     model: DynamicModel
     columns: IntArray
@@ -251,8 +248,7 @@ class Measured:
 
         Coulomb friction jumps where q̇ changes sign. The series knows q̇ to σ; where it is below 4 σ the sign is a guess,
         wrong by 2 Fs, and no derivative says so. Told for the columns of any joint term: values at q̇ ± 4 σ against the
-        derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)
-        """
+        derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)"""
         if self.spectrum is not None:
             return self
         motion, model = self.motion(self.delta), self.model

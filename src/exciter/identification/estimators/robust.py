@@ -89,8 +89,7 @@ class HuberLoss(Loss):
 class Bisquare(Loss):
     """Tukey's bisquare: equations beyond c scales do not count at all. c = 4.685: 95 % efficient.
 
-    Not convex, so it is started from Huber's answer.
-    """
+    Not convex, so it is started from Huber's answer."""
 
     word, title = "bisquare", "Tukey's bisquare"
     c: Positive = 4.685

@@ -63,21 +63,23 @@ UNDETERMINED_SHARE = 1e-6  # share of a parameter in directions the equations sa
 POOLED_POSE_FREEDOM = 2.0  # poses, that it counts for that all joints are alike
 
 
-@dataclass(frozen=True)
-class Staged(Estimator):
-    """A parameter is determined by the first stage that asks for it and whose equations determine it."""
+class StageSequence(Estimator):
+    """A sequence of stages, which depends on the robot. A parameter is determined by the first stage that asks for it
+    and whose equations determine it."""
 
-    title = "least squares in stages"
-    stages: tuple[Stage, ...]
+    @abstractmethod
+    def stages(self, problem: Problem) -> tuple[Stage, ...]:
+        """In order."""
 
     def estimate(self, problem: Problem) -> Estimate:
-        _refuse(problem, self.stages)
-        cells = cells_of(problem, self.stages)
+        stages = self.stages(problem)
+        _refuse(problem, stages)
+        cells = cells_of(problem, stages)
         for j in np.unique(cells.joint):
             if not cells.factors[cells.joint == j, :, -1].any():
                 raise zero_torque(problem.joints[j])
         state = State(cells, len(problem.names))
-        notes = tuple(_through(problem, state, k, stage) for k, stage in enumerate(self.stages))
+        notes = tuple(_through(problem, state, k, stage) for k, stage in enumerate(stages))
         if missing := [name for name, known in zip(problem.names, state.known, strict=True) if not known]:
             raise ParameterError(
                 f"no stage determines {', '.join(missing)}; add a stage that asks for them, or move more"
@@ -90,7 +92,7 @@ class Staged(Estimator):
             everything = everything.add(factor[:, :-1], factor[:, -1])
         alone = (
             f"nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
-            for stage in self.stages
+            for stage in stages
             if stage.alone
         )
         return Estimate.of(
@@ -283,23 +285,11 @@ def _of_poses(squares: Array, freedom: Array, scatter: Array) -> Array:
     ν₀ = 2 degrees of freedom: v = (S + ν₀ v₀) / (ν + ν₀), where v₀ supposes that poses differ by more than the
     samples within them tell (stiction) by one factor for all joints, which the joints determine together. That is
     supposed, not measured: the remaining degrees of freedom, which widen intervals, do not count ν₀. And a mean is
-    never better than the samples within poses say.
-    """
+    never better than the samples within poses say."""
     freedom, known = np.maximum(freedom, 0.0), scatter > 0.0
     shape = np.where(known, scatter, scatter[known].mean() if known.any() else 1.0)
     pooled = shape * (squares / shape).sum() / max(freedom.sum(), 1.0)
     return np.asarray(np.maximum((squares + POOLED_POSE_FREEDOM * pooled) / (freedom + POOLED_POSE_FREEDOM), scatter))
-
-
-class StageSequence(Estimator):
-    """A known sequence of stages, which depends on the robot."""
-
-    @abstractmethod
-    def stages(self, problem: Problem) -> tuple[Stage, ...]:
-        """In order."""
-
-    def estimate(self, problem: Problem) -> Estimate:
-        return Staged(self.stages(problem)).estimate(problem)
 
 
 @dataclass(frozen=True)
@@ -341,8 +331,7 @@ class StaticThenDynamic(StageSequence):
     side only, it biases gravity, and nothing in the data tells. Sensors on the link side do not see it. A filter brings
     motion into a pose from both sides: what it reaches is left to the second stage, see ``reach``.
 
-    runs: names of the runs that hold the poses, all unless given.
-    """
+    runs: names of the runs that hold the poses, all unless given."""
 
     word, title = "static", "least squares from poses at rest, then from motion"
     flat = ("rest",)
@@ -360,8 +349,7 @@ class FrictionFirst(StageSequence):
 
     Whatever else acts on the axis there (gravity, Coriolis) is estimated along and forgotten, so that nothing is
     assumed about it; the axis must move both ways, or its friction cannot be separated from gravity and offset.
-    Equations are used once: by the friction of their axis, or by the rest.
-    """
+    Equations are used once: by the friction of their axis, or by the rest."""
 
     word, title = "friction-first", "least squares with the friction first"
     flat = ("steady",)

@@ -57,8 +57,7 @@ class TotalLeastSquares(Estimator):
     square, joint by joint); structural zeros have none.
 
     exact: parameters, or symbols of them, whose columns have no errors whatever ``errors`` says: by default the sign
-    of the velocity and constants.
-    """
+    of the velocity and constants."""
 
     word, title = "tls", "total least squares"
     errors: Annotated[Mapping[str, float] | None, ByName(Number(least=0.0), what="parameter")] = None

@@ -32,8 +32,7 @@ CONSTANT_COLUMN_TOLERANCE = 1e-9  # of a column: less is none
 class BaseWrench(Formulation):
     """parallel_filter: through which both sides go, and are decimated; None: rows as measured.
 
-    Standard parameters are the links' and the six offsets; parameters of joint terms do not appear.
-    """
+    Standard parameters are the links' and the six offsets; parameters of joint terms do not appear."""
 
     word, title = "base-wrench", "the wrench on the base"
     inner = ("parallel_filter",)

@@ -47,8 +47,7 @@ def balance_rows(
 ) -> Iterator[Rows]:
     """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
 
-    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``.
-    """
+    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``."""
     names = (*(model.standard[k] for k in columns), ERROR_COLUMN)
     p, limit = len(names), model.robot.limit("velocity")
     slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
@@ -166,8 +165,7 @@ def _integral(values: Array, spacing: float) -> Array:
     From one sample to the next of the cubic through the four around them: the trapezium rule less its error at both
     ends of an interval, as far as central differences know it (Euler and Maclaurin). Error of order spacing⁴. Both
     sides of an equation are summed with it, so that only its error for dh/dt counts, which is smooth; kinks of |q̇|
-    where friction changes sign cancel.
-    """
+    where friction changes sign cancel."""
     integral = np.zeros_like(values)
     inner, outer = values[..., 1:-2] + values[..., 2:-1], values[..., :-3] + values[..., 3:]
     np.cumsum((13.0 * inner - outer) * (spacing / 24.0), axis=-1, out=integral[..., 2:-1])

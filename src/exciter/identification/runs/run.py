@@ -200,8 +200,7 @@ def load_torque(model: DynamicModel, payload: Payload, motion: Motion) -> Array:
 class StreamedParts:
     """Motion and torque of a log, read anew at every ``iter``; in memory are some pieces of it and their margins.
 
-    typical: what open choices of the route are made from; None: the log's first stretch with motion.
-    """
+    typical: what open choices of the route are made from; None: the log's first stretch with motion."""
 
     chunks: Callable[[], Iterable[Recording]]
     route: StreamingRoute
@@ -216,8 +215,7 @@ class LongLog:
     """A log that is not held: ``repaired`` reads it anew.
 
     sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
-    notes: what was repaired; quality: of all samples.
-    """
+    notes: what was repaired; quality: of all samples."""
 
     name: str
     repaired: Callable[[], Iterable[Recording]]

@@ -134,8 +134,7 @@ class Stage:
     have none), so that their columns are left out; else they are estimated along and forgotten. Filtered equations are
     then chosen only where the selection holds as far as the filter looks.
     mean: consecutive equations of a stretch without motion become one, their mean: what they share (friction that
-    holds the joint) is one error, not hundreds.
-    """
+    holds the joint) is one error, not hundreds."""
 
     name: str
     parameters: Parameters = others
