@@ -90,9 +90,6 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
 
     A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
     are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S."""
-    b = len(base)
-    if not known:
-        return Conditions.none(b)
     names = [item.name for item in known]
     if len(set(names)) < len(names):
         raise ParameterError(f"{next(n for n in names if names.count(n) > 1)} is given twice as known; give it once")
@@ -101,7 +98,7 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
             raise ParameterError(unknown_name("parameter", name, (*base.names, *base.standard)))
     whole = [item for item in known if item.name in base.names]
     parts = [item for item in known if item.name not in base.names]
-    c = np.eye(b)[[base.names.index(item.name) for item in whole]]
+    c = np.eye(len(base))[[base.names.index(item.name) for item in whole]]
     d, covariance = np.array([item.value for item in whole]), np.diag([item.std**2 for item in whole])
     if parts:
         inside = [base.standard.index(item.name) for item in parts]

@@ -57,8 +57,7 @@ from exciter.identification.estimators.physical import AUTO, PhysicallyConsisten
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem

@@ -53,7 +53,6 @@ class DIDIM(Estimator):
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
-
     It starts from weighted least squares on the measured motion.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
@@ -98,9 +97,8 @@ class InstrumentalVariables(Estimator):
 
     Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
     motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so
-    it is made anew with every χ until they agree. Both sides and the instruments go through the same formulation.
-
-    It starts from weighted least squares.
+    it is made anew with every χ, from weighted least squares on, until they agree. Both sides and the instruments go
+    through the same formulation.
 
     The remaining bias is of second order (of q̇², say), so light filtering helps. The direction of dry
     friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
@@ -266,13 +264,14 @@ class _Overlapping:
         at = np.maximum(np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self._offset, 0.0)
         last = self._last
         if last is None or at[0] > last.motion.time[-1]:
-            self._last = self._simulation.at(at)
-            return self._last
-        kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 / rate)), None)
-        new = self._simulation.at(at[at > last.motion.time[-1] + 0.5 / rate])
-        torque = np.concatenate([last.torque[kept], new.torque])
-        self._last = SimulatedRun(last.motion[kept].followed_by(new.motion), torque)
-        return self._last
+            found = self._simulation.at(at)
+        else:
+            kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 / rate)), None)
+            new = self._simulation.at(at[at > last.motion.time[-1] + 0.5 / rate])
+            torque = np.concatenate([last.torque[kept], new.torque])
+            found = SimulatedRun(last.motion[kept].followed_by(new.motion), torque)
+        self._last = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.settings import Registry

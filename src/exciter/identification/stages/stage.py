@@ -148,9 +148,7 @@ class Stage:
 FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
 LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
 LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
-SEGMENT_GAP_INTERVALS = (
-    1.5  # of sampling: what follows within belongs to the same segment; beyond, a filter starts anew
-)
+SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
 
 
 def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
@@ -179,15 +177,14 @@ class Instants:
         if not (throughout and self.reach):
             return selection.chosen(self.motion)
         time, at = self.around.time, self.motion.time
-        others = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
-        np.cumsum(~selection.chosen(self.around), axis=0, out=others[1:])
-        edges = np.concatenate(
-            [[0], np.flatnonzero(np.diff(time) > SEGMENT_GAP_INTERVALS / self.rate) + 1, [len(time)]]
-        )
+        outside = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
+        np.cumsum(~selection.chosen(self.around), axis=0, out=outside[1:])
+        gaps = np.flatnonzero(np.diff(time) > SEGMENT_GAP_INTERVALS / self.rate) + 1
+        edges = np.concatenate([[0], gaps, [len(time)]])
         segment = np.searchsorted(edges, nearest(time, at), side="right")
         low = np.maximum(np.searchsorted(time, at - self.reach), edges[segment - 1])
         high = np.minimum(np.searchsorted(time, at + self.reach, side="right"), edges[segment])
-        return np.asarray(others[high] == others[low])
+        return np.asarray(outside[high] == outside[low])
 
 
 def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
