@@ -83,11 +83,8 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
             velocity = per_joint(term.velocity, named, "the velocity of Stribeck")[:, 0]
             forces[row.STRIBECK_VELOCITY_ROW, joints] = velocity
         elif isinstance(term, Spring):
-            lengths = (row.BASE_ARM_ROW, row.LINK_ARM_ROW, row.ARM_OFFSET_ROW, row.FREE_LENGTH_ROW)
-            for number, value in zip(
-                lengths, (term.base_arm, term.link_arm, term.offset, term.free_length), strict=True
-            ):
-                forces[number, joints] = value
+            lengths = [row.BASE_ARM_ROW, row.LINK_ARM_ROW, row.ARM_OFFSET_ROW, row.FREE_LENGTH_ROW]
+            forces[np.ix_(lengths, joints)] = np.c_[[term.base_arm, term.link_arm, term.offset, term.free_length]]
     return forces
 
 

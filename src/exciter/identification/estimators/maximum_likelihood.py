@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -63,8 +64,7 @@ class MaximumLikelihood(Estimator):
             used = tuple(one.certain() for one in measured)
             stated = [one.noise for one in used]
             start, regressor = _start(problem, used)
-            found = self._agreed(start, stated)
-        at = found.at
+            at, iterations = self._agreed(start, stated)
         rows = np.array([one.rows for one in at.measured])
         variance = np.array([one.noise**2 for one in at.measured])
         count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
@@ -77,11 +77,11 @@ class MaximumLikelihood(Estimator):
             problem,
             regressor,
             values=at.beta,
-            covariance=found.newton.beta.solve(problem.names)[1],
+            covariance=at.newton.beta.solve(problem.names)[1],
             noise=np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
             freedom=float(rows.sum() - len(at.beta)),
             assumptions=LIKELIHOOD_ASSUMPTIONS,
-            notes=(*_solution_notes(found), *slow, *_noise_notes(problem, at.measured, stated)),
+            notes=(*_solution_notes(at, iterations), *slow, *_noise_notes(problem, at.measured, stated)),
         )
 
     def _measured(self, problem: Problem) -> tuple[Measured, ...]:
@@ -99,9 +99,8 @@ class MaximumLikelihood(Estimator):
         angles = _sigma(model, self.position_noise, "position noise")
         torques = _sigma(model, self.torque_noise, "torque noise")
         columns = problem.base.independent
-        measured = [
-            Measured.of(model, columns, run, piece, angles, torques) for run in problem.runs for piece in run.parts
-        ]
+        pieces = ((run, piece) for run in problem.runs for piece in run.parts)
+        measured = [Measured.of(model, columns, run, piece, angles, torques) for run, piece in pieces]
         if (most := max(len(one.delta) for one in measured)) > MOST_TRAJECTORY_COEFFICIENTS:
             raise ParameterError(
                 f"a motion was fitted with {most} coefficients, and at most {MOST_TRAJECTORY_COEFFICIENTS} are "
@@ -113,24 +112,22 @@ class MaximumLikelihood(Estimator):
             raise ParameterError(f"{have} torques for {p} parameters; record longer, or ask for fewer parameters")
         return tuple(measured)
 
-    def _agreed(self, start: LinearisedLikelihood, stated: list[Array]) -> Solved:
-        """With noise that residuals do not contradict; from small to large, for torque errors that another trajectory
-        explains are none."""
-        found = minimise(start, ROUGH_FIT_ITERATIONS)
-        iterations = found.iterations
+    def _agreed(self, start: LinearisedLikelihood, stated: list[Array]) -> tuple[LinearisedLikelihood, int]:
+        """With noise that residuals do not contradict, and in how many iterations; from small to large, for torque
+        errors that another trajectory explains are none."""
+        at, iterations = minimise(start, ROUGH_FIT_ITERATIONS)
         for _ in range(MOST_LIKELIHOOD_NOISE_ROUNDS if self.torque_noise is None else 0):
             noise = [
                 np.where(np.isnan(old) | (residual > limit * old), residual, old)
-                for (residual, limit), old in zip(_residuals(found), stated, strict=True)
+                for (residual, limit), old in zip(_residuals(at), stated, strict=True)
             ]
-            before = [one.noise for one in found.at.measured]
+            before = [one.noise for one in at.measured]
             if all((np.abs(a - b) <= AGREED_NOISE_CHANGE * b).all() for a, b in zip(noise, before, strict=True)):
                 break
-            at = replace(found.at, measured=with_noise(found.at.measured, noise))
-            found = minimise(at, ROUGH_FIT_ITERATIONS)
-            iterations += found.iterations
-        found = minimise(found.at)
-        return replace(found, iterations=iterations + found.iterations)
+            at, more = minimise(replace(at, measured=with_noise(at.measured, noise)), ROUGH_FIT_ITERATIONS)
+            iterations += more
+        at, more = minimise(at)
+        return at, iterations + more
 
 
 def _sigma(model: DynamicModel, given: PerJoint | None, what: str) -> Array | None:
@@ -159,11 +156,11 @@ def _start(problem: Problem, used: tuple[Measured, ...]) -> tuple[LinearisedLike
     return LinearisedLikelihood.at(used, tuple(one.delta for one in used), beta), plain
 
 
-def _residuals(found: Solved) -> list[tuple[Array, Array]]:
+def _residuals(at: LinearisedLikelihood) -> list[tuple[Array, Array]]:
     """Of every period: σ (n,) by its residuals, and how much larger than the true σ chance makes it at most."""
-    all_of_them, at = [], found.at
+    all_of_them = []
     for k, (one, delta, gram) in enumerate(zip(at.measured, at.deltas, at.grams, strict=True)):
-        freedom = np.maximum(one.rows - found.newton.taken(k, gram, one.noise), 1.0)
+        freedom = np.maximum(one.rows - at.newton.taken(k, gram, one.noise), 1.0)
         residual = np.sqrt(one.squares(delta, at.beta) / freedom)
         limit = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))
         all_of_them.append((np.maximum(residual, one.floor), limit))
@@ -191,6 +188,16 @@ class LinearisedLikelihood:
     def at(cls, measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array) -> LinearisedLikelihood:
         grams = tuple(one.gram(delta, beta) for one, delta in zip(measured, deltas, strict=True))
         return cls(measured=measured, deltas=deltas, beta=beta, grams=grams)
+
+    @cached_property
+    def newton(self) -> Eliminated:
+        """A step without damping."""
+        return self.eliminated()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is a minimum."""
+        return self.newton.length <= ACCEPTED_STEP_LENGTH
 
     def eliminated(self, damping: float = 0.0) -> Eliminated:
         p = len(self.beta)
@@ -240,21 +247,6 @@ class Eliminated:
         return np.asarray(np.einsum("jab,ba->j", gram[:, :-1, :-1], inverse @ inverse.T) / noise**2)
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """at: criterion at the solution; cost: twice (4), without what no δ explains."""
-
-    at: LinearisedLikelihood
-    newton: Eliminated
-    cost: float
-    iterations: int
-
-    @property
-    def settled(self) -> bool:
-        """Whether it is a minimum."""
-        return self.newton.length <= ACCEPTED_STEP_LENGTH
-
-
 def cost(measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array) -> float:
     """Σ ((q − q(δ))/σ_q)² + Σ ((τ − τ(δ, β))/σ_τ)²: twice (4), less what no δ explains of the angles."""
     total = 0.0
@@ -264,27 +256,25 @@ def cost(measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array)
     return total
 
 
-def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS) -> Solved:
+def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS) -> tuple[LinearisedLikelihood, int]:
     """From a point to a minimum, in so many iterations at most; Gauss–Newton where its steps lower the cost, damped
     where they do not."""
-    now, damping, newton = cost(at.measured, at.deltas, at.beta), 0.0, at.eliminated()
+    now, damping = cost(at.measured, at.deltas, at.beta), 0.0
     for iteration in range(rounds):
-        if newton.length <= SETTLED_STEP_LENGTH:
-            return Solved(at=at, newton=newton, cost=now, iterations=iteration)
+        if at.newton.length <= SETTLED_STEP_LENGTH:
+            return at, iteration
         while True:
-            steps, step = (at.eliminated(damping) if damping else newton).step()
+            steps, step = (at.eliminated(damping) if damping else at.newton).step()
             trial = tuple(delta + moved for delta, moved in zip(at.deltas, steps, strict=True)), at.beta + step
             then = cost(at.measured, *trial)
             if then <= now * (1.0 + COST_ROUNDING_FRACTION):
                 break
             damping = max(DAMPING_FACTOR * damping, FIRST_DAMPING)
-            # a jump of the model (sign of q̇) is in the way
-            if newton.length <= ACCEPTED_STEP_LENGTH or damping > LARGEST_DAMPING:
-                return Solved(at=at, newton=newton, cost=now, iterations=iteration)
+            if at.settled or damping > LARGEST_DAMPING:  # a jump of the model (sign of q̇) is in the way
+                return at, iteration
         at, now = LinearisedLikelihood.at(at.measured, *trial), then
-        newton = at.eliminated()
         damping = 0.0 if damping <= FIRST_DAMPING else damping / DAMPING_FACTOR
-    return Solved(at=at, newton=newton, cost=now, iterations=rounds)
+    return at, rounds
 
 
 def _cholesky(normal: Array) -> Array:
@@ -305,17 +295,17 @@ def _cholesky(normal: Array) -> Array:
 # -- notes -------------------------------------------------------------------------------------------------------------
 
 
-def _solution_notes(found: Solved) -> list[Note]:
-    at = found.at
+def _solution_notes(at: LinearisedLikelihood, iterations: int) -> list[Note]:
+    left = cost(at.measured, at.deltas, at.beta)
     freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.beta)
     known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
     tail = 0.5 * MODEL_ERROR_PROBABILITY
     low, high = freedom * stats.f.ppf([tail, 1.0 - tail], freedom, known)
-    verdict = "more than" if found.cost > high else "less than" if found.cost < low else "as"
+    verdict = "more than" if left > high else "less than" if left < low else "as"
     text = (
-        f"maximum likelihood: {found.iterations} iterations"
-        + ("" if found.settled else ", stopped where no step lowered the cost further")
-        + f"; cost {found.cost:.6g} for {freedom} degrees of freedom ({found.cost / freedom:.4g} each), "
+        f"maximum likelihood: {iterations} iterations"
+        + ("" if at.settled else ", stopped where no step lowered the cost further")
+        + f"; cost {left:.6g} for {freedom} degrees of freedom ({left / freedom:.4g} each), "
         f"{verdict} the noise stated makes it"
     )
     notes = [done("iterations", text)]

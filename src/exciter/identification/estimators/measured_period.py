@@ -124,9 +124,8 @@ class Measured:
             if size == 0.0:
                 raise zero_torque(name, run.name)
         count, periods = len(piece), series.samples / len(piece)
-        angles = np.maximum(
-            series.noise if angles is None else angles, LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
-        )
+        least = LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
+        angles = np.maximum(series.noise if angles is None else angles, least)
         analog = None if run.recording is None else run.recording.about.filter
         cut = np.isfinite(piece.torque_bandwidth)
         spectrum = TorqueSpectrum.below(piece.torque_bandwidth, series.period, count, analog) if cut else None

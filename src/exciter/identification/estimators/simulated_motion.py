@@ -16,7 +16,13 @@ from exciter.experiment.signals.differentiation import FilteredDifferences, firs
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Unmovable, dry_friction
+from exciter.identification.closed_loop.closed_loop import (
+    ClosedLoop,
+    SimulatedRun,
+    Simulation,
+    Unmovable,
+    dry_friction,
+)
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Labelled, compress
@@ -69,9 +75,8 @@ class DIDIM(Estimator):
         loops = Loops.of(problem, self.loop)
         start, _ = reweighted(enough_rows(problem.compressed), problem.names)
         found = loops.settle(start, _matched, self.rounds, self.tolerance, exact=True)
-        estimate = linear_estimate(
-            problem, found.along.compressed, found.values, found.noise, found.noise, WHITE + KNOWN_CONTROLLER
-        )
+        compressed, noise, assumptions = found.along.compressed, found.noise, WHITE + KNOWN_CONTROLLER
+        estimate = linear_estimate(problem, compressed, found.values, noise, noise, assumptions)
         return replace(estimate, notes=found.notes)
 
 
@@ -79,8 +84,8 @@ def _matched(along: Problem) -> SimulatedFit:
     compressed = along.compressed
     values, noise = reweighted(compressed, along.names)
     information = compressed.information(noise)
-    covariance = np.linalg.inv(information.gram())
-    return SimulatedFit(values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=information.r, along=along)
+    std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
+    return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
 
 
 INSTRUMENT_ASSUMPTIONS = assumed(
@@ -157,10 +162,8 @@ def _update(problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
 
     (values, weighted), noise, _ = until_noise_settles(fit, noise)
     inverse = np.linalg.inv(weighted[:, :p])
-    covariance = inverse @ weighted[:, p + 1 :] @ inverse.T
-    return SimulatedFit(
-        values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=weighted[:, :p], along=along
-    )
+    std = np.sqrt(np.diag(inverse @ weighted[:, p + 1 :] @ inverse.T))
+    return SimulatedFit(values=values, std=std, noise=noise, factor=weighted[:, :p], along=along)
 
 
 def _solved(matrix: Array, right: Array) -> Array:
@@ -216,14 +219,16 @@ class SimulatedPieces:
         chi = np.where(dry, np.maximum(self.chi, 0.0), self.chi)  # what is simulated, see ``joint_forces``
         if self.run.payload is not None and self.run.payload.mass:
             chi += load_chi(model, self.run.payload)
-        simulated = _Overlapping(self.loop, model, chi)
+        simulation, found = self.loop.simulation(model, chi), None
         for piece in self.run.parts:
             if not len(piece):
                 continue
             filter_, edge = self._differentiation(piece)
-            found = simulated.around(piece.motion.time, piece.rate, edge)
+            time, beyond = piece.motion.time, np.arange(1, edge + 1) / piece.rate
+            at = np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self.loop.offset
+            found = _further(simulation, found, np.maximum(at, 0.0), 1.0 / piece.rate)
             own = slice(edge, len(found.torque) - edge)
-            motion = replace(found.motion[own], time=piece.motion.time)
+            motion = replace(found.motion[own], time=time)
             changed = piece.torque + model.torque(motion, chi) - found.torque[own]
             if filter_ is not None:
                 seen, smooth = self._differentiated(found.motion, filter_, piece.rate, edge), np.where(dry, 0.0, chi)
@@ -251,27 +256,13 @@ class SimulatedPieces:
         return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)
 
 
-class _Overlapping:
-    """A simulated run that is looked at in stretches which overlap."""
-
-    def __init__(self, loop: ClosedLoop, model: DynamicModel, chi: Array) -> None:
-        self._simulation, self._offset = loop.simulation(model, chi), loop.offset
-        self._last: SimulatedRun | None = None
-
-    def around(self, time: Array, rate: float, edge: int) -> SimulatedRun:
-        """At ``time`` (N,) [s] of the recording and ``edge`` samples before and after; on the simulation's clock."""
-        beyond = np.arange(1, edge + 1) / rate
-        at = np.maximum(np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self._offset, 0.0)
-        last = self._last
-        if last is None or at[0] > last.motion.time[-1]:
-            found = self._simulation.at(at)
-        else:
-            kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 / rate)), None)
-            new = self._simulation.at(at[at > last.motion.time[-1] + 0.5 / rate])
-            torque = np.concatenate([last.torque[kept], new.torque])
-            found = SimulatedRun(last.motion[kept].followed_by(new.motion), torque)
-        self._last = found
-        return found
+def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, interval: float) -> SimulatedRun:
+    """At instants (N,) [s] of the simulation's clock, whose stretch may overlap with the last one."""
+    if last is None or at[0] > last.motion.time[-1]:
+        return simulation.at(at)
+    kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 * interval)), None)
+    new = simulation.at(at[at > last.motion.time[-1] + 0.5 * interval])
+    return SimulatedRun(last.motion[kept].followed_by(new.motion), np.concatenate([last.torque[kept], new.torque]))
 
 
 @dataclass(frozen=True, eq=False)
