@@ -23,19 +23,7 @@ from exciter.experiment.virtual.motion_execution import ExecutionPlan, plan
 from exciter.experiment.virtual.true_parameters import believed, resolved
 from exciter.experiment.virtual.virtual_robot import LEAST_SIMULATION_RATE_HZ, MOST_SIMULATION_RATE_HZ, Start
 from exciter.identification.closed_loop.kernels import joint_numbers as row
-from exciter.parameters.terms import (
-    AsymmetricCoulomb,
-    Coulomb,
-    GravitySpring,
-    JointTerm,
-    Offset,
-    Ripple,
-    RotorInertia,
-    Spring,
-    SqrtViscous,
-    Stribeck,
-    Viscous,
-)
+from exciter.parameters import terms
 from exciter.parameters.terms.coulomb_and_presliding import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.motion import Motion
@@ -43,17 +31,17 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 #: term → rows that its kinds of columns add to, one after the other
-TERM_FORCE_ROWS: dict[type[JointTerm], tuple[tuple[int, ...], ...]] = {
-    RotorInertia: ((row.ROTOR_ROW,),),
-    Viscous: ((row.VISCOUS_ROW,),),
-    SqrtViscous: ((row.ROOT_ROW,),),
-    Coulomb: ((row.FORWARD_ROW, row.BACKWARD_ROW),),
-    AsymmetricCoulomb: ((row.FORWARD_ROW,), (row.BACKWARD_ROW,)),
-    Stribeck: ((row.STRIBECK_ROW,),),
-    Offset: ((row.OFFSET_ROW,),),
-    GravitySpring: ((row.SINE_ROW,), (row.COSINE_ROW,)),
-    Ripple: ((row.SINE_ROW,), (row.COSINE_ROW,)),
-    Spring: ((row.STIFFNESS_ROW,), (row.PRELOAD_ROW,)),
+TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
+    terms.RotorInertia: ((row.ROTOR_ROW,),),
+    terms.Viscous: ((row.VISCOUS_ROW,),),
+    terms.SqrtViscous: ((row.ROOT_ROW,),),
+    terms.Coulomb: ((row.FORWARD_ROW, row.BACKWARD_ROW),),
+    terms.AsymmetricCoulomb: ((row.FORWARD_ROW,), (row.BACKWARD_ROW,)),
+    terms.Stribeck: ((row.STRIBECK_ROW,),),
+    terms.Offset: ((row.OFFSET_ROW,),),
+    terms.GravitySpring: ((row.SINE_ROW,), (row.COSINE_ROW,)),
+    terms.Ripple: ((row.SINE_ROW,), (row.COSINE_ROW,)),
+    terms.Spring: ((row.STIFFNESS_ROW,), (row.PRELOAD_ROW,)),
 }
 CLOSED_LOOP_KERNELS = "exciter.identification.closed_loop.kernels"
 DIVERGED_SPEED_RAD_S = 1e6  # [rad/s] beyond which a simulation has lost its way
@@ -68,7 +56,7 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
         _refuse_other(term)
         values = chi[at : at + len(bound.names)]
         at += len(bound.names)
-        if isinstance(term, GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
+        if isinstance(term, terms.GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
             (sine, cosine), cos, sin = values, np.cos(term.offset), np.sin(term.offset)
             values = np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
         places = TERM_FORCE_ROWS[type(term)]
@@ -77,18 +65,18 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
             for number in rows:
                 forces[number, joints] += part
         named = [model.robot.joint_names[j] for j in joints]
-        if isinstance(term, SqrtViscous):  # settings that are not parameters
+        if isinstance(term, terms.SqrtViscous):  # settings that are not parameters
             forces[row.ROOT_WIDTH_ROW, joints] = per_joint(term.width, named, "the width of SqrtViscous")[:, 0]
-        elif isinstance(term, Stribeck):
+        elif isinstance(term, terms.Stribeck):
             velocity = per_joint(term.velocity, named, "the velocity of Stribeck")[:, 0]
             forces[row.STRIBECK_VELOCITY_ROW, joints] = velocity
-        elif isinstance(term, Spring):
+        elif isinstance(term, terms.Spring):
             lengths = [row.BASE_ARM_ROW, row.LINK_ARM_ROW, row.ARM_OFFSET_ROW, row.FREE_LENGTH_ROW]
             forces[np.ix_(lengths, joints)] = np.c_[[term.base_arm, term.link_arm, term.offset, term.free_length]]
     return forces
 
 
-def _refuse_other(term: JointTerm) -> None:
+def _refuse_other(term: terms.JointTerm) -> None:
     """One line for a term that the simulation does not have."""
     if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
         shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
@@ -101,8 +89,8 @@ def _refuse_other(term: JointTerm) -> None:
 
 def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
     """(p,) which standard parameters are those of dry friction."""
-    terms = zip(model.terms, model.bound, strict=True)
-    names = {name for term, bound in terms if isinstance(term, DryFriction) for name in bound.names}
+    both = zip(model.terms, model.bound, strict=True)
+    names = {name for term, bound in both if isinstance(term, DryFriction) for name in bound.names}
     return np.array([name in names for name in model.standard])
 
 

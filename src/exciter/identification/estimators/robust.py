@@ -244,7 +244,8 @@ class _Pass:
         self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
         self.taken = taken_of(problem.compressed, scale)
         self.next_values = weighted.information(scale).solve(problem.names)[0]
-        self.next_scale = _floored(problem, median.value * _small_sample(self.rows, self.taken))
+        few = np.sqrt(self.rows / np.maximum(self.rows - self.taken, 1.0))
+        self.next_scale = _floored(problem, median.value * few)
 
     @property
     def covariance(self) -> Array:
@@ -305,16 +306,13 @@ def _first_scale(problem: Problem, values: Array) -> Array:
     median = AbsoluteMedian(scale)
     for _, piece in problem.rows():
         median.see(_residual(piece, values))
-    return _floored(problem, median.value * _small_sample(rows, taken_of(problem.compressed, scale)))
+    few = np.sqrt(rows / np.maximum(rows - taken_of(problem.compressed, scale), 1.0))
+    return _floored(problem, median.value * few)
 
 
 def _residual(rows: Rows, values: Array) -> Array:
     """y − W x, (J, N)."""
     return np.asarray(np.append(-values, 1.0) @ rows.sides.transpose(1, 2, 0))
-
-
-def _small_sample(rows: Array, taken: Array) -> Array:
-    return np.asarray(np.sqrt(rows / np.maximum(rows - taken, 1.0)))
 
 
 def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:
