@@ -78,6 +78,11 @@ class TotalLeastSquares(Estimator):
             return values, noise_of(compressed, values, sigma * growth) / growth
 
         values, sigma, _ = until_noise_settles(fit, sigma, SETTLED_TOTAL_NOISE_CHANGE)
+        noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
+        how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
+        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / rows)
+        found = ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
+        text = f"total least squares: errors in {noisy} of {len(values)} columns, {how}; found in y: {found}"
         return Estimate.of(
             problem,
             compressed.information(),
@@ -86,7 +91,7 @@ class TotalLeastSquares(Estimator):
             noise=sigma * np.sqrt(_amplified(sizes, values)),
             freedom=float(compressed.independent.sum() - len(values)),
             assumptions=TOTAL_ASSUMPTIONS + filtered(compressed.inflation),
-            notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),
+            notes=(done("errors in W", text),),
         )
 
     def sizes(self, compressed: Compressed) -> Array:
@@ -102,15 +107,6 @@ class TotalLeastSquares(Estimator):
             sizes = np.where(root_mean_square > 0.0, given, 0.0)
         exact = [name in self.exact or split_name(name)[0] in self.exact for name in names]
         return np.where([*exact, False], 0.0, sizes)
-
-    def _sentence(self, sizes: Array, compressed: Compressed, sigma: Array) -> str:
-        noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
-        how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
-        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / _rows(compressed))
-        return (
-            f"total least squares: errors in {noisy} of {len(compressed.parameters)} columns, {how}; found in y: "
-            + ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
-        )
 
 
 def total_least_squares(sides: Array, sizes: Array) -> Array:

@@ -373,16 +373,13 @@ class _PoseMean:
         for start, sides in zip(starts, np.split(rows.sides[at, joint], starts[1:]), strict=True):
             if new[start]:
                 yield from self.end()
-            self._add(sides, rows.independent / len(rows))
+            if self.total is None:
+                self.total, self.first = np.zeros(sides.shape[1]), float(sides[0, -1])
+            self.total = self.total + sides.sum(axis=0)
+            self.squares += float(((sides[:, -1] - self.first) ** 2).sum())
+            self.count += len(sides)
+            self.independent += rows.independent / len(rows) * len(sides)
         self.time, self.q = float(rows.time[at[-1]]), motion.q[at[-1]]
-
-    def _add(self, sides: Array, share: float) -> None:
-        if self.total is None:
-            self.total, self.first = np.zeros(sides.shape[1]), float(sides[0, -1])
-        self.total = self.total + sides.sum(axis=0)
-        self.squares += float(((sides[:, -1] - self.first) ** 2).sum())
-        self.count += len(sides)
-        self.independent += share * len(sides)
 
     def end(self) -> Iterator[Pose]:
         if self.total is not None:
