@@ -194,7 +194,7 @@ def identification(path: Path, rng: random.Random) -> None:
     config = SettingsFile.read(path).identify
     robot = config.robot.apply(arm())
     config.formulation(())
-    _ = config.route, config.uncertainty, config.settings.folds, config.known_parameters, config.chooses_friction
+    _ = config.route, config.uncertainty, config.settings.folds, config.known_parameters
     config.to_dict()
     if rng.random() < CHECKED:
         config.refuse_early(robot, planned=True)

@@ -32,7 +32,7 @@ from exciter.errors import ExciterError as ExciterError
 # Whole settings
 from exciter.excitation.design_settings import DesignSettings as DesignSettings
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings as ConstraintSettings
-from exciter.identification.identify_settings import IdentifySettings as IdentifySettings
+from exciter.identification.identify_config import IdentifySettings as IdentifySettings
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

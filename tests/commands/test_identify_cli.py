@@ -16,7 +16,7 @@ from exciter.experiment.quality.prepare_log import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.identify_settings import IdentifySettings
+from exciter.identification.identify_config import IdentifySettings
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded_robots as embedded
@@ -212,9 +212,9 @@ def test_payload_friction_and_gains(folder, tmp_path, capsys):
 
 
 def test_the_whole_section_is_understood(tmp_path):
-    from exciter.identification import identify_settings
+    from exciter.identification import identify_config
 
-    text = identify_settings.__doc__
+    text = identify_config.__doc__
     block = text[text.index("terms: [") :].replace("gains: identify  ", "gains: {M3: 20}")
     path = tmp_path / "identify.yaml"
     path.write_text(block, encoding="utf-8")

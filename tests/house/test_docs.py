@@ -35,7 +35,7 @@ from exciter.files import json_text
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.identify_settings import IdentifySettings
+from exciter.identification.identify_config import IdentifySettings
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import TERM_REGISTRY, Coulomb, Viscous

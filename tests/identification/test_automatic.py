@@ -28,8 +28,7 @@ from exciter.identification.automatic import Asked, Automatic, Chosen, choose_au
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.identify_settings import EquationFilter
+from exciter.identification.identify_config import EquationFilter, IdentifyConfig
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem

@@ -24,8 +24,7 @@ from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.processed_motion import Processed, Route
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS, BaseWrench
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, BaseWrench, InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import texts

@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.signals.differentiation import FilteredDifferences
-from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.virtual import (
     CompensationSpring,
@@ -32,12 +32,11 @@ from exciter.experiment.virtual import (
     draw,
 )
 from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, ClosedLoop, Unmovable, joint_forces
-from exciter.identification.closed_loop.simulated_problem import Loops
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.simulated_motion import (
     DIDIM,
     InstrumentalVariables,
-    InstrumentSeries,
+    Loops,
     coloured_covariance,
 )
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -329,11 +328,10 @@ def test_coloured_covariance_is_that_of_coloured_errors():
         n = rng.standard_normal((count + 1, 2))
         e = n[1:] @ ahead.T + n[:-1] @ behind.T
         parts = [slice(0, 200), slice(200, 210), slice(210, None)]
-        found = coloured_covariance(
-            lambda e=e, parts=parts: (InstrumentSeries(time[s], 50.0, z[s], e[s]) for s in parts), noise
-        )
+        series = Rows.of(time, z, e, 50.0, ("a", "b"), ("x", "y", "z"))
+        found = coloured_covariance(lambda series=series, parts=parts: (series[s] for s in parts), noise)
         mean += found / draws
-    whole = coloured_covariance(lambda: [InstrumentSeries(time, 50.0, z, e)], noise)
+    whole = coloured_covariance(lambda: [series], noise)
     assert_allclose(found, whole, rtol=1e-12, atol=1e-12 * whole.max())
     assert_allclose(mean, total, atol=0.12 * total.max())
     assert (white.diagonal() > 2.0 * total.diagonal()).all()

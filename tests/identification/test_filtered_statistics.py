@@ -248,6 +248,6 @@ def test_intervals_of_few_degrees_of_freedom_are_students():
     gains = DriveGains(("j",), one, 4.0 * np.eye(1), one > 0.0, ("a",), one, one, 3.0)
     assert_allclose(gains.interval(), [[1.0 - 2.0 * T_3], [1.0 + 2.0 * T_3]], rtol=1e-6)
     phi = inertial.from_mass_com_inertia(LOAD.mass, np.zeros(3), np.diag([0.2, 0.2, 0.1]))
-    payload = PayloadEstimate("tool", phi, np.eye(10), np.zeros((10, 0)), 3.0, estimate, ("j",), one, None, "")
+    payload = PayloadEstimate("tool", phi, np.eye(10), np.zeros((10, 0)), 3.0, estimate, "")
     low, high = payload.interval()
     assert_allclose([low[0], high[0]], [LOAD.mass - T_3, LOAD.mass + T_3], rtol=1e-6)

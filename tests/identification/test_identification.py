@@ -27,8 +27,7 @@ from exciter.identification.estimators.physical import PhysicallyConsistent, Pri
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import LinkByLink, TwoStep
 from exciter.identification.estimators.total_least_squares import TotalLeastSquares
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identification import identify
 from exciter.identification.information.problem import Problem

@@ -25,11 +25,11 @@ from exciter.identification.estimators.simulated_motion import InstrumentalVaria
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
-from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.identify_settings import (
+from exciter.identification.identify_config import (
     ERROR_MODELS,
     EquationFilter,
     EvaluationFilter,
+    IdentifyConfig,
     IdentifySettings,
     IndependentErrors,
 )

@@ -24,8 +24,7 @@ from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
-from exciter.identification.runs.long_run import StreamedParts
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, StreamedParts
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import load
 from support.robots import random_robot, smooth_motion, states

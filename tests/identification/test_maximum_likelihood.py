@@ -24,9 +24,9 @@ from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators import maximum_likelihood
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.estimators.measured_period import Measured
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
-from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, Viscous

@@ -162,7 +162,7 @@ def test_without_a_loss_only_variances_are_reweighted(experiment):
 def test_the_median_of_a_stream():
     """In pieces, with a guess that is far off, against NumPy's median of all."""
     residuals = np.random.default_rng(2).standard_normal((3, 20001)) * SIGMA[:, None] * 0.01
-    median = AbsoluteMedian.around(np.ones(3) * 7.0)
+    median = AbsoluteMedian(np.ones(3) * 7.0)
     for piece in np.array_split(residuals, 13, axis=1):
         median.see(piece)
     assert_allclose(median.value, np.median(np.abs(residuals), axis=1) / GAUSSIAN_ABSOLUTE_MEDIAN, rtol=2e-3)

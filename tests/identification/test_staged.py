@@ -1,5 +1,6 @@
 """Estimation in stages: exact on exact data, uncertainty carried from stage to stage, never better than all at once."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -12,20 +13,26 @@ from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
+from exciter.identification.estimators.staged import (
+    FrictionFirst,
+    LinkByLink,
+    StageSequence,
+    StaticThenDynamic,
+    TwoStep,
+)
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.stages.compressed_stages import cells_of
 from exciter.identification.stages.stage import (
-    ActingAtRest,
     AtRest,
-    FrictionParameters,
-    Named,
     Stage,
     SteadyMotion,
     Unused,
+    acting_at_rest,
+    cells_of,
+    friction_of,
+    named,
     rows_with_motion,
 )
 from exciter.notes import in_one_line, texts
@@ -36,6 +43,19 @@ pytestmark = pytest.mark.slow
 
 SIGMA = np.array([1.0, 2.0, 0.5])
 STEADY = SteadyMotion(0.05, 0.8)
+
+
+@dataclass(frozen=True)
+class Staged(StageSequence):
+    """The same stages whatever the robot."""
+
+    title = "least squares in stages"
+    given: tuple[Stage, ...]
+
+    def stages(self, problem):
+        return self.given
+
+
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))
 
 
@@ -117,7 +137,7 @@ def test_filtered_poses_are_at_rest_as_far_as_the_filter_looks(experiment, low_p
 
 def test_filtered_poses_without_accelerations(experiment):
     problem, true = dwelling_problem(experiment, FilteredDynamic(ParallelFilter(Butterworth(10.0), factor=2)), 1.3)
-    gravity = ActingAtRest().chosen(problem)
+    gravity = acting_at_rest(problem)
     assert_allclose(StaticThenDynamic().estimate(problem).values[gravity], true[gravity], rtol=0.0, atol=1e-6)
 
 
@@ -134,7 +154,7 @@ def test_samples_around_an_equation_are_those_of_its_segment(experiment):
     count = 0
     for _, rows, there in rows_with_motion(problem):
         assert 0.4 < there.reach < 0.6
-        chosen = there.chosen_throughout(AtRest())
+        chosen = there.chosen(AtRest(), throughout=True)
         for time, row in zip(rows.time, chosen, strict=True):
             seen = (np.abs(motion.time - time) <= there.reach) & (segment == segment[round(time * 100)])
             assert (row == rest[seen].all()).all()
@@ -206,7 +226,7 @@ def test_a_stage_is_generalised_least_squares():
 def test_stages_may_share_equations():
     """The same rows twice: errors of the stages are not independent, and the covariance knows."""
     experiment = Experiment.of(moving(300))
-    twice = Staged((Stage("some", Named(("ZZR1", "ZZR2", "MXR2", "Fs1", "Fv2", "MX3", "ZZ3"))), Stage("others")))
+    twice = Staged((Stage("some", named("ZZR1", "ZZR2", "MXR2", "Fs1", "Fv2", "MX3", "ZZ3")), Stage("others")))
     repetitions = experiment.repeated(twice, lambda rng: noisy(experiment, rng), 45)
     repetitions.assert_honest()
 
@@ -229,7 +249,7 @@ def test_what_a_stage_cannot_determine_is_left_to_later_ones():
     assert "left to later stages" in found.notes[0].text
     for name, early in (("Fv1", True), ("Fs1", True), ("ZZR1", False), ("Fv3", False)):
         k = problem.names.index(name)
-        alone = Staged((Stage("a", Named((name,)), runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
+        alone = Staged((Stage("a", named(name), runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
         assert_allclose(alone.values[k], true[k], atol=1e-8)
         assert alone.notes[0].text.startswith("a: 1 parameter " if early else "a: 0 parameters")
     with pytest.raises(ParameterError, match=r"no stage determines .*Fv3"):
@@ -270,11 +290,11 @@ def test_parameters_by_rule(experiment):
     problem = experiment.problem(experiment.exact)
 
     def names(rule):
-        return [name for name, chosen in zip(problem.names, rule.chosen(problem), strict=True) if chosen]
+        return [name for name, chosen in zip(problem.names, rule(problem), strict=True) if chosen]
 
-    assert names(ActingAtRest()) == ["MXR2", "MY2", "MX3", "MY3"]
-    assert names(FrictionParameters((1,))) == ["Fv2", "Fs2"]
-    assert len(names(FrictionParameters())) == 6
+    assert names(acting_at_rest) == ["MXR2", "MY2", "MX3", "MY3"]
+    assert names(friction_of(1)) == ["Fv2", "Fs2"]
+    assert len(names(friction_of())) == 6
 
 
 def test_poses_count_once_each():
@@ -303,7 +323,7 @@ def model_rows_of(experiment: Experiment, motion) -> np.ndarray:
 def test_friction_that_holds_a_pose_is_an_error_of_the_pose():
     """Friction of random sign at every pose: honest with one equation per pose, far too sure with one per sample."""
     experiment = Experiment.of(with_poses(moving(400), 40, 5))
-    gravity = ActingAtRest().chosen(experiment.problem(experiment.exact))
+    gravity = acting_at_rest(experiment.problem(experiment.exact))
 
     def sticking(rng):
         friction = np.repeat(rng.choice([-3.0, 3.0], (40, 3)), 5, axis=0)
@@ -311,7 +331,7 @@ def test_friction_that_holds_a_pose_is_an_error_of_the_pose():
         noise[400:] += friction
         return experiment.problem(experiment.exact + noise)
 
-    static = Stage("static", ActingAtRest(), selection=AtRest(), alone=True)
+    static = Stage("static", acting_at_rest, selection=AtRest(), alone=True)
     sure = Staged((static, Stage("dynamic", selection=Unused())))
     honest = experiment.repeated(StaticThenDynamic(), sticking, 50)
     assert "nothing but the parameters of stage 'static' acts" in in_one_line(honest.found[0].assumptions)
@@ -325,7 +345,7 @@ def test_sigma_is_honest_with_few_poses(friction):
     exactly, with σ as small as rounding."""
     poses, samples, times = 4, 5, 60
     experiment = Experiment.of(with_poses(moving(60), poses, samples))
-    gravity = ActingAtRest().chosen(experiment.problem(experiment.exact))
+    gravity = acting_at_rest(experiment.problem(experiment.exact))
 
     def sticking(rng):
         noise = rng.standard_normal(experiment.exact.shape)
@@ -350,7 +370,7 @@ def test_samples_within_poses_bound_sigma_from_below():
     cells = cells_of(problem, StaticThenDynamic().stages(problem))
     assert_allclose(cells.scatter[cells.used[:, 0]], SIGMA**2 / 3.0)  # four samples: variance 4/3, of the mean a fourth
     assert np.isnan(cells.scatter[cells.used[:, 1]]).all()
-    gravity = ActingAtRest().chosen(problem)
+    gravity = acting_at_rest(problem)
     rows = experiment.w[200::4][:, :, gravity] / (SIGMA[:, None] / np.sqrt(3.0))
     std = np.sqrt(np.linalg.inv(np.einsum("kja,kjb->ab", rows, rows)).diagonal())
     assert_allclose(StaticThenDynamic().estimate(problem).std[gravity], std, rtol=1e-6)
@@ -391,7 +411,7 @@ def test_stages_that_cannot_work_are_refused(experiment):
     with pytest.raises(ParameterError, match="names joint 7"):
         Staged((Stage("a", joints=(7,)),)).estimate(problem)
     with pytest.raises(ParameterError, match="unknown parameter 'ZZ9'"):
-        Staged((Stage("a", Named(("ZZ9",))),)).estimate(problem)
+        Staged((Stage("a", named("ZZ9")),)).estimate(problem)
     with pytest.raises(ParameterError, match=r"stage 'friction of joint_1' has \d equations for"):
         FrictionFirst(SteadyMotion(0.05, 0.05)).estimate(problem)
     nothing = experiment.exact * [1.0, 0.0, 1.0]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exciter.experiment.recording import read_recording
-from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.identify_settings import EquationFilter
+from exciter.identification.identify_config import EquationFilter, IdentifyConfig
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.pipeline.settings_file import SettingsFile

@@ -28,9 +28,8 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs import long_run
-from exciter.identification.runs.long_run import LongLog
-from exciter.identification.runs.run import Run
+from exciter.identification.runs import run as runs
+from exciter.identification.runs.run import LongLog, Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
@@ -150,7 +149,7 @@ def test_a_long_log_that_repeats_is_averaged_over_its_periods():
 
 
 def test_samples_of_a_long_log_are_bounded_and_spread(monkeypatch):
-    monkeypatch.setattr(long_run, "SAMPLE_BYTES", 100_000)
+    monkeypatch.setattr(runs, "SAMPLE_BYTES", 100_000)
     recording = recorded(12_000)
     log = long_log(recording)
     kept = log.sample
@@ -164,7 +163,7 @@ def test_samples_of_a_long_log_are_bounded_and_spread(monkeypatch):
 
 def test_memory_of_estimation_does_not_grow_with_the_log(monkeypatch):
     """From pieces of the log to the estimate; samples would take 56 B a row, friction that remembers more."""
-    monkeypatch.setattr(long_run, "SAMPLE_BYTES", 200_000)
+    monkeypatch.setattr(runs, "SAMPLE_BYTES", 200_000)
     peaks, sizes = [], (30_000, 60_000)
     for samples in sizes:
         run = long_log(recorded(samples)).run(ROUTE)
@@ -215,7 +214,7 @@ def test_a_log_beyond_the_bound_is_identified_as_one_below(monkeypatch, tmp_path
     words = ("--config", config, "--validate", other)
     below = identified(log, tmp_path / "below", *words)
     monkeypatch.setattr("exciter.pipeline.logs.HELD_BYTES", 1000)
-    monkeypatch.setattr(long_run, "SAMPLE_BYTES", 200_000)
+    monkeypatch.setattr(runs, "SAMPLE_BYTES", 200_000)
     beyond = identified(log, tmp_path / "beyond", *words)
     assert not any("evenly spread windows" in note for note in below["notes"])
     assert sum("evenly spread windows" in note for note in beyond["notes"]) == 2

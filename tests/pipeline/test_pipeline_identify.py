@@ -183,7 +183,7 @@ def test_a_long_log_goes_through_another_route_with_all_its_samples(folder, monk
     log = recorded(0, seconds=60.0)
     write_recording(replace(log, about=replace(log.about, period=4.0)), folder / "long.npz")
     monkeypatch.setattr(reading, "HELD_BYTES", 1000)
-    monkeypatch.setattr("exciter.identification.runs.long_run.SAMPLE_BYTES", 100_000)
+    monkeypatch.setattr("exciter.identification.runs.run.SAMPLE_BYTES", 100_000)
     (averaged,) = read_logs(ROBOT, CONFIG, [folder / "long.npz"]).logs
     assert averaged.run.sample is None
     run = averaged.through(FilteredDifferences(20.0)).run

@@ -19,8 +19,7 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.information.compressed import ResidualSizes, one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque

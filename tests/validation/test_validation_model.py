@@ -20,8 +20,7 @@ from exciter.experiment.virtual import ComputedTorque, Encoder, Sampling, Torque
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.identification import identify
 from exciter.identification.information.problem import Problem

@@ -28,8 +28,7 @@ from exciter.experiment.signals.processed_motion import motion_band
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.identify_settings import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter
+from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter, IdentifyConfig
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.cross_validation import simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
@@ -64,6 +63,19 @@ FIRST_PRIOR_WEIGHT = 10.0  #: until it is chosen
 NOISE_PRIOR_WEIGHT = 1e-3  #: with which noise is estimated: residuals of a strong prior would be its own errors
 COUPLING_PRIOR_WEIGHTS = np.array([100.0, 10.0, 1.0])  #: while variants of coupled motors are compared
 JointTerms = tuple[JointTerm, ...]
+ESTIMATOR_CHOICES = (  #: where none is asked for; and how joints are weighted
+    Choice(
+        "estimator",
+        "consistent",
+        "least squares; every link a body that can exist, friction, rotor inertia and stiffness ≥ 0; where the motion "
+        "tells little, the prior holds: inertias of the description, uniform rods where these are placeholders",
+    ),
+    Choice(
+        "noise",
+        "equations of a joint over the σ of its torque",
+        "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +84,7 @@ class Asked:
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
     motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
-    offset: whether to choose how near to zero they are; tilt: whether gravity may lean.
-    """
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean."""
 
     model: DynamicModel
     runs: tuple[Run, ...]
@@ -114,19 +125,19 @@ class Chosen:
     ``Prior``. gravity (3,) [m/s²]: where it leans."""
 
     runs: tuple[Run, ...]
-    route: FilteredDifferences | None
     terms: JointTerms
     weight: float
-    choices: tuple[Choice, ...]
+    offset: float | None
     friction: FrictionChoice | None
-    offset: float | None = None
+    choices: tuple[Choice, ...]
+    route: FilteredDifferences | None = None
     gravity: Array | None = None
 
 
 def choose_settings(asked: Asked) -> Chosen:
     model, choices = asked.model, list[Choice]()
     kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION_TERMS)))
-    runs, route = asked.runs, None
+    runs, route, gravity = asked.runs, None, None
     if asked.route:
         asked.step("choosing the cut-off")
         start = asked.starting(kept)
@@ -138,27 +149,17 @@ def choose_settings(asked: Asked) -> Chosen:
         asked.step("choosing friction")
         kept, coupled = _coupled_motors(asked, kept, runs)
         choices += coupled
-    made = _terms_and_prior(asked, kept, runs)
-    gravity: Array | None = None
-    leans: tuple[Choice, ...] = ()
+    made, trial = _terms_and_prior(asked, kept, runs)
+    leans = list[Choice]()
     if asked.tilt and np.any(model.robot.gravity):
         asked.step("looking whether the base leans")
-        trial = replace(made.trial, offset=made.offset)
+        trial = replace(trial, offset=made.offset)
         gravity, choice = choose_tilt(trial, made.weight, trial.noise(NOISE_PRIOR_WEIGHT))
-        leans = (choice,)
+        leans.append(choice)
         if gravity is not None:  # what was chosen for a robot that stands upright may have stood for the lean
             leaning = replace(asked, model=replace(model, robot=model.robot.with_gravity(gravity)))
-            made = _terms_and_prior(leaning, kept, runs)
-    return Chosen(
-        runs=runs,
-        route=route,
-        terms=made.trial.problem.model.terms,
-        weight=made.weight,
-        choices=(*choices, *made.choices, *leans),
-        friction=made.friction,
-        offset=made.offset,
-        gravity=gravity,
-    )
+            made, _ = _terms_and_prior(leaning, kept, runs)
+    return replace(made, route=route, gravity=gravity, choices=(*choices, *made.choices, *leans))
 
 
 def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[JointTerms, list[Choice]]:
@@ -173,19 +174,9 @@ def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tu
     return terms, [Choice("terms", name, f"error {listed}", "coupled motors")]
 
 
-@dataclass(frozen=True, eq=False)
-class _TermsAndPrior:
-    """Friction, weight of the prior and size of offsets, which belong together; trial: with all but the offset."""
-
-    trial: Trial
-    weight: float
-    offset: float | None
-    friction: FrictionChoice | None
-    choices: tuple[Choice, ...]
-
-
-def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> _TermsAndPrior:
-    """Friction and the weight of the prior alternately, until both are of the same model; then offsets."""
+def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[Chosen, Trial]:
+    """Friction and the weight of the prior alternately, until both are of the same model; then offsets. And the trial
+    with all but the offset."""
     trial = asked.trial(asked.starting(kept), runs)
     weight, why = asked.weighed(trial)
     friction: FrictionChoice | None = None
@@ -204,16 +195,15 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> _
             weight, why = asked.weighed(trial)
         assert friction is not None
         listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
-        reason = (
-            "for every joint the simplest model that predicts held-out blocks of time as well as the best, with the "
-        )
-        choices.append(Choice("friction", listed, f"{reason}prior in place"))
+        reason = "for every joint the simplest model that predicts held-out blocks of time as well as the best"
+        choices.append(Choice("friction", listed, f"{reason}, with the prior in place"))
     choices.append(why)
-    offset = None
-    if asked.offset and any(isinstance(term, Offset) for term in trial.problem.model.terms):
+    offset, terms = None, trial.problem.model.terms
+    if asked.offset and any(isinstance(term, Offset) for term in terms):
         offset, why = choose_offset(trial, weight, trial.noise(NOISE_PRIOR_WEIGHT))
         choices.append(why)
-    return _TermsAndPrior(trial=trial, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
+    made = Chosen(runs=runs, terms=terms, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
+    return made, trial
 
 
 def _full_set(trial: Trial, weight: float) -> Array:
@@ -261,7 +251,8 @@ def choose_automatically(
                 friction=settings.friction != FRICTION_AS_GIVEN,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
-                tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
+                tilt=config.robot.gravity is None
+                and all(run.recording is None or run.recording.about.gravity is None for run in runs),
                 values=known.values,
                 folds=settings.folds,
                 step=step,
@@ -273,12 +264,8 @@ def choose_automatically(
     if settings.dead_zone is None:
         choices.append(_rest_choice(settled, stands, chosen.runs))
     if settings.estimator is None:
-        choices += _estimator_choices(noise_given=settings.noise is not None)
+        choices += ESTIMATOR_CHOICES[: 1 if settings.noise is not None else None]
     return Automatic(config=settled, robot=stands, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
-
-
-def _gravity_is_open(run: Run) -> bool:
-    return run.recording is None or run.recording.about.gravity is None
 
 
 def prior_of(estimator: Estimator) -> Prior | None:
@@ -296,17 +283,6 @@ def _rest_choice(settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]) -
         return Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out")
     reason = "a hundredth of the fastest: a joint that is slower rests, and a sign cannot say what friction holds it"
     return Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason)
-
-
-def _estimator_choices(*, noise_given: bool) -> list[Choice]:
-    """The estimator, and how joints are weighted."""
-    reason = (
-        "least squares; every link a body that can exist, friction, rotor inertia and stiffness ≥ 0; where the motion "
-        "tells little, the prior holds: inertias of the description, uniform rods where these are placeholders"
-    )
-    weighed = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
-    found = [Choice("estimator", "consistent", reason)]
-    return found if noise_given else [*found, Choice("noise", "equations of a joint over the σ of its torque", weighed)]
 
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:

@@ -28,15 +28,14 @@ from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
+from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile, until_noise_settles
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
-MOST_GAIN_NOISE_ROUNDS = 20
-GAIN_NOISE_CHANGE = 1e-4  #: relative, that ends the rounds
+GAIN_NOISE_CHANGE = 1e-4  #: relative change of σ, below which weights and residuals agree
 LEAST_CURRENT_NOISE = 1e-6  #: of the currents: a smaller noise is not believed, and would hide conditions with errors
 GAIN_DIRECTION_SHARE = 1e-6  #: of a unit vector: more, and a gain belongs to a direction
 ROUGH_GAIN_STD = 0.15  #: relative σ of a gain, beyond which first-order intervals are rough
@@ -90,11 +89,7 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
     """All that known parameters say about the base parameters.
 
     A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
-    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S.
-    """
-    b = len(base)
-    if not known:
-        return Conditions.none(b)
+    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S."""
     names = [item.name for item in known]
     if len(set(names)) < len(names):
         raise ParameterError(f"{next(n for n in names if names.count(n) > 1)} is given twice as known; give it once")
@@ -103,26 +98,20 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
             raise ParameterError(unknown_name("parameter", name, (*base.names, *base.standard)))
     whole = [item for item in known if item.name in base.names]
     parts = [item for item in known if item.name not in base.names]
-    c = np.eye(b)[[base.names.index(item.name) for item in whole]]
+    c = np.eye(len(base))[[base.names.index(item.name) for item in whole]]
     d, covariance = np.array([item.value for item in whole]), np.diag([item.std**2 for item in whole])
     if parts:
-        more, their = _combinations(base, parts)
+        inside = [base.standard.index(item.name) for item in parts]
+        unknown = base.grouping[:, np.setdiff1d(np.arange(len(base.standard)), inside)]
+        lengths = np.maximum(np.linalg.norm(unknown, axis=0), 1e-300)
+        more = linalg.null_space((unknown / lengths).T, rcond=KNOWN_RANK_TOLERANCE).T  # lᵀ, (m, b)
+        if not len(more):
+            raise ParameterError(_hint(base, inside))
+        their = more @ base.grouping[:, inside]
         values, variances = np.array([x.value for x in parts]), np.array([x.std**2 for x in parts])
         c, d = np.vstack([c, more]), np.append(d, their @ values)
         covariance = linalg.block_diag(covariance, (their * variances) @ their.T)
     return _split(c, d, covariance)
-
-
-def _combinations(base: BaseParameters, parts: Sequence[KnownParameter]) -> tuple[Array, Array]:
-    """Lᵀ (m, b) and Lᵀ P_S (m, s) of the known standard parameters S."""
-    inside = [base.standard.index(item.name) for item in parts]
-    outside = np.setdiff1d(np.arange(len(base.standard)), inside)
-    grouping = base.grouping
-    lengths = np.maximum(np.linalg.norm(grouping[:, outside], axis=0), 1e-300)
-    combinations = linalg.null_space((grouping[:, outside] / lengths).T, rcond=KNOWN_RANK_TOLERANCE).T
-    if not len(combinations):
-        raise ParameterError(_hint(base, inside))
-    return combinations, combinations @ grouping[:, inside]
 
 
 def _hint(base: BaseParameters, inside: list[int]) -> str:
@@ -175,8 +164,7 @@ class Bilinear:
 
         With a scale s of whatever is known they are homogeneous in (θ, s, K), and only the columns z are noisy. With θ
         and s eliminated, the residual over Σ N σ² K², what noise makes of it, is least for the gains: mixed total least
-        squares. Gains that nothing connects with the others have an eigenvector of their own.
-        """
+        squares. Gains that nothing connects with the others have an eigenvector of their own."""
         factors, size = self.compressed.factors, self.size
         g, n, wide = factors.shape[:3]
         lines = self.known.rows @ self.known.free
@@ -196,7 +184,10 @@ class Bilinear:
         for gains in vectors.T[quotients <= START_QUOTIENT_FACTOR * abs(quotients[0])]:
             unknown = shape @ gains
             if abs(unknown[-1]) * scale[-1] > 1e-9 * np.abs(unknown * scale).max():
-                k = _reciprocal(gains / unknown[-1])
+                gains = gains / unknown[-1]
+                # gains that are not there at all begin like the others
+                typical = float(np.median(np.abs(gains))) or 1.0
+                k = 1.0 / np.where(np.abs(gains) > 1e-3 * typical, gains, typical)
                 found.append(np.append(held + free @ (unknown[:-1] / unknown[-1]), k))
         return found
 
@@ -214,10 +205,6 @@ class Bilinear:
     def unexplained(self, x: Array) -> Array:
         """(G, J, p + 1) residual currents [A]."""
         return np.asarray(self.compressed.factors[..., -1] - x[self.size :][:, None] * self.torques(x))
-
-    def squares(self, x: Array) -> Array:
-        """(J,)"""
-        return np.asarray((self.unexplained(x) ** 2).sum(axis=(0, 2)))
 
     def slopes(self, x: Array) -> Array:
         """(G, J, p + 1, unknowns) of explained currents."""
@@ -267,9 +254,6 @@ class Bilinear:
         )  # fmt: skip
         return best(found.x)[0]
 
-    def cost(self, x: Array, noise: Array) -> float:
-        return float((self.residuals(x, self.compressed.per_group(noise)) ** 2).sum())
-
     def decomposed(self, x: Array, sigma: Array) -> tuple[Array, Array, Array, Array]:
         """Scale (u,) of the columns, singular values (r,) and directions (r, u) of the Jacobian without those that are
         zero, and the directions that are."""
@@ -286,12 +270,6 @@ class Bilinear:
         scale, singular, directions, _ = self.decomposed(x, sigma)
         rotated = self.slopes(x) / sigma[..., None, None] / scale @ (directions.T / singular)
         return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
-
-
-def _reciprocal(gains: Array) -> Array:
-    """k of gains; those that are not there at all begin like the others."""
-    typical = float(np.median(np.abs(gains))) or 1.0
-    return np.asarray(1.0 / np.where(np.abs(gains) > 1e-3 * typical, gains, typical))
 
 
 def current_run(
@@ -313,8 +291,7 @@ class DriveGains:
     """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``.
 
     base (b,): the base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents.
-    freedom: rows less parameters, of independent rows.
-    """
+    freedom: rows less parameters, of independent rows."""
 
     joints: tuple[str, ...]
     gains: Array
@@ -375,18 +352,17 @@ def identify_gains(
     if formulation.equations(model) != model.robot.joint_names:
         raise ParameterError(f"{type(formulation).__name__} mixes joints, and their gains differ; use inverse dynamics")
     for run in runs:
-        if run.recording is not None and not _in_amperes(run.recording):
+        log = run.recording  # what the run takes for the torque must be the current
+        if log is not None and (log.torque is not None or log.current is None or set(log.about.gains or ()) != {1.0}):
             raise RecordingError(f"{run.name} has no currents; drive gains need them: make runs with current_run")
-    payloads = [run.payload for run in runs]
     unloaded = tuple(replace(run, payload=None) for run in runs)
     problem = Problem(model, unloaded, formulation, folds=1, balanced=False)  # loads would look like noise
-    carried = [
-        np.zeros(len(problem.names)) if x is None else problem.base.base_values(load_chi(model, x)) for x in payloads
-    ]
+    nothing, base = np.zeros(len(problem.names)), problem.base
+    carried = [nothing if run.payload is None else base.base_values(load_chi(model, run.payload)) for run in runs]
     if not known and not np.any(carried):
         raise ParameterError(GAINS_NOT_FIXED)
     compressed = problem.compressed
-    return gains_of(compressed, np.array(carried)[compressed.run], conditions(problem.base, known))
+    return gains_of(compressed, np.array(carried)[compressed.run], conditions(base, known))
 
 
 def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = None) -> DriveGains:
@@ -404,15 +380,20 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
     starts = equations.starts()
     if not starts:
         raise ParameterError(GAINS_NOT_FIXED)
-    x = min((equations.solve(x, noise) for x in starts), key=lambda x: equations.cost(x, noise))
-    for _ in range(MOST_GAIN_NOISE_ROUNDS):
+
+    def cost(x: Array) -> float:
+        return float((equations.residuals(x, compressed.per_group(noise)) ** 2).sum())
+
+    x = min((equations.solve(x, noise) for x in starts), key=cost)
+
+    def fit(noise: Array) -> tuple[Array, Array]:
+        nonlocal x
         x = equations.solve(x, noise)
-        took = equations.taken(x, noise)
-        before = noise
-        noise = np.maximum(np.sqrt(equations.squares(x) / np.maximum(rows - took, 1.0)), LEAST_CURRENT_NOISE * signal)
-        if (np.abs(noise - before) <= GAIN_NOISE_CHANGE * noise).all():
-            break
-    return _judged(equations, x, noise)
+        squares = (equations.unexplained(x) ** 2).sum(axis=(0, 2))
+        found = np.sqrt(squares / np.maximum(rows - equations.taken(x, noise), 1.0))
+        return x, np.maximum(found, LEAST_CURRENT_NOISE * signal)
+
+    return _judged(equations, *until_noise_settles(fit, noise, GAIN_NOISE_CHANGE)[:2])
 
 
 def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
@@ -455,8 +436,3 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
         freedom=freedom,
         notes=notes,
     )
-
-
-def _in_amperes(recording: Recording) -> bool:
-    """Whether what a run takes for the torque is the current."""
-    return recording.torque is None and recording.current is not None and set(recording.about.gains or ()) == {1.0}

@@ -15,8 +15,7 @@ from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
-from exciter.identification.identify_config import IdentifyConfig, terms_of
-from exciter.identification.identify_settings import IdentifySettings
+from exciter.identification.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.notes import done
 from exciter.robot import Motion, Robot, load
@@ -30,23 +29,14 @@ RESULT_ARCHIVE = "result.npz"  #: the whole result, to be opened again
 RESULT_SEAL = Seal("result.json", (f"{ROBOT_COPY}.*", IDENTIFIED_URDF, RESULT_ARCHIVE, "report.html"), "identify again")
 RESULT_FILE = RESULT_SEAL.name
 RESULT_KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
-    "parameters": list,
+    **dict.fromkeys(("parameters", "terms", "covariance", "words", "runs"), list),
+    **dict.fromkeys(("settings", "dead_zone", "noise", "robot", "versions"), dict),
+    **dict.fromkeys(("condition_number", "condition_number_normalized"), (int, float, type(None))),
     "physically_consistent": (bool, type(None)),
-    "settings": dict,
-    "terms": list,
     "judged_through": (dict, str),
-    "dead_zone": dict,
-    "covariance": list,
     "assumption": str,
-    "noise": dict,
     "degrees_of_freedom": (int, float),
-    "condition_number": (int, float, type(None)),
-    "condition_number_normalized": (int, float, type(None)),
     "standard": (dict, type(None)),
-    "words": list,
-    "runs": list,
-    "robot": dict,
-    "versions": dict,
 }
 LARGEST_PARAMETER = 1e12  #: of any number: more is no robot
 
@@ -132,10 +122,10 @@ class IdentifiedModel:
         """The parameters beside known standard ones by name, of a truth for example; what is not named is zero."""
         true = self.model.base.base_values([known.get(name, 0.0) for name in self.model.standard])
         low, high = self.estimate.interval()
-        columns = (self.estimate.names, self.estimate.units, true, self.estimate.values, low, high)
+        numbers = np.column_stack([true, self.estimate.values, low, high]).tolist()
         return tuple(
-            BesideKnown(name=name, unit=unit, true=float(x), value=float(value), interval=(float(a), float(b)))
-            for name, unit, x, value, a, b in zip(*columns, strict=True)
+            BesideKnown(name=name, unit=unit, true=x, value=value, interval=(a, b))
+            for name, unit, (x, value, a, b) in zip(self.estimate.names, self.estimate.units, numbers, strict=True)
         )
 
     @property
@@ -190,9 +180,7 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     if about["file"] is None:  # Python code made the robot, or changed it
-        kept: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
-        robot: Robot = kept.robot
-        return robot
+        return _kept(folder)
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
@@ -212,12 +200,18 @@ def _looking_the_same(robot: Robot, folder: Path) -> Robot:
     """With the shapes that it was identified with, whose files may be far from the copy of the description; without
     them where the archive has none."""
     try:
-        kept: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
-        shapes, capsules, pairs = kept.robot.shapes, kept.robot.capsules, kept.robot.collision_pairs
+        kept = _kept(folder)
+        seen: Any = {key: getattr(kept, key) for key in ("shapes", "capsules", "collision_pairs")}
     except (ExciterError, AttributeError):
         return robot
-    same = kept.robot.joint_names == robot.joint_names
-    return replace(robot, shapes=shapes, capsules=capsules, collision_pairs=pairs) if same else robot
+    return replace(robot, **seen) if kept.joint_names == robot.joint_names else robot
+
+
+def _kept(folder: Path) -> Robot:
+    """The robot of the archive."""
+    whole: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
+    robot: Robot = whole.robot
+    return robot
 
 
 def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:

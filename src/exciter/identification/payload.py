@@ -29,6 +29,7 @@ from exciter.identification.information.estimate import (
     assumed,
     finite_or_none,
     student_quantile,
+    until_noise_settles,
 )
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
@@ -43,8 +44,7 @@ from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
 from exciter.typing import Array
 
-MOST_LOAD_NOISE_ROUNDS = 50
-LOAD_NOISE_CHANGE = 1e-6  #: relative, that ends the rounds
+LOAD_NOISE_CHANGE = 1e-6  #: relative change of σ, below which weights and residuals agree
 LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagonal of its factor is none
 GROWTH_CONFIDENCE = 0.999  #: that residuals grow with the load, before there is a warning
 LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, before there is a warning
@@ -68,9 +68,8 @@ class PayloadEstimate:
     """phi (10,): m, m·c, inertia about the origin of ``frame`` (Pinocchio's order), in its axes; covariance (10, 10).
 
     hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
-    parameters, of independent rows. robot: its base parameters from the same fit, without the load. joints, noise,
-    noise_unloaded (J,): σ of the equations of loaded and of unloaded runs. assumptions: what the covariance rests on.
-    """
+    parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
+    equations. assumptions: what the covariance rests on."""
 
     frame: str
     phi: Array
@@ -78,17 +77,12 @@ class PayloadEstimate:
     hidden: Array
     freedom: float
     robot: Estimate
-    joints: tuple[str, ...]
-    noise: Array
-    noise_unloaded: Array | None
     assumptions: tuple[Note, ...]
     fit_notes: tuple[Note, ...] = ()
 
-    # -- mass, centre, inertia about the centre --------------------------------------------------------------------
-
     @cached_property
     def determined(self) -> NDArray[np.bool_]:
-        """(10,) which of QUANTITIES the robot can show."""
+        """(10,) which of LOAD_QUANTITIES the robot can show."""
         if not self.hidden.size:
             return np.ones(10, dtype=bool)
         slopes = gradient(self.phi)  # NaN, and so not determined, without a mass
@@ -97,22 +91,22 @@ class PayloadEstimate:
 
     @cached_property
     def values(self) -> Array:
-        """(10,) of QUANTITIES; NaN where not determined."""
+        """(10,) of LOAD_QUANTITIES; NaN where not determined."""
         return np.where(self.determined, quantities(self.phi), np.nan)
 
     @cached_property
     def values_covariance(self) -> Array:
-        """(10, 10) of QUANTITIES, to first order (delta method)."""
+        """(10, 10) of them, to first order (delta method)."""
         slopes = gradient(self.phi)
         return np.asarray(slopes @ self.covariance @ slopes.T)
 
     @cached_property
     def std(self) -> Array:
-        """(10,) of QUANTITIES; infinite where not determined."""
+        """(10,) of them; infinite where not determined."""
         return np.where(self.determined, np.sqrt(np.maximum(self.values_covariance.diagonal(), 0.0)), np.inf)
 
     def interval(self, level: float = LOAD_CONFIDENCE) -> tuple[Array, Array]:
-        """Lower and upper ends (10,) of the confidence interval of each of QUANTITIES (Student)."""
+        """Lower and upper ends (10,) of the confidence interval of each of them (Student)."""
         reach = student_quantile(level, self.freedom) * self.std
         return self.values - reach, self.values + reach
 
@@ -132,16 +126,9 @@ class PayloadEstimate:
         return inertial.symmetric(*self.values[4:])
 
     @property
-    def frame_inertia(self) -> Array:
-        """(3, 3) [kg·m²] about the origin of the frame."""
-        return inertial.inertia_matrix(self.phi)
-
-    @property
     def frame_std(self) -> Array:
         """(10,) σ of phi."""
         return np.sqrt(self.covariance.diagonal())
-
-    # -- judged ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
@@ -149,8 +136,8 @@ class PayloadEstimate:
         found = list(self.fit_notes)
         lost = [name for name, seen in zip(LOAD_QUANTITIES, self.determined, strict=True) if not seen]
         if lost:
-            text = f"no motion of this robot shows {', '.join(lost)} of a load on '{self.frame}'"
-            found.append(warning("excitation", text))
+            named = ", ".join(lost)
+            found.append(warning("excitation", f"no motion of this robot shows {named} of a load on '{self.frame}'"))
         if self.determined[0] and self.interval()[0][0] <= 0.0:
             return (*found, warning("mass", NO_MASS))
         seen = np.flatnonzero(self.determined[4:]) + 4
@@ -162,7 +149,7 @@ class PayloadEstimate:
         return tuple(found)
 
     def _significant(self, which: NDArray[np.int64]) -> bool:
-        """Whether some of QUANTITIES differ from zero, together (Hotelling's T²)."""
+        """Whether some of the quantities differ from zero, together (Hotelling's T²)."""
         values, covariance = self.values[which], self.values_covariance[np.ix_(which, which)]
         scale = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
         inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
@@ -172,8 +159,7 @@ class PayloadEstimate:
     def consistent(self) -> PayloadEstimate:
         """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate.
 
-        The covariance stays that of the free estimate, which is too large where a constraint holds.
-        """
+        The covariance stays that of the free estimate, which is too large where a constraint holds."""
         if self.hidden.size:
             raise ParameterError(
                 "the load is not fully determined, so there is no one nearest body; give the missing parameters"
@@ -183,8 +169,6 @@ class PayloadEstimate:
         text = "moved to the nearest body that can exist; intervals are those of the free estimate"
         notes = (*self.fit_notes, done("inertia", text))
         return replace(self, phi=nearest_body(self.phi, self.covariance), fit_notes=notes)
-
-    # -- for what comes next -------------------------------------------------------------------------------------------
 
     def payload(self) -> Payload:
         """As a known load of other recordings."""
@@ -226,7 +210,7 @@ def nearest_body(phi: Array, covariance: Array) -> Array:
 
 
 def quantities(phi: Array) -> Array:
-    """(10,) QUANTITIES of φ: m, h/m, and I − (h·h 1 − h hᵀ)/m."""
+    """(10,) LOAD_QUANTITIES of φ: m, h/m, and I − (h·h 1 − h hᵀ)/m."""
     mass, h = phi[0] if phi[0] != 0.0 else np.nan, phi[1:4]
     about = inertial.inertia_matrix(phi) - (h @ h * np.eye(3) - np.outer(h, h)) / mass
     return np.concatenate([[phi[0]], h / mass, inertial.upper_triangle(about)])
@@ -257,8 +241,7 @@ def identify_payload(
 
     robot: its base parameters without the load and their covariance, where they are known from elsewhere, instead of
     unloaded runs or beside them. A known payload of a run (``Run.payload``) is taken off first, as everywhere: the load
-    is what comes on top of it. Friction and rotors are taken to be the same with the load as without.
-    """
+    is what comes on top of it. Friction and rotors are taken to be the same with the load as without."""
     formulation = InverseDynamic() if formulation is None else formulation
     effect = load_effect(model, formulation.base(model), frame)
     if not loaded:
@@ -300,7 +283,7 @@ def payload_of(
     units: tuple[str, ...] | None = None,
 ) -> PayloadEstimate:
     """The same from compressed equations for base parameters; effect: A (b, 10)."""
-    names = loaded.parameters
+    names, b = loaded.parameters, len(loaded.parameters)
     kept, hidden = _visible(effect)
     if not len(kept):
         raise ParameterError(f"no motion of this robot shows anything of a load on '{frame}'; name another frame")
@@ -308,38 +291,31 @@ def payload_of(
     equations = _with_load(loaded, effect[:, kept], labels)
     carries = np.ones(len(loaded.run), dtype=np.int64)
     if unloaded is not None:
-        equations = _with_load(unloaded, np.zeros((len(names), len(kept))), labels).merge(equations)
+        equations = _with_load(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
         carries = np.append(np.zeros(len(unloaded.run), dtype=np.int64), carries)
     known = _known(robot, names, len(labels))
-    fit = _fitted(equations, known, carries)
-    b = len(names)
-    phi, covariance = _spread_out(kept, fit.values[b:], fit.covariance[b:, b:])
-    freedom = float(equations.independent.sum()) + known.rows - len(labels)
-    assumptions = WHITE + SAME_ROBOT
+    values, covariance, noise = _fitted(equations, known, carries)
+    before = noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
     alone = Estimate(
         names=names,
         units=units or ("",) * b,
-        values=fit.values[:b],
-        covariance=fit.covariance[:b, :b],
+        values=values[:b],
+        covariance=covariance[:b, :b],
         joints=loaded.joints,
-        noise=fit.noise[-1],
-        freedom=freedom,
-        assumptions=assumptions,
+        noise=noise[-1],
+        freedom=float(equations.independent.sum()) + known.rows - len(labels),
+        assumptions=WHITE + SAME_ROBOT,
     )
-    before = fit.noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
-    notes = () if before is None else _compared(equations, carries, before, fit.noise[-1], robot)
-    return PayloadEstimate(
+    return _payload(
+        kept,
+        values[b:],
+        covariance[b:, b:],
         frame=frame,
-        phi=phi,
-        covariance=covariance,
         hidden=hidden,
-        freedom=freedom,
+        freedom=alone.freedom,
         robot=alone,
-        joints=loaded.joints,
-        noise=fit.noise[-1],
-        noise_unloaded=before,
-        assumptions=assumptions,
-        fit_notes=notes,
+        assumptions=alone.assumptions,
+        fit_notes=() if before is None else _compared(equations, carries, before, noise[-1], robot),
     )
 
 
@@ -350,15 +326,13 @@ def payload_between(
 
     β₁ − β₀ = A φ, weighted by the sum of both covariances: whatever these stand for (correlated errors, outliers), the
     load's stands for, too. base: of the formulation, unless it is the model's own. With weighted least squares it is
-    the same as ``identify_payload``, where each set of runs determines all parameters by itself.
-    """
+    the same as ``identify_payload``, where each set of runs determines all parameters by itself."""
     effect = load_effect(model, model.base if base is None else base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")
     kept, hidden = _visible(effect)
     difference = Information.of_estimate(loaded.values - unloaded.values, loaded.covariance + unloaded.covariance)
     found = Information.empty(len(kept)).add(difference.r @ effect[:, kept], difference.z)
-    phi, covariance = _spread_out(kept, *found.solve([LOAD_NAMES[k] for k in kept]))
     freedom = min(loaded.freedom, unloaded.freedom)
     notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
@@ -368,26 +342,23 @@ def payload_between(
             "expected): friction that depends on the load, or on temperature, may bias it"
         )
         notes = (warning("friction", text),)
-    return PayloadEstimate(
+    return _payload(
+        kept,
+        *found.solve([LOAD_NAMES[k] for k in kept]),
         frame=frame,
-        phi=phi,
-        covariance=covariance,
         hidden=hidden,
         freedom=freedom,
         robot=unloaded,
-        joints=loaded.joints,
-        noise=loaded.noise,
-        noise_unloaded=unloaded.noise,
         assumptions=loaded.assumptions + SAME_ROBOT,
         fit_notes=notes,
     )
 
 
-def _spread_out(kept: NDArray[np.int64], values: Array, covariance: Array) -> tuple[Array, Array]:
-    """φ (10,) and its covariance (10, 10) of those that were kept."""
+def _payload(kept: NDArray[np.int64], values: Array, covariance: Array, **found: Any) -> PayloadEstimate:
+    """Of those of φ that were kept, the others being zero; found: the other fields."""
     phi, whole = np.zeros(10), np.zeros((10, 10))
     phi[kept], whole[np.ix_(kept, kept)] = values, covariance
-    return phi, whole
+    return PayloadEstimate(phi=phi, covariance=whole, **found)
 
 
 def _visible(effect: Array) -> tuple[NDArray[np.int64], Array]:
@@ -429,15 +400,9 @@ def _known(robot: Estimate | None, names: tuple[str, ...], p: int) -> Informatio
     return Information.empty(p).add(np.pad(known.r, ((0, 0), (0, p - len(names)))), known.z)
 
 
-@dataclass(frozen=True, eq=False)
-class _LoadFit:
-    values: Array
-    covariance: Array
-    noise: Array  # (sets, J)
-
-
-def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> _LoadFit:
-    """Weighted by the noise of every joint, with and without load, that the residuals themselves show."""
+def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Values (p,), covariance (p, p) and noise (sets, J), weighted by the noise of every joint, with and without load,
+    that the residuals themselves show."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
     rows = member.T @ equations.rows
@@ -447,22 +412,21 @@ def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64
     if not (signal > 0.0).all():
         joint = equations.joints[int(np.argmin(signal.min(axis=0)))]
         raise RecordingError(f"the torque of '{joint}' is zero throughout; give a log that has it, or lock the joint")
-    noise = FIRST_NOISE_FRACTION * signal
-    for round_ in range(MOST_LOAD_NOISE_ROUNDS):
+
+    def fit(noise: Array) -> tuple[tuple[Array, Array, Array], Array]:
         sigma = noise[sets]
         information = equations.information(sigma).merge(known)
-        if round_ == 0:
-            information.refuse_singular(equations.parameters)
+        information.refuse_singular(equations.parameters)
         inverse = linalg.solve_triangular(information.r, np.eye(p))
         values = inverse @ information.z
-        took = member.T @ equations.taken(inverse, sigma)
-        squares = member.T @ equations.squares(values)
-        before, noise = noise, np.maximum(np.sqrt(squares / np.maximum(rows - took, 1.0)), EXACT_DATA_NOISE * signal)
-        if (np.abs(noise - before) <= LOAD_NOISE_CHANGE * noise).all():
-            break
+        took, squares = member.T @ equations.taken(inverse, sigma), member.T @ equations.squares(values)
+        seen = np.sqrt(squares / np.maximum(rows - took, 1.0))
+        return (values, inverse, sigma), np.maximum(seen, EXACT_DATA_NOISE * signal)
+
+    (values, inverse, sigma), noise, _ = until_noise_settles(fit, FIRST_NOISE_FRACTION * signal, LOAD_NOISE_CHANGE)
     # A⁻¹ B A⁻¹ with A = Σ RᵀR/σ² and B the same with rows worth fewer independent ones counted as so many
     meat = equations.information(sigma / np.sqrt(equations.inflation)).merge(known).r @ inverse @ inverse.T
-    return _LoadFit(values=values, covariance=meat.T @ meat, noise=noise)
+    return values, meat.T @ meat, noise
 
 
 def _compared(

@@ -11,8 +11,7 @@ from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_EST
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Identification, Uncertainty
-from exciter.identification.identify_config import IdentifyConfig, with_uncertainty
-from exciter.identification.identify_settings import Errors, word_of
+from exciter.identification.identify_config import Errors, IdentifyConfig, with_uncertainty, word_of
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

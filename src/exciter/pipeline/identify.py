@@ -16,8 +16,13 @@ from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, judging
-from exciter.identification.identify_config import IdentifyConfig, terms_of, with_uncertainty
-from exciter.identification.identify_settings import IdentifySettings
+from exciter.identification.identify_config import (
+    CHOOSE_FRICTION,
+    IdentifyConfig,
+    IdentifySettings,
+    terms_of,
+    with_uncertainty,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
@@ -189,7 +194,7 @@ def with_chosen_friction(
     problem: Problem, judge: InverseDynamic, config: IdentifyConfig, progress: Progress
 ) -> tuple[Problem, FrictionChoice | None]:
     """With the friction model of each joint that predicts best, where that is asked for."""
-    if not config.chooses_friction:
+    if config.settings.friction != CHOOSE_FRICTION:
         return problem, None
     progress("choosing friction models")
     friction = choose_friction(replace(problem, formulation=judge).bounded)

@@ -23,8 +23,7 @@ from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.runs.long_run import HELD_BYTES, LongLog, size_of
-from exciter.identification.runs.run import Run, common_side
+from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
 from exciter.notes import Note, Severity, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.robot import Robot

@@ -8,8 +8,7 @@ from typing import Any
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, JudgedRun
 from exciter.identification.identified_model import ROBOT_COPY
-from exciter.identification.identify_config import judged_words
-from exciter.identification.identify_settings import EquationFilter
+from exciter.identification.identify_config import EquationFilter, judged_words
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, notable, texts

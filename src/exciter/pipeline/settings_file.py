@@ -13,8 +13,7 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot
 from exciter.experiment.virtual.simulate_settings import SimulateSettings
 from exciter.files import path_of
-from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
-from exciter.identification.identify_settings import IdentifySettings
+from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig, IdentifySettings
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml

@@ -25,7 +25,7 @@ from exciter.experiment.signals.noise import FEWEST_NOISE_SAMPLES, estimate_nois
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import finite
-from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
+from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -22,7 +22,7 @@ from scipy.stats import qmc
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.closed_loop.simulated_problem import dry_friction
+from exciter.identification.closed_loop.closed_loop import dry_friction
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array

@@ -23,8 +23,12 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.files import finite
-from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, TERM_FORCE_ROWS, joint_forces
-from exciter.identification.closed_loop.simulated_problem import dry_friction
+from exciter.identification.closed_loop.closed_loop import (
+    CLOSED_LOOP_KERNELS,
+    TERM_FORCE_ROWS,
+    dry_friction,
+    joint_forces,
+)
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, note, texts, warning
 from exciter.parameters.terms import Sign

@@ -19,8 +19,7 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.identification.formulations.base_wrench import WRENCH_EQUATIONS
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, InverseDynamic
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -6,13 +6,12 @@ A simulated run goes from its start onwards: the controller in its ticks, the ar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
@@ -24,20 +23,7 @@ from exciter.experiment.virtual.motion_execution import ExecutionPlan, plan
 from exciter.experiment.virtual.true_parameters import believed, resolved
 from exciter.experiment.virtual.virtual_robot import LEAST_SIMULATION_RATE_HZ, MOST_SIMULATION_RATE_HZ, Start
 from exciter.identification.closed_loop.kernels import joint_numbers as row
-from exciter.parameters.terms import (
-    AsymmetricCoulomb,
-    BoundTerm,
-    Coulomb,
-    GravitySpring,
-    JointTerm,
-    Offset,
-    Ripple,
-    RotorInertia,
-    Spring,
-    SqrtViscous,
-    Stribeck,
-    Viscous,
-)
+from exciter.parameters import terms
 from exciter.parameters.terms.friction import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.motion import Motion
@@ -45,71 +31,67 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 #: term → rows that its kinds of columns add to, one after the other
-TERM_FORCE_ROWS: dict[type[JointTerm], tuple[tuple[int, ...], ...]] = {
-    RotorInertia: ((row.ROTOR_ROW,),),
-    Viscous: ((row.VISCOUS_ROW,),),
-    SqrtViscous: ((row.ROOT_ROW,),),
-    Coulomb: ((row.FORWARD_ROW, row.BACKWARD_ROW),),
-    AsymmetricCoulomb: ((row.FORWARD_ROW,), (row.BACKWARD_ROW,)),
-    Stribeck: ((row.STRIBECK_ROW,),),
-    Offset: ((row.OFFSET_ROW,),),
-    GravitySpring: ((row.SINE_ROW,), (row.COSINE_ROW,)),
-    Ripple: ((row.SINE_ROW,), (row.COSINE_ROW,)),
-    Spring: ((row.STIFFNESS_ROW,), (row.PRELOAD_ROW,)),
+TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
+    terms.RotorInertia: ((row.ROTOR_ROW,),),
+    terms.Viscous: ((row.VISCOUS_ROW,),),
+    terms.SqrtViscous: ((row.ROOT_ROW,),),
+    terms.Coulomb: ((row.FORWARD_ROW, row.BACKWARD_ROW),),
+    terms.AsymmetricCoulomb: ((row.FORWARD_ROW,), (row.BACKWARD_ROW,)),
+    terms.Stribeck: ((row.STRIBECK_ROW,),),
+    terms.Offset: ((row.OFFSET_ROW,),),
+    terms.GravitySpring: ((row.SINE_ROW,), (row.COSINE_ROW,)),
+    terms.Ripple: ((row.SINE_ROW,), (row.COSINE_ROW,)),
+    terms.Spring: ((row.STIFFNESS_ROW,), (row.PRELOAD_ROW,)),
 }
 CLOSED_LOOP_KERNELS = "exciter.identification.closed_loop.kernels"
 DIVERGED_SPEED_RAD_S = 1e6  # [rad/s] beyond which a simulation has lost its way
 ON_TICK_FRACTION = 1e-6  # of a tick, by which an instant counts as on it
 
 
-def refuse_other_terms(model: DynamicModel) -> None:
-    """One line for a term that the simulation does not have."""
-    for term in model.terms:
-        shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
-        if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
-            raise ParameterError(
-                f"the closed loop cannot be simulated with {type(term).__name__}{shape}; it has "
-                f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
-                "estimator, or leave the term out"
-            )
-
-
 def joint_forces(model: DynamicModel, chi: Array) -> Array:
     """(17, n) of standard parameters χ (p,). Dry friction below zero, which no joint has, acts as none."""
-    refuse_other_terms(model)
     forces = np.zeros((row.FORCE_ROW_COUNT, model.n))
     at = 10 * model.n
     for term, bound in zip(model.terms, model.bound, strict=True):
-        values = _at_zero(term, chi[at : at + len(bound.names)])
+        _refuse_other(term)
+        values = chi[at : at + len(bound.names)]
         at += len(bound.names)
+        if isinstance(term, terms.GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
+            (sine, cosine), cos, sin = values, np.cos(term.offset), np.sin(term.offset)
+            values = np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
         places = TERM_FORCE_ROWS[type(term)]
         joints = bound.columns.joints[: len(values) // len(places)]
         for rows, part in zip(places, np.split(values, len(places)), strict=True):
             for number in rows:
                 forces[number, joints] += part
-        _shape(forces, term, bound, joints, model.robot.joint_names)
+        named = [model.robot.joint_names[j] for j in joints]
+        if isinstance(term, terms.SqrtViscous):  # settings that are not parameters
+            forces[row.ROOT_WIDTH_ROW, joints] = per_joint(term.width, named, "the width of SqrtViscous")[:, 0]
+        elif isinstance(term, terms.Stribeck):
+            velocity = per_joint(term.velocity, named, "the velocity of Stribeck")[:, 0]
+            forces[row.STRIBECK_VELOCITY_ROW, joints] = velocity
+        elif isinstance(term, terms.Spring):
+            lengths = [row.BASE_ARM_ROW, row.LINK_ARM_ROW, row.ARM_OFFSET_ROW, row.FREE_LENGTH_ROW]
+            forces[np.ix_(lengths, joints)] = np.c_[[term.base_arm, term.link_arm, term.offset, term.free_length]]
     return forces
 
 
-def _at_zero(term: JointTerm, values: Array) -> Array:
-    """Parameters of a sine and a cosine of q + offset as those of q: several terms of a joint then add up."""
-    if not isinstance(term, GravitySpring):
-        return values
-    sine, cosine = values
-    cos, sin = np.cos(term.offset), np.sin(term.offset)
-    return np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
+def _refuse_other(term: terms.JointTerm) -> None:
+    """One line for a term that the simulation does not have."""
+    if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
+        shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
+        raise ParameterError(
+            f"the closed loop cannot be simulated with {type(term).__name__}{shape}; it has "
+            f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
+            "estimator, or leave the term out"
+        )
 
 
-def _shape(forces: Array, term: JointTerm, bound: BoundTerm, joints: list[int], names: Sequence[str]) -> None:
-    """The settings that are not parameters."""
-    named = [names[j] for j in joints]
-    if isinstance(term, SqrtViscous):
-        forces[row.ROOT_WIDTH_ROW, joints] = per_joint(term.width, named, "the width of SqrtViscous")[:, 0]
-    elif isinstance(term, Stribeck):
-        forces[row.STRIBECK_VELOCITY_ROW, joints] = per_joint(term.velocity, named, "the velocity of Stribeck")[:, 0]
-    elif isinstance(term, Spring):
-        places = [row.BASE_ARM_ROW, row.LINK_ARM_ROW, row.ARM_OFFSET_ROW, row.FREE_LENGTH_ROW]
-        forces[np.ix_(places, joints)] = np.array([[term.base_arm], [term.link_arm], [term.offset], [term.free_length]])
+def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
+    """(p,) which standard parameters are those of dry friction."""
+    both = zip(model.terms, model.bound, strict=True)
+    names = {name for term, bound in both if isinstance(term, DryFriction) for name in bound.names}
+    return np.array([name in names for name in model.standard])
 
 
 class Unmovable(ParameterError):
@@ -152,10 +134,8 @@ class Simulation:
         fixed = writable(chain.rotation, chain.origin, chain.gravity, dynamics.chain_inertias(chi[: 10 * model.n]))
         self._arm: tuple[Any, ...] = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(model, chi)))
         self._kernel = kernels("forward", CLOSED_LOOP_KERNELS)
-        self._law, self._limit, self._ticks = law, limit, ticks
+        self._law, self._limit, self._ticks, self._tick = law, limit, ticks, 0
         self._q, self._qd = start[0].copy(), start[1].copy()
-        self._tick = 0
-        self._torque = np.zeros(model.n)
         self._names = model.robot.joint_names
         self._ask()
 
@@ -226,8 +206,7 @@ class ClosedLoop:
     takes them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits.
 
     offset [s]: of the recording's clock at the start of the motion. rate [Hz]: steps of the simulation, at least; a
-    controller without a rate of its own ticks with every step, as often as the virtual robot's does.
-    """
+    controller without a rate of its own ticks with every step, as often as the virtual robot's does."""
 
     robot: Robot
     control: Control
@@ -247,8 +226,6 @@ class ClosedLoop:
         if self.rate is not None and not 0.0 < self.rate <= MOST_SIMULATION_RATE_HZ:
             raise ParameterError(f"rate is {self.rate:g}; give 0 < rate ≤ {MOST_SIMULATION_RATE_HZ:g} [Hz]")
         resolved(self.start.error, self.robot, "start error", least=-1e12)
-
-    # -- what does not depend on parameters --------------------------------------------------------------------------
 
     @cached_property
     def plan(self) -> ExecutionPlan:
@@ -310,8 +287,6 @@ class ClosedLoop:
         q = first.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         return q, np.zeros(self.robot.n) if self.start.at_rest else first.qd[0].copy()
 
-    # -- simulation ------------------------------------------------------------------------------------------------
-
     def refuse(self, model: DynamicModel, span: tuple[float, float], name: str = "the log") -> None:
         """A model of another robot, and a log (from, to) [s] that the reference does not cover."""
         if model.robot.joint_names != self.robot.joint_names:
@@ -319,8 +294,7 @@ class ClosedLoop:
                 f"the closed loop is one of the joints {', '.join(self.robot.joint_names)}; the model has "
                 f"{', '.join(model.robot.joint_names)}"
             )
-        first, last = span[0] - self.offset, span[1] - self.offset
-        end = self.plan.curve.end
+        first, last, end = span[0] - self.offset, span[1] - self.offset, self.plan.curve.end
         if first < -1e-6 or last > end + 1e-6:
             raise MotionError(
                 f"{name} lasts from {first:.6g} to {last:.6g} s of the reference's clock, the reference from 0 to "
@@ -340,5 +314,4 @@ class ClosedLoop:
         if len(at):
             self.refuse(model, (float(at[0]), float(at[-1])))
         found = self.simulation(model, chi).at(at - self.offset)
-        motion = found.motion
-        return SimulatedRun(Motion(at, motion.q, motion.qd, motion.qdd), found.torque)
+        return replace(found, motion=replace(found.motion, time=at))

@@ -97,19 +97,13 @@ class Sequential(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = enough_rows(problem.compressed)
-        if self.noise is None:
-            _, noise = reweighted(compressed, problem.names)
-        else:
-            noise = compressed.per_group(self.noise)[0]
+        compressed, given = enough_rows(problem.compressed), () if self.noise is None else GIVEN
+        weights = reweighted(compressed, problem.names)[1] if self.noise is None else self.noise
+        noise = compressed.per_group(weights)[0]
         live = SequentialEstimator(problem.names, noise)
         for _, rows in problem.rows():
             live.update(rows.w, rows.y)
-        given = () if self.noise is None else GIVEN
         return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + given)
-
-
-# -- weighted least squares with base parameters ≥ 0 where every robot that can exist has them so --------------------
 
 
 NONNEGATIVE_ASSUMPTIONS = assumed(
@@ -153,9 +147,6 @@ def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
     return values
 
 
-# -- essential parameters --------------------------------------------------------------------------------------------
-
-
 CHOSEN_BY_THE_DATA = assumed(
     "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
     "cannot prove, and are somewhat too narrow for parameters near the level of the test"
@@ -195,8 +186,7 @@ class Essential(Estimator):
 
     Backward elimination on the compressed equations. The next candidate is the parameter with the largest relative
     standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of that step, and by
-    one of all that was dropped so far together against the whole model; else elimination ends.
-    """
+    one of all that was dropped so far together against the whole model; else elimination ends."""
 
     word, title = "essential", "least squares on the essential parameters"
     level: Annotated[float, Number(above=0.0, below=1.0)] = 0.05
@@ -223,8 +213,8 @@ class Essential(Estimator):
         _, noise = reweighted(compressed, names)
         # over its noise and √inflation, a group of rows counts for as many as are independent
         information = compressed.information(compressed.per_group(noise) * np.sqrt(compressed.inflation))
-        count = float(compressed.independent.sum())
-        freedom = max(count - len(names), 1.0)
+        rows = float(compressed.independent.sum())
+        freedom = max(rows - len(names), 1.0)
         kept, squares, risen = list(range(len(names))), information.residual, 0.0
         steps: list[EliminationStep] = []
         while len(kept) > 1:
@@ -233,19 +223,18 @@ class Essential(Estimator):
             if not free:
                 break
             size = np.abs(values) / std
-            i = min(free, key=lambda i: size[i])
+            i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
-            alone = float(stats.f.sf(f, 1, freedom))
-            together = float(stats.f.sf(risen / (len(steps) + 1), len(steps) + 1, freedom))
+            alone, together = float(stats.f.sf(f, 1, freedom)), float(stats.f.sf(risen / count, count, freedom))
             step = EliminationStep(
                 name=names[kept[i]],
                 relative_std_percent=float(100.0 / max(size[i], 1e-300)),
                 f=f,
                 probability=alone,
                 together=together,
-                before=float(np.sqrt(squares / count)),
-                after=float(np.sqrt((squares + f) / count)),
+                before=float(np.sqrt(squares / rows)),
+                after=float(np.sqrt((squares + f) / rows)),
                 dropped=min(alone, together) >= self.level,
             )
             steps.append(step)

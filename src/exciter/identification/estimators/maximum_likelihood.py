@@ -1,30 +1,29 @@
-"""Maximum likelihood with noise on joint angles and torques (seed 002, II-A and V-B): trajectory and model together."""
+"""Maximum likelihood with noise on joint angles and torques (seed 002, II-A and V-B): trajectory and model together.
+
+Levenberg–Marquardt on criterion (4), with its structure: every period has δ of its own, β is common to all.
+J = [root 0; ∂τ/∂δ/σ Φ/σ] per period. Its normal equations are summed up joint by joint; Cholesky takes each period's δ
+out, the remainder adds up to square-root information on β alone, and steps of δ follow by substitution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.measured_period import Measured
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.maximum_likelihood.levenberg_marquardt import (
-    LinearisedLikelihood,
-    Point,
-    Solved,
-    minimise,
-    with_noise,
-)
-from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
@@ -35,6 +34,10 @@ MOST_LIKELIHOOD_NOISE_ROUNDS = 20  # of noise from residuals
 ROUGH_FIT_ITERATIONS = 3  # iterations, after which residuals tell the noise
 AGREED_NOISE_CHANGE = 5e-3  # relative change of noise, which thousands of samples tell to a per cent
 MODEL_ERROR_PROBABILITY = 1e-3  # residuals larger than noise makes this often are model errors
+MOST_LIKELIHOOD_ITERATIONS = 60
+SETTLED_STEP_LENGTH, ACCEPTED_STEP_LENGTH = 1e-10, 1e-3  # squared length of a Gauss–Newton step, in σ of the estimate
+FIRST_DAMPING, DAMPING_FACTOR, LARGEST_DAMPING = 1e-4, 10.0, 1e10  # damping
+COST_ROUNDING_FRACTION = 1e-12  # of the cost
 LIKELIHOOD_ASSUMPTIONS = assumed(
     "errors of angles and torques are independent, with the noise stated",
     "the motion is the finite Fourier series and the model is right: Cramér–Rao bound",
@@ -48,8 +51,7 @@ class MaximumLikelihood(Estimator):
 
     position_noise, torque_noise: σ [rad or m, N·m or N] of one recorded sample, one for all joints or one per joint.
     None: as samples vary between periods; but torques have the σ of their residuals for a joint where these are larger
-    beyond chance (model errors), and for a single period.
-    """
+    beyond chance (model errors), and for a single period."""
 
     word, title = "ml", "maximum likelihood"
     position_noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="rad, m")] = None
@@ -57,24 +59,29 @@ class MaximumLikelihood(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         measured = self._measured(problem)
-        most = max(len(one.delta) for one in measured)
-        with threadpool_limits(
-            1 if most < THREADED_COEFFICIENTS else None
-        ):  # small matrices: threads would wait for each other
-            start = _Start.of(problem, measured)
-            found = self._agreed(start)
-        at = found.at
+        # small matrices: threads would wait for each other
+        with threadpool_limits(1 if max(len(one.delta) for one in measured) < THREADED_COEFFICIENTS else None):
+            used = tuple(one.certain() for one in measured)
+            stated = [one.noise for one in used]
+            start, regressor = _start(problem, used)
+            at, iterations = self._agreed(start, stated)
         rows = np.array([one.rows for one in at.measured])
         variance = np.array([one.noise**2 for one in at.measured])
+        count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
+        text = (
+            f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
+            "friction is not certain"
+        )
+        slow = [note("torques", text)] if count < have else []
         return Estimate.of(
             problem,
-            start.regressor,
-            values=at.point.beta,
-            covariance=found.newton.beta.solve(problem.names)[1],
+            regressor,
+            values=at.beta,
+            covariance=at.newton.beta.solve(problem.names)[1],
             noise=np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
-            freedom=float(rows.sum() - len(at.point.beta)),
+            freedom=float(rows.sum() - len(at.beta)),
             assumptions=LIKELIHOOD_ASSUMPTIONS,
-            notes=(*_solution_notes(found), *start.notes, *_noise_notes(problem, at.measured, start.stated)),
+            notes=(*_solution_notes(at, iterations), *slow, *_noise_notes(problem, at.measured, stated)),
         )
 
     def _measured(self, problem: Problem) -> tuple[Measured, ...]:
@@ -92,9 +99,8 @@ class MaximumLikelihood(Estimator):
         angles = _sigma(model, self.position_noise, "position noise")
         torques = _sigma(model, self.torque_noise, "torque noise")
         columns = problem.base.independent
-        measured = [
-            Measured.of(model, columns, run, piece, angles, torques) for run in problem.runs for piece in run.parts
-        ]
+        pieces = ((run, piece) for run in problem.runs for piece in run.parts)
+        measured = [Measured.of(model, columns, run, piece, angles, torques) for run, piece in pieces]
         if (most := max(len(one.delta) for one in measured)) > MOST_TRAJECTORY_COEFFICIENTS:
             raise ParameterError(
                 f"a motion was fitted with {most} coefficients, and at most {MOST_TRAJECTORY_COEFFICIENTS} are "
@@ -106,23 +112,22 @@ class MaximumLikelihood(Estimator):
             raise ParameterError(f"{have} torques for {p} parameters; record longer, or ask for fewer parameters")
         return tuple(measured)
 
-    def _agreed(self, start: _Start) -> Solved:
-        """With noise that residuals do not contradict; from small to large, for torque errors that another trajectory
-        explains are none."""
-        found = minimise(LinearisedLikelihood.at(start.point, start.measured), ROUGH_FIT_ITERATIONS)
-        iterations = found.iterations
+    def _agreed(self, start: LinearisedLikelihood, stated: list[Array]) -> tuple[LinearisedLikelihood, int]:
+        """With noise that residuals do not contradict, and in how many iterations; from small to large, for torque
+        errors that another trajectory explains are none."""
+        at, iterations = minimise(start, ROUGH_FIT_ITERATIONS)
         for _ in range(MOST_LIKELIHOOD_NOISE_ROUNDS if self.torque_noise is None else 0):
             noise = [
                 np.where(np.isnan(old) | (residual > limit * old), residual, old)
-                for (residual, limit), old in zip(_residuals(found), start.stated, strict=True)
+                for (residual, limit), old in zip(_residuals(at), stated, strict=True)
             ]
-            before = [one.noise for one in found.at.measured]
+            before = [one.noise for one in at.measured]
             if all((np.abs(a - b) <= AGREED_NOISE_CHANGE * b).all() for a, b in zip(noise, before, strict=True)):
                 break
-            found = minimise(found.at.with_noise(noise), ROUGH_FIT_ITERATIONS)
-            iterations += found.iterations
-        found = minimise(found.at)
-        return replace(found, iterations=iterations + found.iterations)
+            at, more = minimise(replace(at, measured=with_noise(at.measured, noise)), ROUGH_FIT_ITERATIONS)
+            iterations += more
+        at, more = minimise(at)
+        return at, iterations + more
 
 
 def _sigma(model: DynamicModel, given: PerJoint | None, what: str) -> Array | None:
@@ -133,83 +138,178 @@ def _sigma(model: DynamicModel, given: PerJoint | None, what: str) -> Array | No
     return model.per_joint(np.array(per_joint(given, model.robot.joint_names, what)[:, 0] if named else given), what)
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Where the paper starts, too (V-B): δ of the angles alone, β by weighted least squares with that trajectory.
-
-    measured: without torques at an uncertain direction of motion; noise as ``stated``, that of residuals where it is
-    NaN. regressor: information of W, not divided by noise.
-    """
-
-    measured: tuple[Measured, ...]
-    point: Point
-    stated: list[Array]
-    regressor: Information
-    notes: tuple[Note, ...]
-
-    @classmethod
-    def of(cls, problem: Problem, measured: tuple[Measured, ...]) -> _Start:
-        used = tuple(one.certain() for one in measured)
-        stated = [one.noise for one in used]
-        used = with_noise(used, [np.where(np.isnan(noise), 1.0, noise) for noise in stated])
-        beta, regressor = _weighted_least_squares(problem, used)
-        left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
-        used = with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
-        count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
-        text = (
-            f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
-            "friction is not certain"
-        )
-        point = Point(tuple(one.delta for one in used), beta)
-        notes = (note("torques", text),) if count < have else ()
-        return cls(measured=used, point=point, stated=stated, regressor=regressor, notes=notes)
-
-
-def _weighted_least_squares(problem: Problem, measured: tuple[Measured, ...]) -> tuple[Array, Information]:
-    """(7) with the trajectory of the angles alone; and information of W as it is."""
-    p = len(problem.names)
+def _start(problem: Problem, used: tuple[Measured, ...]) -> tuple[LinearisedLikelihood, Information]:
+    """Where the paper starts, too (V-B): δ of the angles alone, β by weighted least squares (7) with that trajectory;
+    noise is that of residuals where none is stated. And information of W, not divided by noise."""
+    p, stated = len(problem.names), [one.noise for one in used]
+    used = with_noise(used, [np.where(np.isnan(noise), 1.0, noise) for noise in stated])
     weighted = plain = Information.empty(p)
-    for one in measured:
+    for one in used:
         factors = one.linear(one.delta)
         for rows, total in zip(factors, one.rows, strict=True):
             plain = plain.merge(Information.of_factor(rows, int(total)))
         sides = (factors / one.noise[:, None, None]).reshape(-1, p + 1)
         weighted = weighted.add(sides[:, :-1], sides[:, -1])
     beta, _ = weighted.solve(problem.names)
-    return beta, plain
+    left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
+    used = with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
+    return LinearisedLikelihood.at(used, tuple(one.delta for one in used), beta), plain
 
 
-def _residuals(found: Solved) -> list[tuple[Array, Array]]:
+def _residuals(at: LinearisedLikelihood) -> list[tuple[Array, Array]]:
     """Of every period: σ (n,) by its residuals, and how much larger than the true σ chance makes it at most."""
     all_of_them = []
-    at = found.at
-    for k, (one, delta, gram) in enumerate(zip(at.measured, at.point.deltas, at.grams, strict=True)):
-        freedom = np.maximum(one.rows - found.newton.taken(k, gram, one.noise), 1.0)
-        residual = np.sqrt(one.squares(delta, at.point.beta) / freedom)
+    for k, (one, delta, gram) in enumerate(zip(at.measured, at.deltas, at.grams, strict=True)):
+        freedom = np.maximum(one.rows - at.newton.taken(k, gram, one.noise), 1.0)
+        residual = np.sqrt(one.squares(delta, at.beta) / freedom)
         limit = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))
         all_of_them.append((np.maximum(residual, one.floor), limit))
     return all_of_them
 
 
+# -- Levenberg–Marquardt -----------------------------------------------------------------------------------------------
+
+
+def with_noise(measured: Sequence[Measured], noise: Sequence[Array]) -> tuple[Measured, ...]:
+    """Every period with another σ (n,) of its torques."""
+    return tuple(replace(one, noise=sigma) for one, sigma in zip(measured, noise, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedLikelihood:
+    """Criterion (4) around δ of every period and β: Gram matrices of every period (see ``Measured.gram``)."""
+
+    measured: tuple[Measured, ...]
+    deltas: tuple[Array, ...]
+    beta: Array
+    grams: tuple[Array, ...]
+
+    @classmethod
+    def at(cls, measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array) -> LinearisedLikelihood:
+        grams = tuple(one.gram(delta, beta) for one, delta in zip(measured, deltas, strict=True))
+        return cls(measured=measured, deltas=deltas, beta=beta, grams=grams)
+
+    @cached_property
+    def newton(self) -> Eliminated:
+        """A step without damping."""
+        return self.eliminated()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is a minimum."""
+        return self.newton.length <= ACCEPTED_STEP_LENGTH
+
+    def eliminated(self, damping: float = 0.0) -> Eliminated:
+        p = len(self.beta)
+        tops, beta = [], Information.empty(p)
+        for one, delta, gram in zip(self.measured, self.deltas, self.grams, strict=True):
+            c = len(delta)
+            angles = np.zeros((c, c + p + 1))
+            angles[:, :c], angles[:, -1] = one.root, one.root @ (one.delta - delta)
+            normal = (gram / one.noise[:, None, None] ** 2).sum(axis=0) + angles.T @ angles
+            normal.flat[: c * (c + p + 2) : c + p + 2] *= 1.0 + damping
+            upper = _cholesky(normal)
+            tops.append(upper[:c])
+            beta = beta.merge(Information.of_factor(upper[c:, c:], int(one.rows.sum())))
+        if damping:
+            beta = beta.add(np.diag(np.sqrt(damping) * np.linalg.norm(beta.r, axis=0)), np.zeros(p))
+        return Eliminated(tuple(tops), beta)
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """tops: of every period (c, c + p + 1), R and z of its δ given β; beta: information on β with every δ unknown."""
+
+    tops: tuple[Array, ...]
+    beta: Information
+
+    @property
+    def length(self) -> float:
+        """Squared length of the step in σ: by so much it lowers the cost, were the criterion quadratic."""
+        return float((self.beta.z**2).sum() + sum((top[:, -1] ** 2).sum() for top in self.tops))
+
+    def step(self) -> tuple[list[Array], Array]:
+        """Of every δ, and of β."""
+        beta = linalg.solve_triangular(self.beta.r, self.beta.z)
+        steps = []
+        for top in self.tops:
+            c = len(top)
+            steps.append(linalg.solve_triangular(top[:, :c], top[:, -1] - top[:, c:-1] @ beta))
+        return steps, beta
+
+    def taken(self, index: int, gram: Array, noise: Array) -> Array:
+        """(n,) degrees of freedom that the torques of a period gave to the fit: traces of the hat matrix."""
+        top = self.tops[index]
+        c, p = len(top), len(self.beta.z)
+        r = np.zeros((c + p, c + p))
+        r[:c], r[c:, c:] = top[:, :-1], self.beta.r
+        inverse = linalg.solve_triangular(r, np.eye(c + p))
+        return np.asarray(np.einsum("jab,ba->j", gram[:, :-1, :-1], inverse @ inverse.T) / noise**2)
+
+
+def cost(measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array) -> float:
+    """Σ ((q − q(δ))/σ_q)² + Σ ((τ − τ(δ, β))/σ_τ)²: twice (4), less what no δ explains of the angles."""
+    total = 0.0
+    for one, delta in zip(measured, deltas, strict=True):
+        total += float((one.squares(delta, beta) / one.noise**2).sum())
+        total += float(((one.root @ (delta - one.delta)) ** 2).sum())
+    return total
+
+
+def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS) -> tuple[LinearisedLikelihood, int]:
+    """From a point to a minimum, in so many iterations at most; Gauss–Newton where its steps lower the cost, damped
+    where they do not."""
+    now, damping = cost(at.measured, at.deltas, at.beta), 0.0
+    for iteration in range(rounds):
+        if at.newton.length <= SETTLED_STEP_LENGTH:
+            return at, iteration
+        while True:
+            steps, step = (at.eliminated(damping) if damping else at.newton).step()
+            trial = tuple(delta + moved for delta, moved in zip(at.deltas, steps, strict=True)), at.beta + step
+            then = cost(at.measured, *trial)
+            if then <= now * (1.0 + COST_ROUNDING_FRACTION):
+                break
+            damping = max(DAMPING_FACTOR * damping, FIRST_DAMPING)
+            if at.settled or damping > LARGEST_DAMPING:  # a jump of the model (sign of q̇) is in the way
+                return at, iteration
+        at, now = LinearisedLikelihood.at(at.measured, *trial), then
+        damping = 0.0 if damping <= FIRST_DAMPING else damping / DAMPING_FACTOR
+    return at, rounds
+
+
+def _cholesky(normal: Array) -> Array:
+    """Upper triangular, of a Gram matrix whose last column is a right side, which exact data may make zero."""
+    scale = np.sqrt(np.diag(normal))
+    scale[scale == 0.0] = 1.0
+    scaled = normal / np.outer(scale, scale)
+    scaled[-1, -1] += 1.0  # keeps it definite; the corner says nothing of R and z
+    try:
+        upper = np.linalg.cholesky(scaled).T * scale
+    except np.linalg.LinAlgError:
+        raise ParameterError(
+            "torques hardly tell parameters and trajectory apart; move more, or give fewer harmonics"
+        ) from None
+    return np.asarray(upper)
+
+
 # -- notes -------------------------------------------------------------------------------------------------------------
 
 
-def _solution_notes(found: Solved) -> list[Note]:
-    at = found.at
-    freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.point.beta)
+def _solution_notes(at: LinearisedLikelihood, iterations: int) -> list[Note]:
+    left = cost(at.measured, at.deltas, at.beta)
+    freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.beta)
     known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
-    low, high = freedom * stats.f.ppf(
-        [0.5 * MODEL_ERROR_PROBABILITY, 1.0 - 0.5 * MODEL_ERROR_PROBABILITY], freedom, known
-    )
-    verdict = "more than" if found.cost > high else "less than" if found.cost < low else "as"
+    tail = 0.5 * MODEL_ERROR_PROBABILITY
+    low, high = freedom * stats.f.ppf([tail, 1.0 - tail], freedom, known)
+    verdict = "more than" if left > high else "less than" if left < low else "as"
     text = (
-        f"maximum likelihood: {found.iterations} iterations"
-        + ("" if found.settled else ", stopped where no step lowered the cost further")
-        + f"; cost {found.cost:.6g} for {freedom} degrees of freedom ({found.cost / freedom:.4g} each), "
+        f"maximum likelihood: {iterations} iterations"
+        + ("" if at.settled else ", stopped where no step lowered the cost further")
+        + f"; cost {left:.6g} for {freedom} degrees of freedom ({left / freedom:.4g} each), "
         f"{verdict} the noise stated makes it"
     )
     notes = [done("iterations", text)]
-    for one, delta in zip(at.measured, at.point.deltas, strict=True):
+    for one, delta in zip(at.measured, at.deltas, strict=True):
         step = one.coefficients(delta - one.delta)
         moved = np.sqrt(np.einsum("ja,ab,jb->j", step, one.series.gram, step) / one.series.samples)
         relative = moved / one.series.noise_of_derivatives[0]

@@ -65,15 +65,14 @@ class Pull:
     choice: WeightChoice | None
     notes: tuple[Note, ...]
 
-    def fit(self) -> StandardFit:
-        return settled(self.objective, self.free.noise, self.cones)
-
     def estimate(
         self, problem: Problem, found: StandardFit, assumptions: tuple[Note, ...], *notes: Note
     ) -> PhysicalEstimate:
         """Of what was found, compared with the fit without prior and bounds."""
-        equations = self.objective.equations
+        objective, equations, base = self.objective, self.objective.equations, problem.base
         before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (self.free, found))
+        alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
+        squares = objective.weight and objective.metric.quadratic and alike  # the prior is rows for base parameters
         return PhysicalEstimate.of(
             problem,
             equations.whole.information(),
@@ -87,18 +86,9 @@ class Pull:
             choice=self.choice,
             free=before,
             weights=found.weights,
-            prior=self._rows(problem),
+            prior=base_prior(base, objective.reference, objective.weight) if squares else None,
             pulled=assumptions,
         )
-
-    def _rows(self, problem: Problem) -> Array | None:
-        """(m, b + 1) of the prior for base parameters; None where there is none, or it is not least squares."""
-        objective, base = self.objective, problem.base
-        links = objective.equations.links
-        alike = base.standard[:links] == problem.model.standard[:links]
-        if not (objective.weight and objective.metric.quadratic and alike):
-            return None
-        return base_prior(base, objective.reference, objective.weight)
 
     @property
     def assumptions(self) -> tuple[Note, ...]:
@@ -127,10 +117,10 @@ class Prior(Estimator):
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
-        found = pull.fit()
+        found = settled(pull.objective, pull.free.noise, pull.cones)
         links, _ = pull.objective.equations.split(found.chi)
-        verdict = consistency(links, problem.model.robot.joint_names)
-        bad = [link.name for link in verdict.links if not link.consistent]
+        bodies = consistency(links, problem.model.robot.joint_names).links
+        bad = [link.name for link in bodies if not link.consistent]
         text = f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that"
         return pull.estimate(problem, found, pull.assumptions, *([warning("bodies", text)] if bad else []))
 
@@ -191,7 +181,7 @@ class PhysicallyConsistent(Estimator):
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
         pull = prior.pull(problem, self._limits)
-        found = pull.fit()
+        found = settled(pull.objective, pull.free.noise, pull.cones)
         found = replace(found, chi=self._inside(found.chi, pull.objective))
         pulled = pull.assumptions if pull.objective.weight else ()
         return pull.estimate(problem, found, pulled + CONSISTENT_ASSUMPTIONS, *self._active(found.chi, pull.objective))
@@ -217,5 +207,4 @@ class PhysicallyConsistent(Estimator):
             "links held at the limit of what can exist": compress(equations.model.robot.joint_names, thin),
             "held at zero": compress(equations.model.standard[equations.links :], zero),
         }
-        named = {how: ", ".join(names) for how, names in held.items()}
-        return [done("bounds", f"{how}: {names}") for how, names in named.items() if names]
+        return [done("bounds", f"{how}: {named}") for how, names in held.items() if (named := ", ".join(names))]

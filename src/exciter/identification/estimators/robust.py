@@ -13,18 +13,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
-from exciter.identification.information.compressed import Compressed, Labelled, compress
+from exciter.identification.information.compressed import Labelled, compress
 from exciter.identification.information.estimate import EXACT_DATA_NOISE, Estimate, assumed, enough_rows, filtered
 from exciter.identification.information.estimate import taken as taken_of
 from exciter.identification.information.problem import Problem
@@ -91,8 +89,7 @@ class HuberLoss(Loss):
 class Bisquare(Loss):
     """Tukey's bisquare: equations beyond c scales do not count at all. c = 4.685: 95 % efficient.
 
-    Not convex, so it is started from Huber's answer.
-    """
+    Not convex, so it is started from Huber's answer."""
 
     word, title = "bisquare", "Tukey's bisquare"
     c: Positive = 4.685
@@ -112,19 +109,12 @@ class Bisquare(Loss):
 LOSSES = Registry[Loss]("loss", Bisquare, HuberLoss)
 
 
-@dataclass(frozen=True, eq=False)
 class AbsoluteMedian:
-    """counts (J, bins) of log₁₀(|e| / guess); guess (J,). A median beyond the bins is given as their end."""
+    """Counts (J, bins) of log₁₀(|e| / guess), guess (J,). A median beyond the bins is given as their end."""
 
-    guess: Array
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def around(cls, guess: Array) -> AbsoluteMedian:
-        return cls(
-            np.asarray(guess, dtype=float),
-            np.zeros((len(guess), 2 * MEDIAN_DECADES * MEDIAN_BINS_PER_DECADE), dtype=np.int64),
-        )
+    def __init__(self, guess: Array) -> None:
+        self.guess = guess
+        self.counts = np.zeros((len(guess), 2 * MEDIAN_DECADES * MEDIAN_BINS_PER_DECADE), dtype=np.int64)
 
     def see(self, residuals: Array) -> None:
         """Count residuals (J, N)."""
@@ -189,25 +179,25 @@ class IterativelyReweighted(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         if self.loss is None:
             return WeightedLeastSquares().estimate(problem)
-        values, _ = reweighted(enough_rows(problem.compressed), problem.names)
-        state = _Pass(problem=problem, scale=_first_scale(problem, values), values=values)
-        convex = isinstance(self.loss, HuberLoss)
-        passes = 0
+        compressed = enough_rows(problem.compressed)
+        values, _ = reweighted(compressed, problem.names)
+        scale, convex, first = _first_scale(problem, values), isinstance(self.loss, HuberLoss), 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
-            state, _, passes = _settled(state, HuberLoss(), near, RESCALING_PASSES)
-        state, seen, more = _settled(state, self.loss, self.tolerance, RESCALING_PASSES if convex else 0)
-        compressed = problem.compressed
+            start, first = _settled(problem, HuberLoss(), scale, values, near, RESCALING_PASSES)
+            scale, values = start.scale, start.values
+        rescaled = RESCALING_PASSES if convex else 0
+        seen, passes = _settled(problem, self.loss, scale, values, self.tolerance, rescaled)
         correlated = filtered(compressed.inflation)
         return Estimate.of(
             problem,
             compressed.information(),
-            values=seen.values,
+            values=seen.next_values,
             covariance=seen.covariance,
-            noise=state.scale,
-            freedom=float(compressed.independent.sum() - len(state.values)),
+            noise=seen.scale,
+            freedom=float(compressed.independent.sum() - len(values)),
             assumptions=(*ROBUST_ASSUMPTIONS, *correlated, *(FILTERED_OUTLIERS if correlated else ())),
-            notes=_notes(seen, self.loss, passes + more),
+            notes=_notes(seen, self.loss, first + passes),
         )
 
 
@@ -227,77 +217,41 @@ class Huber(Estimator):
         return IterativelyReweighted(HuberLoss(self.k), self.tolerance).estimate(problem)
 
 
-@dataclass(frozen=True, eq=False)
 class _Pass:
-    """Where an iteration stands: parameters (p,), and scale (J,) their residuals are measured with."""
+    """Once through all rows with parameters (p,), and scale (J,) that their residuals are measured with: the equations
+    reweighted, what solves them, and what their residuals say.
 
-    problem: Problem
-    scale: Array
-    values: Array
+    sums (4, J): ψ², ψ′, ψ′², equations that count less than half. taken (J,): degrees of freedom that each joint's rows
+    gave to the fit. next_scale (J,): of the residuals that were seen."""
 
-    @property
-    def sigma(self) -> Array:
-        """(p,) standard deviations that steps are compared with; of exact data, what rounding may move."""
-        scale = _floored(self.problem, self.scale, ROUNDING_TORQUE_FRACTION)
-        _, covariance = self.problem.compressed.information(scale).solve(self.problem.names)
-        return np.sqrt(covariance.diagonal())
-
-    def through(self, loss: Loss) -> _ReweightedEquations:
-        """Once through all rows: the equations reweighted, and what their residuals say."""
-        n = len(self.problem.joints)
-        median = AbsoluteMedian.around(self.scale)
-        sums = np.zeros((4, n))  # ψ², ψ′, ψ′², equations that count less than half
+    def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
+        self.problem, self.scale, self.values = problem, scale, values
+        self.sums = np.zeros((4, len(problem.joints)))
+        median = AbsoluteMedian(scale)
 
         def labelled() -> Iterator[Labelled]:
-            for index, rows in self.problem.rows():
-                residual = _residual(rows, self.values)
+            for index, rows in problem.rows():
+                residual = _residual(rows, values)
                 median.see(residual)
-                u = residual / self.scale[:, None]
+                u = residual / scale[:, None]
                 weight, slope = loss.weight(u), loss.slope(u)
-                sums[:] += ((weight * u) ** 2).sum(1), slope.sum(1), (slope**2).sum(1), (weight < 0.5).sum(1)
+                self.sums += ((weight * u) ** 2).sum(1), slope.sum(1), (slope**2).sum(1), (weight < 0.5).sum(1)
                 sides = rows.sides.transpose(1, 2, 0) * np.sqrt(weight)[:, None]  # time is last in memory
                 sides.flags.writeable = False
                 yield index, np.zeros(len(rows), dtype=np.int64), replace(rows, sides=sides.transpose(2, 0, 1))
 
-        problem = self.problem
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
-        return _ReweightedEquations(state=self, weighted=weighted, sums=sums, median=median.value)
-
-
-@dataclass(frozen=True, eq=False)
-class _ReweightedEquations:
-    """What a pass found; sums (4, J), median (J,) of |e|."""
-
-    state: _Pass
-    weighted: Compressed
-    sums: Array
-    median: Array
+        self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
+        self.taken = taken_of(problem.compressed, scale)
+        self.next_values = weighted.information(scale).solve(problem.names)[0]
+        few = np.sqrt(self.rows / np.maximum(self.rows - self.taken, 1.0))
+        self.next_scale = _floored(problem, median.value * few)
 
     @property
-    def rows(self) -> Array:
-        return np.asarray(self.weighted.rows.sum(axis=0), dtype=float)
-
-    @cached_property
-    def taken(self) -> Array:
-        """(J,) degrees of freedom that each joint's rows gave to the fit."""
-        return taken_of(self.state.problem.compressed, self.state.scale)
-
-    @cached_property
-    def values(self) -> Array:
-        """(p,) that solve the reweighted equations."""
-        return self.weighted.information(self.state.scale).solve(self.state.problem.names)[0]
-
-    @property
-    def scale(self) -> Array:
-        """(J,) of the residuals that were seen."""
-        return _floored(self.state.problem, self.median * _small_sample(self.rows, self.taken))
-
-    @cached_property
     def covariance(self) -> Array:
         """A⁻¹ B A⁻¹ with A = Σ E[ψ′] RᵀR/s² and B = Σ E[ψ²] RᵀR/s² · inflation, of rows as they are; means are those
         of the joint, over its degrees of freedom, with Huber's correction for few of them."""
-        compressed, scale = self.state.problem.compressed, self.state.scale
-        rows, taken = self.rows, self.taken
+        compressed, scale, rows, taken = self.problem.compressed, self.scale, self.rows, self.taken
         square, slope, slope_square = self.sums[0], self.sums[1] / rows, self.sums[2] / rows
         slope = np.maximum(slope, 1e-6)
         few = 1.0 + taken / rows * np.maximum(slope_square - slope**2, 0.0) / slope**2
@@ -308,32 +262,35 @@ class _ReweightedEquations:
         return np.asarray(half.T @ half)
 
 
-def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple[_Pass, _ReweightedEquations, int]:
-    """rescaled: how many passes may change the scales."""
+def _settled(
+    problem: Problem, loss: Loss, scale: Array, values: Array, tolerance: float, rescaled: int
+) -> tuple[_Pass, int]:
+    """The last pass, and how many there were; rescaled: how many may change the scales."""
     for count in range(1, MOST_REWEIGHTING_PASSES + 1):
-        seen = state.through(loss)
-        moved = float((np.abs(seen.values - state.values) / state.sigma).max())
-        change = float(np.abs(seen.scale / state.scale - 1.0).max())
-        if count > rescaled or (
-            change <= STEADY_SCALE_CHANGE and count > 1
-        ):  # the first pass sees residuals it has the scale of
+        seen = _Pass(problem, loss, scale, values)
+        # of exact data, steps are compared with what rounding may move
+        least = _floored(problem, scale, ROUNDING_TORQUE_FRACTION)
+        _, covariance = problem.compressed.information(least).solve(problem.names)
+        moved = float((np.abs(seen.next_values - values) / np.sqrt(covariance.diagonal())).max())
+        steady = float(np.abs(seen.next_scale / scale - 1.0).max()) <= STEADY_SCALE_CHANGE
+        if count > rescaled or (steady and count > 1):  # the first pass sees residuals it has the scale of
             rescaled = 0
         if moved <= tolerance and not rescaled:
-            return state, seen, count
-        state = replace(state, values=seen.values, scale=seen.scale if rescaled else state.scale)
+            return seen, count
+        values, scale = seen.next_values, seen.next_scale if rescaled else scale
     raise ParameterError(
         f"reweighting did not settle in {MOST_REWEIGHTING_PASSES} passes (last step: {moved:.2g} σ, allowed "
         f"{tolerance:g}); use the Huber loss, which has one answer, or raise the tolerance"
     )
 
 
-def _notes(seen: _ReweightedEquations, loss: Loss, passes: int) -> tuple[Note, ...]:
+def _notes(seen: _Pass, loss: Loss, passes: int) -> tuple[Note, ...]:
     first = (
         f"{type(loss).__name__}: settled after {passes} passes, {100 * loss.efficiency:.0f} % as efficient as least "
         "squares where errors are Gaussian; noise is that of the bulk of equations (median of residuals)"
     )
     lines = list[Note]()
-    for joint, count, rows in zip(seen.weighted.joints, seen.sums[3], seen.rows, strict=True):
+    for joint, count, rows in zip(seen.problem.joints, seen.sums[3], seen.rows, strict=True):
         text = (
             f"{joint}: {int(count)} of {int(rows)} equations count less than half "
             f"({100 * count / rows:.2g} %; Gaussian errors would give {100 * loss.usual:.2g} %)"
@@ -346,19 +303,16 @@ def _first_scale(problem: Problem, values: Array) -> Array:
     """From the residuals of a first fit, which outliers may have pulled."""
     rows = problem.compressed.rows.sum(axis=0)
     scale = _floored(problem, np.sqrt(problem.compressed.squares(values).sum(axis=0) / np.maximum(rows, 1)))
-    median = AbsoluteMedian.around(scale)
+    median = AbsoluteMedian(scale)
     for _, piece in problem.rows():
         median.see(_residual(piece, values))
-    return _floored(problem, median.value * _small_sample(rows, taken_of(problem.compressed, scale)))
+    few = np.sqrt(rows / np.maximum(rows - taken_of(problem.compressed, scale), 1.0))
+    return _floored(problem, median.value * few)
 
 
 def _residual(rows: Rows, values: Array) -> Array:
     """y − W x, (J, N)."""
     return np.asarray(np.append(-values, 1.0) @ rows.sides.transpose(1, 2, 0))
-
-
-def _small_sample(rows: Array, taken: Array) -> Array:
-    return np.asarray(np.sqrt(rows / np.maximum(rows - taken, 1.0)))
 
 
 def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:

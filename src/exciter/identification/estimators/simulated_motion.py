@@ -10,11 +10,19 @@ import numpy as np
 from scipy import fft
 from scipy.signal.windows import hann, parzen
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.closed_loop.simulated_problem import Loops, SimulatedFit, dry_friction
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.closed_loop.closed_loop import (
+    ClosedLoop,
+    SimulatedRun,
+    Simulation,
+    Unmovable,
+    dry_friction,
+)
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Labelled, compress
@@ -28,10 +36,18 @@ from exciter.identification.information.estimate import (
     until_noise_settles,
 )
 from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run, load_chi
+from exciter.notes import Note, done, note, warning
+from exciter.robot.motion import Motion
 from exciter.settings import Positive
 from exciter.typing import Array
 
 KNOWN_CONTROLLER = assumed("controller and reference are known, and keep the motion from depending on the parameters")
+SHORTEST_STEP_FRACTION = 0.02  # part of a step towards parameters that no arm can be simulated with
+MOST_SHORTENED_STEPS = 4  # steps in a row that had to be shortened
+NEGLIGIBLE_CHANGE_FRACTION = 1e-9  # of the torque: a change this small is none
+WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is accepted,
+FIRST_SIMULATIONS = 3  # but not in the first rounds
 
 
 @dataclass(frozen=True)
@@ -43,13 +59,11 @@ class DIDIM(Estimator):
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
-
     It starts from weighted least squares on the measured motion.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
     torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
-    above the noise of the torque tell.
-    """
+    above the noise of the torque tell."""
 
     word, title = "didim", "matching the torque of a simulation (DIDIM)"
     inner = ("loop",)
@@ -61,9 +75,8 @@ class DIDIM(Estimator):
         loops = Loops.of(problem, self.loop)
         start, _ = reweighted(enough_rows(problem.compressed), problem.names)
         found = loops.settle(start, _matched, self.rounds, self.tolerance, exact=True)
-        estimate = linear_estimate(
-            problem, found.along.compressed, found.values, found.noise, found.noise, WHITE + KNOWN_CONTROLLER
-        )
+        compressed, noise, assumptions = found.along.compressed, found.noise, WHITE + KNOWN_CONTROLLER
+        estimate = linear_estimate(problem, compressed, found.values, noise, noise, assumptions)
         return replace(estimate, notes=found.notes)
 
 
@@ -71,8 +84,8 @@ def _matched(along: Problem) -> SimulatedFit:
     compressed = along.compressed
     values, noise = reweighted(compressed, along.names)
     information = compressed.information(noise)
-    covariance = np.linalg.inv(information.gram())
-    return SimulatedFit(values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=information.r, along=along)
+    std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
+    return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
 
 
 INSTRUMENT_ASSUMPTIONS = assumed(
@@ -89,17 +102,15 @@ class InstrumentalVariables(Estimator):
 
     Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
     motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so
-    it is made anew with every χ until they agree. Both sides and the instruments go through the same formulation.
-
-    It starts from weighted least squares.
+    it is made anew with every χ, from weighted least squares on, until they agree. Both sides and the instruments go
+    through the same formulation.
 
     The remaining bias is of second order (of q̇², say), so light filtering helps. The direction of dry
     friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
     average less than ±1, and no instrument mends that. route: how the measured motion was differentiated; the simulated
     positions then go through it too, and what it does to them (corners at reversals, the controller's steps between two
     samples, the gain of central differences) is made up for. Without, a log of 100 Hz with dry friction leaves 0.6 % of
-    the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``coloured_covariance``.
-    """
+    the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``coloured_covariance``."""
 
     word, title = "iv", "instrumental variables"
     inner = ("loop", "route")
@@ -151,10 +162,8 @@ def _update(problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
 
     (values, weighted), noise, _ = until_noise_settles(fit, noise)
     inverse = np.linalg.inv(weighted[:, :p])
-    covariance = inverse @ weighted[:, p + 1 :] @ inverse.T
-    return SimulatedFit(
-        values=values, std=np.sqrt(np.diag(covariance)), noise=noise, factor=weighted[:, :p], along=along
-    )
+    std = np.sqrt(np.diag(inverse @ weighted[:, p + 1 :] @ inverse.T))
+    return SimulatedFit(values=values, std=std, noise=noise, factor=weighted[:, :p], along=along)
 
 
 def _solved(matrix: Array, right: Array) -> Array:
@@ -179,11 +188,192 @@ def _pairs(problem: Problem, along: Problem) -> Iterator[tuple[int, Rows, Rows]]
         yield run, replace(measured, sides=sides), instruments
 
 
-def _series(problem: Problem, found: SimulatedFit) -> Iterator[InstrumentSeries]:
-    """Instruments and residuals over time."""
+def _series(problem: Problem, found: SimulatedFit) -> Iterator[Rows]:
+    """Instruments over time, and beside them the residuals."""
     for _, measured, instruments in _pairs(problem, found.along):
-        left = measured.y - measured.w @ found.values
-        yield InstrumentSeries(measured.time, measured.rate, instruments.w, left)
+        sides = instruments.sides.copy(order="K")
+        sides[..., -1] = measured.y - measured.w @ found.values
+        yield replace(instruments, sides=sides)
+
+
+# -- the problem along the simulated motion, and how estimators come to rest on it -------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPieces:
+    """Pieces of ``run`` along the simulated motion of a robot with χ, made anew whenever they are gone through.
+
+    While a joint is held by dry friction, its drive gives less than Φχ says: the difference is added to the measured
+    torque, so that the equations hold for the true parameters at rest too. With a route, that of the measured motion,
+    the torque is also less by what differentiation makes of positions: Φχ of the simulated motion, less Φχ of simulated
+    positions that went through the route, dry friction left aside."""
+
+    run: Run
+    loop: ClosedLoop
+    model: DynamicModel
+    chi: Array
+    route: FilteredDifferences | None
+
+    def __iter__(self) -> Iterator[Processed]:
+        model, dry = self.model, dry_friction(self.model)
+        chi = np.where(dry, np.maximum(self.chi, 0.0), self.chi)  # what is simulated, see ``joint_forces``
+        if self.run.payload is not None and self.run.payload.mass:
+            chi += load_chi(model, self.run.payload)
+        simulation, found = self.loop.simulation(model, chi), None
+        for piece in self.run.parts:
+            if not len(piece):
+                continue
+            filter_, edge = self._differentiation(piece)
+            time, beyond = piece.motion.time, np.arange(1, edge + 1) / piece.rate
+            at = np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self.loop.offset
+            found = _further(simulation, found, np.maximum(at, 0.0), 1.0 / piece.rate)
+            own = slice(edge, len(found.torque) - edge)
+            motion = replace(found.motion[own], time=time)
+            changed = piece.torque + model.torque(motion, chi) - found.torque[own]
+            if filter_ is not None:
+                seen, smooth = self._differentiated(found.motion, filter_, piece.rate, edge), np.where(dry, 0.0, chi)
+                changed = changed - model.torque(motion, smooth) + model.torque(seen, smooth)
+            yield replace(piece, motion=motion, torque=changed)
+
+    def _differentiation(self, piece: Processed) -> tuple[Butterworth | None, int]:
+        """The low-pass of the route, and samples that it takes at each end."""
+        route = self.route
+        cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
+        if route is None or cutoff is None or not np.isfinite(cutoff):
+            return None, 0
+        low_pass = Butterworth(cutoff, route.order)
+        return low_pass, max(1, low_pass.settle(piece.rate, route.edge))
+
+    def _differentiated(self, motion: Motion, low_pass: Butterworth, rate: float, edge: int) -> Motion:
+        """As ``FilteredDifferences`` does it."""
+        assert self.route is not None
+        wider = slice(edge - 1, len(motion) - edge + 1)
+        q = low_pass.zero_phase(motion.q, rate)[wider]
+        qd, qdd = first_difference(q, rate), second_difference(q, rate)
+        if self.route.measured_velocity:
+            smooth = low_pass.zero_phase(motion.qd, rate)[wider]
+            qd, qdd = smooth[1:-1], first_difference(smooth, rate)
+        return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)
+
+
+def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, interval: float) -> SimulatedRun:
+    """At instants (N,) [s] of the simulation's clock, whose stretch may overlap with the last one."""
+    if last is None or at[0] > last.motion.time[-1]:
+        return simulation.at(at)
+    kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 * interval)), None)
+    new = simulation.at(at[at > last.motion.time[-1] + 0.5 * interval])
+    return SimulatedRun(last.motion[kept].followed_by(new.motion), np.concatenate([last.torque[kept], new.torque]))
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """The closed loop of every run of a problem; route: how the measured motion was differentiated, where that is to
+    be made up for."""
+
+    problem: Problem
+    loops: tuple[ClosedLoop, ...]
+    route: FilteredDifferences | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        loop: ClosedLoop | tuple[ClosedLoop, ...] | None,
+        route: FilteredDifferences | None = None,
+    ) -> Loops:
+        """loop: one for all runs, where they repeat the same motion, or one for each."""
+        if loop is None:
+            raise ParameterError("the controlled robot is simulated; give the closed loop of the experiment")
+        loops = loop if isinstance(loop, tuple) else (loop,) * len(problem.runs)
+        if len(loops) != len(problem.runs):
+            raise ParameterError(
+                f"{len(loops)} closed loops for {len(problem.runs)} recordings; give one for all, or one for each"
+            )
+        if not np.array_equal(problem.base.independent, problem.model.base.independent):
+            raise ParameterError(
+                f"{type(problem.formulation).__name__} does not tell all that a simulation needs; use a formulation "
+                "of joint torques (InverseDynamic, for example)"
+            )
+        for run, one in zip(problem.runs, loops, strict=True):
+            assert run.span is not None
+            one.refuse(problem.model, run.span, run.name)
+        return cls(problem, loops, route)
+
+    def simulated(self, values: Array) -> Problem:
+        """The same torques beside the motion of a robot with base parameters ``values`` (p,): ``SimulatedPieces``."""
+        chi = np.zeros(len(self.problem.model.standard))
+        chi[self.problem.base.independent] = values
+        runs = []
+        for run, loop in zip(self.problem.runs, self.loops, strict=True):
+            pieces = SimulatedPieces(run, loop, self.problem.model, chi, self.route)
+            runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
+        return self.problem.along(tuple(runs))
+
+    def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
+        """Simulate, update, and again, until the parameters change by less than ``tolerance`` σ.
+
+        start (p,): where to begin; where that leads to parameters no arm can be simulated with, at the nominal values.
+        A step to such parameters is halved. exact: whether the answer must be one that can be simulated; otherwise it
+        is accepted after several halved steps in a row, since instruments of nearby parameters serve as well.
+
+        A joint that rests in one simulation and creeps in the next changes sides of its dry friction: such a change
+        need not fall to nothing, and is accepted when it is small beside σ."""
+        try:
+            return self._settle(start, update, rounds, tolerance, exact)
+        except Unmovable as error:
+            nominal = self.problem.base.base_values(self.problem.model.nominal)
+            found = self._settle(nominal, update, rounds, tolerance, exact)
+            text = f"started from nominal values: from those of least squares, {error.why}"
+            return replace(found, notes=(note("start", text), *found.notes))
+
+    def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
+        before, blocked, moved = np.inf, 0, np.inf
+        along = self.simulated(start)
+        for number in range(1, rounds + 1):
+            found = update(along)
+            change = found.values - start
+            moved = float(np.abs(change / found.std).max())
+            size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
+            wanders = number > FIRST_SIMULATIONS and not blocked and 0.5 * before < moved < WANDERING_CHANGE_SIGMAS
+            if moved <= tolerance or size <= NEGLIGIBLE_CHANGE_FRACTION or wanders:
+                text = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
+                return replace(found, notes=(done("iterations", text),))
+            if blocked >= MOST_SHORTENED_STEPS and not exact:
+                text = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
+                return replace(found, notes=(warning("instruments", text),))
+            part, along = self._towards(start, change)
+            before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
+        raise ParameterError(
+            f"after {rounds} simulations the parameters still change by {moved:.2g} σ; is this the controller and the "
+            "reference the robot had (gains, rate, clock's offset)? If so, allow more rounds"
+        )
+
+    def _towards(self, start: Array, change: Array) -> tuple[float, Problem]:
+        """The largest part of the step, 1, ½, ¼, …, after which an arm can be simulated; and that."""
+        part = 1.0
+        while True:
+            try:
+                return part, self.simulated(start + part * change)
+            except Unmovable:
+                if part < SHORTEST_STEP_FRACTION:
+                    raise
+                part *= 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFit:
+    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
+    simulated problem they come from; notes: how it went."""
+
+    values: Array
+    std: Array
+    noise: Array
+    factor: Array
+    along: Problem
+    notes: tuple[Note, ...] = ()
+
+
+Update = Callable[[Problem], SimulatedFit]
 
 
 # -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------
@@ -194,31 +384,21 @@ INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part o
 MOST_COVARIANCE_LAGS = 256
 
 
-@dataclass(frozen=True, eq=False)
-class InstrumentSeries:
-    """Instruments z (N, n, p) and residuals (N, n) at times (N,) [s], rate [Hz]."""
-
-    time: Array
-    rate: float
-    z: Array
-    residual: Array
-
-
-def coloured_covariance(series: Callable[[], Iterable[InstrumentSeries]], noise: Array) -> Array:
-    """(p, p) of Σ zᵀ e / noise²; series: gone through twice, pieces in order of time; noise (n,): the weights.
+def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> Array:
+    """(p, p) of Σ zᵀ e / noise²; series: instruments z as W and residuals e as y, gone through twice, in order of time;
+    noise (n,): the weights.
 
     Σ z_tᵀ R(t − s) z_s, with R(k) the autocovariance of the residuals. Filtered rows whose noise comes from
     differentiated positions have errors far from white: most of their variance is where the motion has nothing. What
     counts is their spectrum at the frequencies of Z; so R is taken from the residuals, joints together, with a Parzen
-    window, and summed over frequencies, block by block.
-    """
+    window, and summed over frequencies, block by block."""
     longest, count, lagged = 1, 0, np.zeros((MOST_COVARIANCE_LAGS + 1, len(noise), len(noise)))
     for block in _blocks(series()):
-        longest, count = max(longest, len(block.time)), count + len(block.time)
-        lagged += _lagged(block.residual / noise)
+        longest, count = max(longest, len(block)), count + len(block)
+        lagged += _lagged(block.y / noise)
     lags = min(max(longest // INSTANTS_PER_LAG, 1), MOST_COVARIANCE_LAGS)
     covariance = lagged[: lags + 1] / count * parzen(2 * lags + 1)[lags:, None, None]
-    total: Array = sum((_seen(block.z / noise[:, None], covariance) for block in _blocks(series())), np.zeros(()))
+    total: Array = sum((_seen(block.w / noise[:, None], covariance) for block in _blocks(series())), np.zeros(()))
     return 0.5 * (total + total.T)
 
 
@@ -249,23 +429,17 @@ def _length(samples: int) -> int:
     return int(fft.next_fast_len(samples + MOST_COVARIANCE_LAGS + 1, real=True))
 
 
-def _blocks(series: Iterable[InstrumentSeries]) -> Iterator[InstrumentSeries]:
+def _blocks(series: Iterable[Rows]) -> Iterator[Rows]:
     """Pieces that follow each other without a gap put together, at most COVARIANCE_BLOCK_INSTANTS instants long."""
-    held: list[InstrumentSeries] = []
+    held: list[Rows] = []
     for piece in series:
-        while len(piece.time):
+        while len(piece):
             gap = bool(held) and not 0.0 < piece.time[0] - held[-1].time[-1] < 1.5 / piece.rate
-            room = COVARIANCE_BLOCK_INSTANTS - sum(len(part.time) for part in held)
+            room = COVARIANCE_BLOCK_INSTANTS - sum(map(len, held))
             if gap or not room:
-                yield _joined(held)
+                yield Rows.join(held)
                 held, room = [], COVARIANCE_BLOCK_INSTANTS
-            held.append(InstrumentSeries(piece.time[:room], piece.rate, piece.z[:room], piece.residual[:room]))
-            piece = InstrumentSeries(piece.time[room:], piece.rate, piece.z[room:], piece.residual[room:])
+            held.append(piece[:room])
+            piece = piece[room:]
     if held:
-        yield _joined(held)
-
-
-def _joined(parts: list[InstrumentSeries]) -> InstrumentSeries:
-    names = ("time", "z", "residual")
-    time, z, residual = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return InstrumentSeries(time, parts[0].rate, z, residual)
+        yield Rows.join(held)

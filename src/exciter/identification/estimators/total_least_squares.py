@@ -10,11 +10,10 @@ the likelihood of Gaussian errors. One group of rows has a closed form, by QR fo
 right singular vector of the rest (mixed total least squares, Van Huffel & Vandewalle); groups with errors of their own
 (a robot's rows have structural zeros [12.22], which carry none) are solved from there by Gauss–Newton on the factors.
 
-It helps where errors of W are independent from row to row and of the assumed relative size: regressors computed from
-separately measured positions, velocities and accelerations, say. It does not help where W's errors come from
-differentiating one noisy position: these are correlated between columns and rows and change with the motion; use
-maximum likelihood or instrumental variables then, or filter until W is as good as exact. Where W is exact, least
-squares is right and total least squares, which assumes that it is not, biased.
+It helps where errors of W are independent from row to row and of the assumed relative size (positions, velocities and
+accelerations measured separately, say). It does not where they come from differentiating one noisy position: these are
+correlated between columns and rows and change with the motion; use maximum likelihood or instrumental variables then,
+or filter until W is as good as exact. Where W is exact, least squares is right and total least squares biased.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ class TotalLeastSquares(Estimator):
     square, joint by joint); structural zeros have none.
 
     exact: parameters, or symbols of them, whose columns have no errors whatever ``errors`` says: by default the sign
-    of the velocity and constants.
-    """
+    of the velocity and constants."""
 
     word, title = "tls", "total least squares"
     errors: Annotated[Mapping[str, float] | None, ByName(Number(least=0.0), what="parameter")] = None
@@ -69,7 +67,9 @@ class TotalLeastSquares(Estimator):
         compressed = enough_rows(problem.compressed)
         sizes = self.sizes(compressed)
         _, sigma = reweighted(compressed, problem.names)
-        values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), _pooled(sizes, compressed))
+        rows, relative = _rows(compressed), sizes / sizes[:, -1:]
+        pooled = np.sqrt((rows[:, None] * relative**2).sum(axis=0) / rows.sum())  # one size per column, to start from
+        values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), pooled)
 
         def fit(sigma: Array) -> tuple[Array, Array]:
             nonlocal values
@@ -78,6 +78,11 @@ class TotalLeastSquares(Estimator):
             return values, noise_of(compressed, values, sigma * growth) / growth
 
         values, sigma, _ = until_noise_settles(fit, sigma, SETTLED_TOTAL_NOISE_CHANGE)
+        noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
+        how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
+        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / rows)
+        found = ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
+        text = f"total least squares: errors in {noisy} of {len(values)} columns, {how}; found in y: {found}"
         return Estimate.of(
             problem,
             compressed.information(),
@@ -86,7 +91,7 @@ class TotalLeastSquares(Estimator):
             noise=sigma * np.sqrt(_amplified(sizes, values)),
             freedom=float(compressed.independent.sum() - len(values)),
             assumptions=TOTAL_ASSUMPTIONS + filtered(compressed.inflation),
-            notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),
+            notes=(done("errors in W", text),),
         )
 
     def sizes(self, compressed: Compressed) -> Array:
@@ -96,24 +101,12 @@ class TotalLeastSquares(Estimator):
         if self.errors is None:
             sizes = root_mean_square
         else:
-            for name, size in self.errors.items():
-                if name not in names:
-                    raise ParameterError(unknown_name("parameter", name, names))
-                if not (np.isfinite(size) and size >= 0.0):
-                    raise ParameterError(f"the errors of column {name} are {size}; give a number that is not negative")
+            if unknown := [name for name in self.errors if name not in names]:
+                raise ParameterError(unknown_name("parameter", unknown[0], names))
             given = np.array([*(self.errors.get(name, 0.0) for name in names), 1.0])
             sizes = np.where(root_mean_square > 0.0, given, 0.0)
         exact = [name in self.exact or split_name(name)[0] in self.exact for name in names]
         return np.where([*exact, False], 0.0, sizes)
-
-    def _sentence(self, sizes: Array, compressed: Compressed, sigma: Array) -> str:
-        noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
-        how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
-        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / _rows(compressed))
-        return (
-            f"total least squares: errors in {noisy} of {len(compressed.parameters)} columns, {how}; found in y: "
-            + ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
-        )
 
 
 def total_least_squares(sides: Array, sizes: Array) -> Array:
@@ -167,12 +160,10 @@ def total_covariance(
     p = len(values)
     x = np.append(values, -1.0)
     bread, meat = np.zeros((2, p, p))
-    for j, size in enumerate(sizes):
-        variance = sigma[j] ** 2 * _amplified(sizes, values)[j]
-        cross = size[:-1] ** 2 * values / _amplified(sizes, values)[j]
-        for factor, rows, inflation in zip(
-            compressed.factors[:, j], compressed.rows[:, j], compressed.inflation[:, j], strict=True
-        ):
+    for j, (size, growth) in enumerate(zip(sizes, _amplified(sizes, values), strict=True)):
+        variance, cross = sigma[j] ** 2 * growth, size[:-1] ** 2 * values / growth
+        groups = (compressed.factors[:, j], compressed.rows[:, j], compressed.inflation[:, j])
+        for factor, rows, inflation in zip(*groups, strict=True):
             without = factor[:, :-1] - np.outer(factor @ x, cross)
             meat += inflation * without.T @ without / variance
             bread += (factor[:, :-1].T @ factor[:, :-1] - rows * sigma[j] ** 2 * np.diag(size[:-1] ** 2)) / variance
@@ -190,13 +181,6 @@ def total_covariance(
 def _amplified(sizes: Array, values: Array) -> Array:
     """x̃ᵀ C x̃ (J,): variance of a row's residual over σ²."""
     return np.asarray((sizes**2) @ np.append(values**2, 1.0))
-
-
-def _pooled(sizes: Array, compressed: Compressed) -> Array:
-    """(p + 1,) one size per column for rows of all joints, to start from."""
-    rows = _rows(compressed)
-    relative = sizes / sizes[:, -1:]
-    return np.asarray(np.sqrt((rows[:, None] * relative**2).sum(axis=0) / rows.sum()))
 
 
 def _stacked(factors: Array) -> Array:

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
-from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.settings import Registry
@@ -27,9 +26,8 @@ def with_filter(formulation: Formulation, both: ParallelFilter | None, rate: flo
     """With the filter for both sides, where the formulation has one that was left open; rate [Hz] of the samples."""
     if isinstance(formulation, FilteredDynamic | Power):
         if formulation.parallel_filter == ParallelFilter():
-            return replace(
-                formulation, parallel_filter=both or ParallelFilter(Butterworth(GENTLE_CUTOFF_PER_RATE * rate))
-            )
+            gentle = ParallelFilter(Butterworth(GENTLE_CUTOFF_PER_RATE * rate))
+            return replace(formulation, parallel_filter=both or gentle)
     elif isinstance(formulation, InverseDynamic | BaseWrench) and formulation.parallel_filter is None:
         return replace(formulation, parallel_filter=both)
     return formulation

@@ -31,7 +31,6 @@ from exciter.identification.formulations.formulation import (
     dissipation,
     instants_first,
 )
-from exciter.robot.motion import Motion
 from exciter.settings import Number, Switch
 from exciter.typing import Array
 
@@ -48,12 +47,16 @@ def balance_rows(
 ) -> Iterator[Rows]:
     """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
 
-    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``.
-    """
+    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``."""
     names = (*(model.standard[k] for k in columns), ERROR_COLUMN)
-    p = len(names)
+    p, limit = len(names), model.robot.limit("velocity")
+    slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
     for memory, piece in remembered_pieces(model, pieces):
-        _refuse_cut_torque(piece)
+        if np.isfinite(piece.torque_bandwidth):  # q̇ᵀ Γ has the missing band of Γ shifted by the frequencies of q̇
+            raise RecordingError(
+                f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product "
+                "with the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
+            )
         friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
         for part in blocks(len(piece), size):
             motion = piece.motion[part]
@@ -64,7 +67,7 @@ def balance_rows(
             for joint, column, values in friction:
                 power[column] += motion.qd[:, joint] * values[part]
             sides[0, p : 2 * p - 1] = power[columns]
-            sides[0, 2 * p - 1] = _error(model, motion, weight)
+            sides[0, 2 * p - 1] = (motion.qd**2 + slow**2) @ weight
             sides[0, -1] = (motion.qd * piece.torque[part]).sum(axis=1)
             yield Rows(motion.time, instants_first(sides), piece.rate, (name,), 2 * names)
 
@@ -82,22 +85,6 @@ def _weight(piece: Processed) -> Array:
     variance = np.ones(n) if piece.torque_noise is None else np.square(piece.torque_noise)
     usable = np.isfinite(variance).all() and (variance > 0.0).all()
     return np.asarray(variance / variance.mean()) if usable else np.ones(n)
-
-
-def _error(model: DynamicModel, motion: Motion, weight: Array) -> Array:
-    """(N,) Σ_j w_j (q̇_j² + slow_j²)."""
-    limit = model.robot.limit("velocity")
-    slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
-    return np.asarray((motion.qd**2 + slow**2) @ weight)
-
-
-def _refuse_cut_torque(piece: Processed) -> None:
-    """q̇ᵀ Γ has the missing band of Γ shifted by the frequencies of q̇: no filter stops below it."""
-    if np.isfinite(piece.torque_bandwidth):
-        raise RecordingError(
-            f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product with "
-            "the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
-        )
 
 
 @dataclass(frozen=True)
@@ -131,56 +118,45 @@ class Energy(Formulation):
         beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1, Rows.join)
         if beginning is None:
             return
-        work = WorkIntervals.plan(self, beginning.rate)
-        for segment in segments(_alike(stream, beginning.rate), LONGEST_STEP_SAMPLES / beginning.rate):
-            for rows in work.segment(segment):
+        rate = beginning.rate
+        length = max(1, round(self.interval * rate))
+        step = length if self.step is None else max(1, round(self.step * rate))
+        for segment in segments(_alike(stream, rate), LONGEST_STEP_SAMPLES / rate):
+            for rows in _work(segment, length, step):
                 yield _without_error(rows, self.even)
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
         return (ENERGY_EQUATION,)
 
 
-@dataclass(frozen=True)
-class WorkIntervals:
-    """length, step: of an interval and from one to the next, in samples."""
+def _work(parts: Iterable[Rows], length: int, step: int) -> Iterator[Rows]:
+    """Of intervals of ``length`` samples that begin at every ``step``-th sample of a segment, from its second on."""
+    held, total = list[Rows](), 0
+    for part in parts:
+        held.append(part)
+        total += len(part)
+        count = (total - 2 * INTEGRAL_REACH - 1 - length) // step + 1
+        if count > 0:
+            whole = Rows.join(held)
+            yield _intervals(whole, INTEGRAL_REACH + step * np.arange(count), length, step)
+            held, total = [whole[count * step :]], total - count * step
 
-    length: int
-    step: int
-    rate: float
 
-    @classmethod
-    def plan(cls, settings: Energy, rate: float) -> WorkIntervals:
-        length = max(1, round(settings.interval * rate))
-        step = length if settings.step is None else max(1, round(settings.step * rate))
-        return cls(length, step, rate)
-
-    def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
-        """Intervals begin at every ``step``-th sample of the segment, counted from its second."""
-        held, total = list[Rows](), 0
-        for part in parts:
-            held.append(part)
-            total += len(part)
-            count = (total - 2 * INTEGRAL_REACH - 1 - self.length) // self.step + 1
-            if count > 0:
-                whole = Rows.join(held)
-                yield self._intervals(whole, INTEGRAL_REACH + self.step * np.arange(count))
-                held, total = [whole[count * self.step :]], total - count * self.step
-
-    def _intervals(self, rows: Rows, start: IntArray) -> Rows:
-        p, end = len(rows.parameters) // 2, start + self.length
-        given = rows.sides[:, 0].T
-        integral = _integral(given[p:], 1.0 / self.rate)
-        sides = integral[:, end] - integral[:, start]
-        sides[:p] += given[:p, end] - given[:p, start]
-        sides[p - 1] /= self.length / self.rate  # mean of the variance, not its integral
-        return replace(
-            rows,
-            time=0.5 * (rows.time[start] + rows.time[end]),
-            sides=instants_first(sides[None]),
-            rate=self.rate / self.step,
-            bandwidth=0.5 * self.rate / self.length,
-            parameters=rows.parameters[p:],
-        )
+def _intervals(rows: Rows, start: IntArray, length: int, step: int) -> Rows:
+    p, end, rate = len(rows.parameters) // 2, start + length, rows.rate
+    given = rows.sides[:, 0].T
+    integral = _integral(given[p:], 1.0 / rate)
+    sides = integral[:, end] - integral[:, start]
+    sides[:p] += given[:p, end] - given[:p, start]
+    sides[p - 1] /= length / rate  # mean of the variance, not its integral
+    return replace(
+        rows,
+        time=0.5 * (rows.time[start] + rows.time[end]),
+        sides=instants_first(sides[None]),
+        rate=rate / step,
+        bandwidth=0.5 * rate / length,
+        parameters=rows.parameters[p:],
+    )
 
 
 def _integral(values: Array, spacing: float) -> Array:
@@ -189,8 +165,7 @@ def _integral(values: Array, spacing: float) -> Array:
     From one sample to the next of the cubic through the four around them: the trapezium rule less its error at both
     ends of an interval, as far as central differences know it (Euler and Maclaurin). Error of order spacing⁴. Both
     sides of an equation are summed with it, so that only its error for dh/dt counts, which is smooth; kinks of |q̇|
-    where friction changes sign cancel.
-    """
+    where friction changes sign cancel."""
     integral = np.zeros_like(values)
     inner, outer = values[..., 1:-2] + values[..., 2:-1], values[..., :-3] + values[..., 3:]
     np.cumsum((13.0 * inner - outer) * (spacing / 24.0), axis=-1, out=integral[..., 2:-1])

@@ -43,12 +43,11 @@ class Formulation(Settings, ABC):
         """Equations for some of the standard parameters, piece by piece in order of time.
 
         pieces: of one recording, in order of time; they may follow each other without a gap (a log larger than
-        memory), and a gap starts anew.
-        """
+        memory), and a gap starts anew."""
 
-    @abstractmethod
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
         """One name per equation of an instant: ``Rows.joints``."""
+        return model.robot.joint_names
 
     def base(self, model: DynamicModel) -> BaseParameters:
         """What these equations can determine at best; its ``independent`` are the columns."""

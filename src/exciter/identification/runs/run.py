@@ -1,8 +1,13 @@
-"""One run of the robot, ready for identification: motion and torque, and what is known about it."""
+"""One run of the robot, ready for identification: motion and torque, and what is known about it.
+
+Runs from logs larger than memory are read, repaired and processed piece by piece, every time they are gone through.
+Parameters, their covariance and residuals are sums over rows, and need no more. What needs a log at once, the choice of
+settings and whatever is drawn, looks at a sample of it: evenly spread windows of bounded size.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,12 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.quality.prepare_log import process
-from exciter.experiment.quality.repair import Repaired
-from exciter.experiment.quality.sample_survey import visible_period
+from exciter.experiment.quality.prepare_log import fallen_back, process, usual_route
+from exciter.experiment.quality.quality import Quality, check_stream
+from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
+from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
-from exciter.experiment.signals.processed_motion import Processed, Route
+from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.periods import BrokenPositions, average_periods
+from exciter.experiment.signals.processed_motion import Processed, Route, StreamingRoute
 from exciter.notes import Note
 from exciter.parameters import inertial
 from exciter.robot.motion import Motion
@@ -25,6 +34,11 @@ from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
+HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
+SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
+SAMPLE_WINDOW_LENGTH = 16_384  #: samples of one window of it
+FEWEST_WINDOWS = 8  #: shorter ones, where the sample would have fewer
+STUCK_SENSOR = "stuck sensor"  #: a finding that no repair helps
 
 
 @dataclass(frozen=True)
@@ -45,8 +59,7 @@ class Run:
 
     span [s]: first and last instant; found by itself where parts is a tuple. period [s]: of a motion that repeats.
     payload: a known one that was carried. recording: what was measured, where it is at hand. notes: what was done.
-    sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand.
-    """
+    sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand."""
 
     parts: Iterable[Processed]
     name: str = "run"
@@ -81,12 +94,7 @@ class Run:
         measured = recording.original if isinstance(recording, Repaired) else recording
         about = measured.about
         return cls(
-            prepared.parts,
-            name,
-            period=about.period,
-            payload=about.payload,
-            recording=measured,
-            notes=prepared.notes,
+            prepared.parts, name, period=about.period, payload=about.payload, recording=measured, notes=prepared.notes
         )
 
     @classmethod
@@ -160,22 +168,17 @@ def common_side(runs: Iterable[Run]) -> str | None:
     return None if None in sides.values() else next(iter(named), None)
 
 
-def load_parameters(model: DynamicModel, payload: Payload) -> tuple[int, Array]:
-    """The link (from 0) that carries the payload, and φ (10,) of the payload in that link's modified-DH frame."""
+def load_chi(model: DynamicModel, payload: Payload) -> Array:
+    """The payload alone as standard parameters χ (p,) of the model: φ of the link that carries it, in its modified-DH
+    frame."""
     frame = model.robot.frame(payload.frame)
-    if frame.joint == BASE:
+    if (link := frame.joint) == BASE:
         raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
     body = inertial.from_mass_com_inertia(payload.mass, payload.centre, inertial.symmetric(*payload.inertia))
     seen = transform_inertia(body, frame.rotation, frame.translation)
-    rotation, translation = model.mdh.rotations[frame.joint], model.mdh.translations[frame.joint]
-    return frame.joint, transform_inertia(seen, rotation.T, -rotation.T @ translation)
-
-
-def load_chi(model: DynamicModel, payload: Payload) -> Array:
-    """The payload alone as standard parameters χ (p,) of the model."""
-    link, phi = load_parameters(model, payload)
+    rotation, translation = model.mdh.rotations[link], model.mdh.translations[link]
     chi = np.zeros(len(model.standard))
-    chi[10 * link : 10 * link + 10] = phi
+    chi[10 * link : 10 * link + 10] = transform_inertia(seen, rotation.T, -rotation.T @ translation)
     return chi
 
 
@@ -191,3 +194,121 @@ def without_load(model: DynamicModel, payload: Payload, piece: Processed) -> Pro
 def load_torque(model: DynamicModel, payload: Payload, motion: Motion) -> Array:
     """(N, n) torque that the payload alone takes [N·m]."""
     return model.dynamics.inverse_dynamics(motion, load_chi(model, payload)[: 10 * model.n])
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedParts:
+    """Motion and torque of a log, read anew at every ``iter``; in memory are some pieces of it and their margins.
+
+    typical: what open choices of the route are made from; None: the log's first stretch with motion."""
+
+    chunks: Callable[[], Iterable[Recording]]
+    route: StreamingRoute
+    typical: Recording | None = None
+
+    def __iter__(self) -> Iterator[Processed]:
+        return self.route.stream(self.chunks(), self.typical)
+
+
+@dataclass(frozen=True, eq=False)
+class LongLog:
+    """A log that is not held: ``repaired`` reads it anew.
+
+    sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
+    notes: what was repaired; quality: of all samples."""
+
+    name: str
+    repaired: Callable[[], Iterable[Recording]]
+    sample: Recording
+    samples: int
+    span: tuple[float, float]
+    notes: tuple[Note, ...]
+    quality: Quality
+
+    @classmethod
+    def of(
+        cls, chunks: Callable[[], Iterable[Recording]], name: str, model: DynamicModel, repairs: Repairs | None = None
+    ) -> LongLog:
+        """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
+        log, done = RepairedLog.of(chunks, repairs), RepairTally()
+        seen = _StreamSample()
+        quality = check_stream(seen.each(log.repaired(done)), model=model)
+        for finding in quality.problems:
+            if finding.subject == STUCK_SENSOR:
+                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
+        return cls(
+            name=name,
+            repaired=lambda: log,
+            sample=seen.sample,
+            samples=seen.samples,
+            span=seen.span,
+            notes=done.notes,
+            quality=quality,
+        )
+
+    @cached_property
+    def sampled(self) -> str:
+        """What is looked at where all would be too much, in words."""
+        share = f"{len(self.sample)} of its {self.samples} samples, in evenly spread windows"
+        return (
+            f"the log is long: settings are chosen, checks made and plots drawn from {share}; parameters, their σ "
+            "and residuals are of all samples"
+        )
+
+    @cached_property
+    def repaired_sample(self) -> Repaired:
+        """Its windows as pieces; their samples have been repaired."""
+        return repair(self.sample)
+
+    def run(self, route: Route | None = None) -> Run:
+        """Through a route; as ``process`` chooses one unless it is given."""
+        if route is not None:
+            return self._through(route)
+        route, why = usual_route(self.sample)
+        try:
+            return self._through(route, why)
+        except RecordingError as error:
+            if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
+                raise
+            return self._through(FilteredDifferences(), fallen_back(error))
+
+    def _through(self, route: Route, *why: Note) -> Run:
+        about = self.sample.about
+        if isinstance(route, StreamingRoute):
+            sample = Run.of(self.repaired_sample, route, name=self.name)
+            of_parts = dict.fromkeys(one for part in sample.parts for one in part.notes)
+            parts, notes = StreamedParts(self.repaired, route, self.sample), (*self.notes, *why, *of_parts)
+            return Run(parts, self.name, self.span, about.period, about.payload, self.sample, notes, sample)
+        if not isinstance(route, FourierFit):
+            raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")
+        part, _ = route.of_average(average_periods(self.repaired, route.period, route.settled))
+        notes = (*self.notes, *why, *part.notes)
+        return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
+
+
+class _StreamSample:
+    """What is kept of pieces that pass."""
+
+    def __init__(self) -> None:
+        self.samples, self.span = 0, (0.0, 0.0)
+        self._windows: Windows | None = None
+
+    def each(self, pieces: Iterable[Recording]) -> Iterator[Recording]:
+        for piece in pieces:
+            if self._windows is None:
+                most = SAMPLE_BYTES // (size_of(piece) // len(piece))
+                self._windows = Windows(min(SAMPLE_WINDOW_LENGTH, max(most // FEWEST_WINDOWS, 1)), most)
+            self._windows.see(piece, 0)
+            first = self.span[0] if self.samples else float(piece.time[0])
+            self.samples, self.span = self.samples + len(piece), (first, float(piece.time[-1]))
+            yield piece
+
+    @property
+    def sample(self) -> Recording:
+        assert self._windows is not None
+        return Recording.join(self._windows.windows())
+
+
+def size_of(recording: Recording) -> int:
+    """[B] of its samples."""
+    return sum(getattr(recording, name).nbytes for name in ("time", *recording.everything))

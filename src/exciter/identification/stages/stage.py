@@ -1,15 +1,18 @@
 """A stage: some parameters from some of the equations.
 
 Small rules name both: columns of a problem, and equations by what the motion does at and around their instants. Filters
-drop instants, so equations and motion are matched by time, piece by piece.
+drop instants, so equations and motion are matched by time, piece by piece. Equations are compressed by who uses them:
+one triangular factor per run, joint, and set of stages.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.formulation import DIFFERENCE_REACH, Formulation
@@ -26,69 +29,53 @@ from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
 from exciter.typing import Array
 
+IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 RANDOM_REST_POSES = 100  # random ones, to see which columns act at rest
 ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
+#: a rule that chooses (p,) of ``problem.names``; what earlier stages determined, and what the equations do not, is left
+#: out by itself
+Parameters = Callable[[Problem], BoolArray]
 
 
-class Parameters(ABC):
-    """A rule, without a robot. What earlier stages determined, and what the equations do not, is left out by itself."""
-
-    @abstractmethod
-    def chosen(self, problem: Problem) -> BoolArray:
-        """(p,) of ``problem.names``."""
-
-
-@dataclass(frozen=True)
-class Others(Parameters):
+def others(problem: Problem) -> BoolArray:
     """All that are left."""
-
-    def chosen(self, problem: Problem) -> BoolArray:
-        return np.ones(len(problem.names), dtype=bool)
+    return np.ones(len(problem.names), dtype=bool)
 
 
-@dataclass(frozen=True)
-class Named(Parameters):
+def named(*names: str) -> Parameters:
     """By name."""
 
-    names: tuple[str, ...]
-
-    def chosen(self, problem: Problem) -> BoolArray:
-        for name in self.names:
+    def chosen(problem: Problem) -> BoolArray:
+        for name in names:
             if name not in problem.names:
                 raise ParameterError(unknown_name("parameter", name, problem.names))
-        return np.isin(problem.names, self.names)
+        return np.isin(problem.names, names)
+
+    return chosen
 
 
-@dataclass(frozen=True)
-class FrictionParameters(Parameters):
+def friction_of(*joints: int) -> Parameters:
     """Of joint terms that store no energy, of some joints (numbers from 0), all unless given."""
-
-    joints: tuple[int, ...] | None = None
-
-    def chosen(self, problem: Problem) -> BoolArray:
-        return np.asarray(_friction(problem.model, self.joints)[problem.base.independent])
+    return lambda problem: np.asarray(_friction(problem.model, joints)[problem.base.independent])
 
 
-@dataclass(frozen=True)
-class ActingAtRest(Parameters):
+def acting_at_rest(problem: Problem) -> BoolArray:
     """Gravity (first moments), and springs and offsets: all that a torque at rest depends on, friction aside."""
-
-    def chosen(self, problem: Problem) -> BoolArray:
-        model = problem.model
-        poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_REST_POSES, model.n))
-        size = np.abs(model.regressor(Motion.at(poses))).max(axis=(0, 1))
-        acting = size > ACTING_COLUMN_FRACTION * size.max()
-        return np.asarray((acting & ~_friction(model))[problem.base.independent])
+    model = problem.model
+    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_REST_POSES, model.n))
+    size = np.abs(model.regressor(Motion.at(poses))).max(axis=(0, 1))
+    acting = size > ACTING_COLUMN_FRACTION * size.max()
+    return np.asarray((acting & ~_friction(model))[problem.base.independent])
 
 
-def _friction(model: DynamicModel, joints: Sequence[int] | None = None) -> BoolArray:
+def _friction(model: DynamicModel, joints: Sequence[int] = ()) -> BoolArray:
     """(standard,) columns of joint terms that store no energy, in the equations of some joints, all unless given."""
     found = np.zeros(len(model.standard), dtype=bool)
     at = 10 * model.n
     for term in model.bound:
         for row, column in term.rows:
-            found[at + column] |= not term.conservative[column] and (joints is None or row in joints)
+            found[at + column] |= not term.conservative[column] and (not joints or row in joints)
         at += len(term.names)
     return found
 
@@ -147,11 +134,10 @@ class Stage:
     have none), so that their columns are left out; else they are estimated along and forgotten. Filtered equations are
     then chosen only where the selection holds as far as the filter looks.
     mean: consecutive equations of a stretch without motion become one, their mean: what they share (friction that
-    holds the joint) is one error, not hundreds.
-    """
+    holds the joint) is one error, not hundreds."""
 
     name: str
-    parameters: Parameters = field(default_factory=Others)
+    parameters: Parameters = others
     joints: tuple[int, ...] | None = None
     selection: Selection = field(default_factory=Everything)
     runs: tuple[str, ...] | None = None
@@ -162,24 +148,18 @@ class Stage:
 FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
 LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
 LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
-SEGMENT_GAP_INTERVALS = (
-    1.5  # sampling intervals: what follows within belongs to the same segment, beyond it a filter starts anew
-)
+SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
 
 
 def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
     """[s] to both sides. piece: the first of a run. bandwidth [Hz]: of its rows, where no more is known of them."""
-    if isinstance(formulation, InverseDynamic):
-        both = formulation.parallel_filter
-        return 0.0 if both is None else _remembered(both, piece) / piece.rate
-    if isinstance(formulation, FilteredDynamic):
-        return (_remembered(formulation.parallel_filter, piece) + DIFFERENCE_REACH) / piece.rate
-    return LONGEST_FILTER_BANDWIDTHS / bandwidth
-
-
-def _remembered(both: ParallelFilter, piece: Processed) -> int:
+    if not isinstance(formulation, InverseDynamic | FilteredDynamic):
+        return LONGEST_FILTER_BANDWIDTHS / bandwidth
+    if (both := formulation.parallel_filter) is None:
+        return 0.0
     low_pass, _ = both.at(piece.rate, piece.torque_bandwidth)
-    return low_pass.settle(piece.rate, FORGOTTEN_FILTER_SHARE)
+    samples = low_pass.settle(piece.rate, FORGOTTEN_FILTER_SHARE)
+    return (samples + DIFFERENCE_REACH * isinstance(formulation, FilteredDynamic)) / piece.rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,79 +171,221 @@ class Instants:
     reach: float
     rate: float
 
-    def chosen(self, selection: Selection) -> BoolArray:
-        """(N, n) by what the motion does at the instant itself."""
-        return selection.chosen(self.motion)
-
-    def chosen_throughout(self, selection: Selection) -> BoolArray:
-        """(N, n) by what the motion does at the instant and at all samples that the equation looks at."""
-        if not self.reach:
-            return self.chosen(selection)
+    def chosen(self, selection: Selection, *, throughout: bool) -> BoolArray:
+        """(N, n) by what the motion does at the instant itself; throughout: and at all samples that the equation
+        looks at."""
+        if not (throughout and self.reach):
+            return selection.chosen(self.motion)
         time, at = self.around.time, self.motion.time
-        others = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
-        np.cumsum(~selection.chosen(self.around), axis=0, out=others[1:])
-        edges = np.concatenate(
-            [[0], np.flatnonzero(np.diff(time) > SEGMENT_GAP_INTERVALS / self.rate) + 1, [len(time)]]
-        )
+        outside = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
+        np.cumsum(~selection.chosen(self.around), axis=0, out=outside[1:])
+        gaps = np.flatnonzero(np.diff(time) > SEGMENT_GAP_INTERVALS / self.rate) + 1
+        edges = np.concatenate([[0], gaps, [len(time)]])
         segment = np.searchsorted(edges, nearest(time, at), side="right")
         low = np.maximum(np.searchsorted(time, at - self.reach), edges[segment - 1])
         high = np.minimum(np.searchsorted(time, at + self.reach, side="right"), edges[segment])
-        return np.asarray(others[high] == others[low])
+        return np.asarray(outside[high] == outside[low])
 
 
 def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
-    """(number of the run, equations, motion at their instants), as ``Problem.rows``; runs are read twice at once."""
-    current, follower = -1, None
-    for index, rows in problem.rows():
-        if not len(rows):
-            continue
-        if follower is None or index != current:
-            current, follower = index, _Follower(problem, index, rows)
-        yield index, rows, follower.at(rows.time)
-
-
-class _Follower:
-    """Keeps only the pieces of a motion that equations may still ask for."""
-
-    def __init__(self, problem: Problem, index: int, rows: Rows) -> None:
-        parts = problem.runs[index].parts
+    """(number of the run, equations, motion at their instants), as ``Problem.rows``; runs are read twice at once, and
+    only pieces of a motion that equations may still ask for are kept."""
+    there = ((index, rows) for index, rows in problem.rows() if len(rows))
+    for index, group in groupby(there, key=itemgetter(0)):
+        parts, held, far = problem.runs[index].parts, deque[Motion](), None
         first = next(piece for piece in parts if len(piece))
-        self._parts, self._rate = iter(parts), first.rate
-        self._reach = reach(problem.formulation, first, rows.bandwidth)
-        self._held: deque[Motion] = deque()
-
-    def at(self, time: Array) -> Instants:
-        """Instants (N,) that increase, also from one call to the next."""
-        margin = self._reach + 1.0 / self._rate
-        around = self._within(time[0] - margin, time[-1] + margin)
-        if around is None:
-            raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
-        near = nearest(around.time, time)
-        miss = np.abs(around.time[near] - time).max(initial=0.0)
-        if miss > LARGEST_MISS_INTERVALS / self._rate:
-            raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
-        motion = Motion(time, around.q[near], around.qd[near], around.qdd[near])
-        return Instants(motion=motion, around=around, reach=self._reach, rate=self._rate)
-
-    def _within(self, first: float, last: float) -> Motion | None:
-        """Samples from one instant [s] to another, of pieces however long, without a copy of the others."""
-        while not self._held or self._held[-1].time[-1] < last:
-            piece = next(self._parts, None)
-            if piece is None:
-                break
-            if len(piece):
-                self._held.append(piece.motion)
-        while self._held and self._held[0].time[-1] < first:
-            self._held.popleft()
-        parts = [(held, slice(*np.searchsorted(held.time, (first, last)))) for held in self._held]
-        if not any(part.start < part.stop for _, part in parts):
-            return None
-        signals = (np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd"))
-        return Motion(*signals)
+        coming, rate = iter(parts), first.rate
+        for _, rows in group:
+            far = reach(problem.formulation, first, rows.bandwidth) if far is None else far
+            time, margin = rows.time, far + 1.0 / rate
+            around = _within(coming, held, time[0] - margin, time[-1] + margin)
+            if around is None:
+                raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
+            near = nearest(around.time, time)
+            miss = np.abs(around.time[near] - time).max(initial=0.0)
+            if miss > LARGEST_MISS_INTERVALS / rate:
+                raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
+            motion = Motion(time, around.q[near], around.qd[near], around.qdd[near])
+            yield index, rows, Instants(motion=motion, around=around, reach=far, rate=rate)
 
 
-def nearest(known: Array, time: Array) -> NDArray[np.int64]:
+def _within(coming: Iterator[Processed], held: deque[Motion], first: float, last: float) -> Motion | None:
+    """Samples from one instant [s] to another, of pieces however long, without a copy of the others; instants increase
+    from one call to the next."""
+    while not held or held[-1].time[-1] < last:
+        if (piece := next(coming, None)) is None:
+            break
+        if len(piece):
+            held.append(piece.motion)
+    while held and held[0].time[-1] < first:
+        held.popleft()
+    parts = [(motion, slice(*np.searchsorted(motion.time, (first, last)))) for motion in held]
+    if not any(part.start < part.stop for _, part in parts):
+        return None
+    return Motion(*(np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd")))
+
+
+def nearest(known: Array, time: Array) -> IntArray:
     """(N,) index of the instant of ``known``, which increases, that is nearest to each of ``time`` (N,)."""
     after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
     before = np.maximum(after - 1, 0)
     return np.where(time - known[before] <= known[after] - time, before, after)
+
+
+NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
+Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
+FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """c cells: factors (c, p + 1, p + 1) as in ``Compressed``, joint (c,), used (c, stages): by which, rows and
+    independent (c,). The errors of different cells are independent of each other. reach [s]: how far around its
+    instant an equation looks. scatter (c,): variance of equations that are means, as the spread of what they are the
+    means of tells it, 0 where it tells nothing; NaN where equations are no means."""
+
+    factors: Array
+    joint: IntArray
+    used: BoolArray
+    rows: IntArray
+    independent: Array
+    scatter: Array
+    reach: float = 0.0
+
+    @property
+    def inflation(self) -> Array:
+        """(c,) by how much variances are larger than formulas for independent rows say."""
+        return np.asarray(self.rows / self.independent)
+
+
+def cells_of(problem: Problem, stages: Sequence[Stage]) -> Cells:
+    """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
+    plain = all(type(stage.selection) is Everything and stage.runs is None and not stage.mean for stage in stages)
+    return _of_compressed(problem, stages) if plain else _of_rows(problem, stages)
+
+
+def _of_compressed(problem: Problem, stages: Sequence[Stage]) -> Cells:
+    compressed = problem.compressed
+    collected = _Collected(len(problem.names))
+    for j in range(len(compressed.joints)):
+        label = sum(1 << k for k, stage in enumerate(stages) if stage.joints is None or j in stage.joints)
+        for g, run in enumerate(compressed.run.tolist()):
+            key, rows = (run, j, label), int(compressed.rows[g, j])
+            collected.add(key, compressed.factors[g, j], rows, compressed.independent[g, j])
+    return collected.cells(len(stages))
+
+
+def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
+    collected, reach = _Collected(len(problem.names)), 0.0
+    averaged = sum(1 << k for k, stage in enumerate(stages) if stage.mean)
+    stretches: dict[Key, _PoseMean] = {}
+    for index, rows, there in rows_with_motion(problem):
+        rows[:0].equations()  # refuses what must not be used
+        reach = max(reach, there.reach)
+        labels = _labels(stages, problem.runs[index].name, there)
+        share = rows.independent / max(len(rows), 1)
+        for j in range(len(rows.joints)):
+            for label in np.unique(labels[:, j]).tolist():
+                key, chosen = (index, j, label), labels[:, j] == label
+                if label & averaged:
+                    for pose in stretches.setdefault(key, _PoseMean()).through(rows, there.motion, j, chosen):
+                        collected.add(key, *pose)
+                elif label:
+                    count = int(chosen.sum())
+                    collected.add(key, rows.sides[chosen, j], count, share * count)
+    for key, stretch in stretches.items():
+        for pose in stretch.end():
+            collected.add(key, *pose)
+    return collected.cells(len(stages), reach)
+
+
+def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
+    """(N, n) one bit per stage that uses the equation. Where columns are left out, they must be zero at all samples
+    that the equation looks at; where all are kept, a filtered equation is as true as any."""
+    labels = np.zeros(there.motion.q.shape, dtype=np.int64)
+    for k, stage in enumerate(stages):
+        if stage.runs is not None and run not in stage.runs:
+            continue
+        chosen = there.chosen(stage.selection, throughout=stage.alone)
+        if isinstance(stage.selection, Unused):
+            chosen = labels == 0
+        if stage.joints is not None:
+            chosen = chosen & np.isin(np.arange(there.motion.n), stage.joints)
+        labels |= np.where(chosen, 1 << k, 0)
+    return labels
+
+
+class _Collected:
+    """Of each run, joint and label: the factor, and Σ over the rows of 1, independent ones and scatter."""
+
+    def __init__(self, p: int) -> None:
+        self._p = p
+        self._factors: dict[Key, Array] = {}
+        self._sums: dict[Key, Array] = {}
+
+    def add(self, key: Key, sides: Array, rows: int, independent: float, scatter: float = np.nan) -> None:
+        had = self._factors.get(key, np.zeros((0, self._p + 1)))
+        self._factors[key] = np.asarray(np.linalg.qr(np.vstack([had, sides]), mode="r"))
+        self._sums[key] = self._sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
+
+    def cells(self, stages: int, reach: float = 0.0) -> Cells:
+        used = [key for key, sums in self._sums.items() if key[2] and sums[0]]
+        factors = np.zeros((len(used), self._p + 1, self._p + 1))
+        for factor, key in zip(factors, used, strict=True):
+            factor[: len(self._factors[key])] = self._factors[key]
+        _, joint, labels = np.array(used, dtype=np.int64).reshape(-1, 3).T
+        rows, independent, scatter = np.reshape([self._sums[key] for key in used], (-1, 3)).T
+        return Cells(
+            factors=factors,
+            joint=joint,
+            used=(labels[:, None] >> np.arange(stages)) & 1 == 1,
+            rows=rows.astype(np.int64),
+            independent=independent,
+            scatter=scatter / rows,
+            reach=reach,
+        )
+
+
+Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
+
+
+@dataclass(eq=False)
+class _PoseMean:
+    """Sum of the equations of a pose that is going on, and Σ (y − first)²; how many, and how many are independent;
+    where and when its last instant was."""
+
+    total: Array | None = None
+    first: float = 0.0
+    squares: float = 0.0
+    count: int = 0
+    independent: float = 0.0
+    time: float = -np.inf
+    q: Array | None = None
+
+    def through(self, rows: Rows, motion: Motion, joint: int, chosen: BoolArray) -> Iterator[Pose]:
+        """The poses that ended."""
+        at = np.flatnonzero(chosen)
+        if self.q is None:
+            self.q = motion.q[at[0]]
+        time, q = np.append(self.time, rows.time[at]), np.vstack([self.q, motion.q[at]])
+        new = (np.diff(time) > 1.5 / rows.rate) | (np.abs(np.diff(q, axis=0)).max(axis=1) > NEW_POSE_DISTANCE)
+        starts = np.unique(np.append(0, np.flatnonzero(new)))
+        for start, sides in zip(starts, np.split(rows.sides[at, joint], starts[1:]), strict=True):
+            if new[start]:
+                yield from self.end()
+            if self.total is None:
+                self.total, self.first = np.zeros(sides.shape[1]), float(sides[0, -1])
+            self.total = self.total + sides.sum(axis=0)
+            self.squares += float(((sides[:, -1] - self.first) ** 2).sum())
+            self.count += len(sides)
+            self.independent += rows.independent / len(rows) * len(sides)
+        self.time, self.q = float(rows.time[at[-1]]), motion.q[at[-1]]
+
+    def end(self) -> Iterator[Pose]:
+        if self.total is not None:
+            mean = self.total / self.count
+            spread = max(self.squares / self.count - float(mean[-1] - self.first) ** 2, 0.0)
+            # of m independent errors of variance v, the spread is v (1 − 1/m) and the mean's variance v / m
+            enough = self.independent >= FEWEST_POSE_EQUATIONS
+            yield mean[None], 1, 1.0, spread / (self.independent - 1.0) if enough else 0.0
+        self.total, self.squares, self.count, self.independent = None, 0.0, 0, 0.0

@@ -81,6 +81,15 @@ def apply(body, s, out):
 
 
 @jit
+def twist_cross(v, s, out):
+    """out = v × s of two twists (angular, linear)."""
+    out[0], out[1], out[2] = cross(v[0], v[1], v[2], s[0], s[1], s[2])
+    ax, ay, az = cross(v[0], v[1], v[2], s[3], s[4], s[5])
+    bx, by, bz = cross(v[3], v[4], v[5], s[0], s[1], s[2])
+    out[3], out[4], out[5] = ax + bx, ay + by, az + bz
+
+
+@jit
 def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
 
@@ -112,31 +121,18 @@ def rigid(arm, q, qd, work, mass, bias):
             s[0], s[1], s[2] = x, y, z
             s[3], s[4], s[5] = cross(o[i, 0], o[i, 1], o[i, 2], x, y, z)
         body_in_base(phi[j], r[i], o[i], body[j])
-        vp = v[up]
-        dx, dy, dz = cross(vp[0], vp[1], vp[2], s[0], s[1], s[2])  # Ṡ = v × S
-        ex, ey, ez = cross(vp[0], vp[1], vp[2], s[3], s[4], s[5])
-        gx, gy, gz = cross(vp[3], vp[4], vp[5], s[0], s[1], s[2])
+        twist_cross(v[up], s, moved)  # Ṡ = v × S
         for k in range(6):
-            v[i, k] = vp[k] + s[k] * qd[j]
-            a[i, k] = a[up, k]
-        a[i, 0] += dx * qd[j]
-        a[i, 1] += dy * qd[j]
-        a[i, 2] += dz * qd[j]
-        a[i, 3] += (ex + gx) * qd[j]
-        a[i, 4] += (ey + gy) * qd[j]
-        a[i, 5] += (ez + gz) * qd[j]
+            v[i, k] = v[up, k] + s[k] * qd[j]
+            a[i, k] = a[up, k] + moved[k] * qd[j]
         apply(body[j], a[i], f[j])
         apply(body[j], v[i], moved)
         w = v[i]
         lx, ly, lz = cross(w[0], w[1], w[2], moved[0], moved[1], moved[2])  # v ×* (I v)
         mx, my, mz = cross(w[3], w[4], w[5], moved[3], moved[4], moved[5])
         px, py, pz = cross(w[0], w[1], w[2], moved[3], moved[4], moved[5])
-        f[j, 0] += lx + mx
-        f[j, 1] += ly + my
-        f[j, 2] += lz + mz
-        f[j, 3] += px
-        f[j, 4] += py
-        f[j, 5] += pz
+        for k, more in enumerate((lx + mx, ly + my, lz + mz, px, py, pz)):
+            f[j, k] += more
     mass[:, :] = 0.0
     for j in range(n - 1, -1, -1):
         bias[j] = dot(screw[j], f[j])
@@ -277,29 +273,21 @@ def advance(arm, q, qd, torque, step, count, late):
     """q, q̇ (n,) in place after ``count`` steps and ``late`` seconds with the torque held (Runge and Kutta, order 4);
     False where M is not positive definite."""
     n = q.size
-    work = memory(n, arm[4])
-    at_q, a1, a2, a3, a4 = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    v2, v3, v4 = np.empty(n), np.empty(n), np.empty(n)
+    work, at_q, v, a = memory(n, arm[4]), np.empty(n), np.empty((4, n)), np.empty((4, n))
     for number in range(count + 1):
         h = step if number < count else late
         if h <= 0.0:
             break
-        good = accelerate(arm, q, qd, torque, step, work, a1)
-        for j in range(n):
-            v2[j] = qd[j] + 0.5 * h * a1[j]
-            at_q[j] = q[j] + 0.5 * h * qd[j]
-        good &= accelerate(arm, at_q, v2, torque, step, work, a2)
-        for j in range(n):
-            v3[j] = qd[j] + 0.5 * h * a2[j]
-            at_q[j] = q[j] + 0.5 * h * v2[j]
-        good &= accelerate(arm, at_q, v3, torque, step, work, a3)
-        for j in range(n):
-            v4[j] = qd[j] + h * a3[j]
-            at_q[j] = q[j] + h * v3[j]
-        good &= accelerate(arm, at_q, v4, torque, step, work, a4)
+        good = True
+        for stage in range(4):
+            part = h if stage == 3 else 0.5 * h
+            for j in range(n):
+                at_q[j] = q[j] + part * v[stage - 1, j] if stage else q[j]
+                v[stage, j] = qd[j] + part * a[stage - 1, j] if stage else qd[j]
+            good &= accelerate(arm, at_q, v[stage], torque, step, work, a[stage])
         if not good:
             return False
         for j in range(n):
-            q[j] += h / 6.0 * (qd[j] + 2.0 * v2[j] + 2.0 * v3[j] + v4[j])
-            qd[j] += h / 6.0 * (a1[j] + 2.0 * a2[j] + 2.0 * a3[j] + a4[j])
+            q[j] += h / 6.0 * (v[0, j] + 2.0 * v[1, j] + 2.0 * v[2, j] + v[3, j])
+            qd[j] += h / 6.0 * (a[0, j] + 2.0 * a[1, j] + 2.0 * a[2, j] + a[3, j])
     return True

@@ -21,12 +21,12 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.recording_facts import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed
+from exciter.identification.formulations.formulation import IntArray, blocks
 from exciter.identification.information.problem import zero_torque
 from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-IntArray = NDArray[np.int64]
 INSTANTS_PER_PART = 2048  # instants at a time
 LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
@@ -38,16 +38,10 @@ def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> A
     """(3, n, n, N): ∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i of standard parameters χ, at [:, j, i].
 
     Row j of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms
-    that remember, whose torque depends on earlier instants.
-    """
-    found = np.empty((3, model.n, model.n, len(motion)))
-    seed = np.zeros((len(motion), model.n))
-    for j in range(model.n):
-        seed[:, j] = 1.0
-        gradient = model.torque_pullback(motion, seed, chi)
-        found[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
-        seed[:, j] = 0.0
-    return found
+    that remember, whose torque depends on earlier instants."""
+    seeds = (np.tile(seed, (len(motion), 1)) for seed in np.eye(model.n))
+    gradients = [model.torque_pullback(motion, seed, chi) for seed in seeds]
+    return np.stack([(found.q.T, found.qd.T, found.qdd.T) for found in gradients], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +57,7 @@ class TorqueSpectrum:
     def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
         """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row.
 
-        analog: the filter that was undone; None: unknown, noise within the band is taken as even.
-        """
+        analog: the filter that was undone; None: unknown, noise within the band is taken as even."""
         top = int(min(bandwidth * period, (samples - 1) // 2))
         if top < 1:
             raise RecordingError(
@@ -95,8 +88,7 @@ class Measured:
     sufficient statistic, Σ ((q_m − q(δ))/σ_q)² = ‖root (δ − δ̂)‖² + what no δ explains. torque (N, n) at ``time`` (N,).
     noise (n,): σ of one torque, known from noise_freedom degrees of freedom per joint. columns: of the standard
     parameters, those β stands for. load: standard parameters of a known payload. spectrum: what torque errors are
-    compared in, None: as they are. kept (n, N): torques that are used.
-    """
+    compared in, None: as they are. kept (n, N): torques that are used."""
 
     model: DynamicModel
     columns: IntArray
@@ -132,13 +124,11 @@ class Measured:
             if size == 0.0:
                 raise zero_torque(name, run.name)
         count, periods = len(piece), series.samples / len(piece)
-        angles = np.maximum(
-            series.noise if angles is None else angles, LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
-        )
-        spectrum = None
-        if np.isfinite(piece.torque_bandwidth):
-            analog = None if run.recording is None else run.recording.about.filter
-            spectrum = TorqueSpectrum.below(piece.torque_bandwidth, series.period, count, analog)
+        least = LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
+        angles = np.maximum(series.noise if angles is None else angles, least)
+        analog = None if run.recording is None else run.recording.about.filter
+        cut = np.isfinite(piece.torque_bandwidth)
+        spectrum = TorqueSpectrum.below(piece.torque_bandwidth, series.period, count, analog) if cut else None
         if torques is not None:
             noise = torques / np.sqrt(periods) * (1.0 if spectrum is None else spectrum.gain)
         else:
@@ -160,8 +150,6 @@ class Measured:
     def floor(self) -> Array:
         """(n,) the least noise that torques are believed to have."""
         return LEAST_NOISE_FRACTION * _size(self.torque)
-
-    # -- the trajectory ----------------------------------------------------------------------------------------------
 
     @property
     def delta(self) -> Array:
@@ -200,8 +188,6 @@ class Measured:
         chi[self.columns] += beta
         return chi
 
-    # -- equations ---------------------------------------------------------------------------------------------------
-
     @property
     def rows(self) -> NDArray[np.int64]:
         """(n,) torque equations."""
@@ -216,8 +202,7 @@ class Measured:
     def squares(self, delta: Array, beta: Array) -> Array:
         """(n,) Σ of squared torque errors [(N·m)²]."""
         left = (self.torque - self.model.torque(self.motion(delta), self.chi(beta))).T
-        all_of_it = slice(None)
-        return np.array([(self.compared(j, left[j : j + 1], all_of_it) ** 2).sum() for j in range(self.model.n)])
+        return np.array([(self.compared(j, left[j : j + 1], slice(None)) ** 2).sum() for j in range(self.model.n)])
 
     def linear(self, delta: Array) -> Array:
         """(n, p + 1, p + 1) triangular factors of [Φ_j, τ_j] along a trajectory, not divided by noise."""
@@ -255,26 +240,19 @@ class Measured:
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
         size = INSTANTS_PER_PART if self.spectrum is None else len(motion)  # a line has all instants in it
-        for start in range(0, len(motion), size):
-            part = slice(start, start + size)
-            yield part, motion[part]
-
-    # -- which torques are used --------------------------------------------------------------------------------------
+        return ((part, motion[part]) for part in blocks(len(motion), size))
 
     def certain(self) -> Measured:
         """Without torques that are no smooth function of the trajectory within its noise.
 
         Coulomb friction jumps where q̇ changes sign. The series knows q̇ to σ; where it is below 4 σ the sign is a guess,
         wrong by 2 Fs, and no derivative says so. Told for the columns of any joint term: values at q̇ ± 4 σ against the
-        derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)
-        """
+        derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)"""
         if self.spectrum is not None:
             return self
         motion, model = self.motion(self.delta), self.model
         reach = UNCERTAIN_SPEED_SIGMAS * self.series.noise_of_derivatives[1]
-        up, down = (
-            model.term_values(Motion(motion.time, motion.q, motion.qd + sign * reach, motion.qdd)) for sign in (1, -1)
-        )
+        up, down = (model.term_values(replace(motion, qd=motion.qd + sign * reach)) for sign in (1, -1))
         size = np.sqrt((model.term_values(motion) ** 2).mean(axis=1))
         kept = self.kept.copy()
         for entry, (row, _) in enumerate(model.entries):
