@@ -42,7 +42,7 @@ from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.known_load import recover_known_load
-from exciter.validation.residuals import AmplitudeDensity, ResidualSpectrum, density, stretches
+from exciter.validation.residuals import ResidualSpectrum, densities
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
@@ -226,23 +226,23 @@ def test_density_of_white_noise_and_of_a_sine():
     """σ √(2/rate) per √Hz, whatever the gaps; the power of a sine is A²/2."""
     rng = np.random.default_rng(0)
     time = np.arange(40_000) / RATE
-    (found,) = density(time, RATE, 0.7 * rng.standard_normal((len(time), 2)))
-    assert np.sqrt((found.values**2).mean()) == pytest.approx(0.7 * np.sqrt(2 / RATE), rel=0.02)
+    _, found = densities(time, RATE, 0.7 * rng.standard_normal((len(time), 2)))
+    assert np.sqrt((found**2).mean()) == pytest.approx(0.7 * np.sqrt(2 / RATE), rel=0.02)
     torn = np.concatenate([time[:20_000], time[20_000:] + 3.3])
     sine = 3.0 * np.sin(2 * np.pi * 12.5 * torn)[:, None]
-    (found,) = density(torn, RATE, sine)
-    step = found.frequency[1] - found.frequency[0]
-    assert (found.values**2).sum() * step == pytest.approx(4.5, rel=0.01)
-    assert found.frequency[int(found.values[:, 0].argmax())] == pytest.approx(12.5, abs=step)
-    assert [(s.start, s.stop) for s in stretches(torn, RATE)] == [(0, 20_000), (20_000, 40_000)]
-    assert density(time[:20], RATE, sine[:20]) == ()
+    frequency, found = densities(torn, RATE, sine)
+    step = frequency[1] - frequency[0]
+    assert (found**2).sum() * step == pytest.approx(4.5, rel=0.01)
+    assert frequency[int(found[:, 0].argmax())] == pytest.approx(12.5, abs=step)
+    halves = [densities(torn[part], RATE, sine[part])[1] for part in (slice(20_000), slice(20_000, 40_000))]
+    np.testing.assert_allclose(found, np.sqrt(np.mean(np.square(halves), axis=0)))
+    assert densities(time[:20], RATE, sine[:20]) == ()
 
 
 def test_frequencies_that_filters_emptied_are_told_from_those_with_torque():
     """Of either joint: one that has some of it counts, wherever gaps are before."""
     values = np.array([[1.0, 1e3], [1e-5, 1e-2], [1e-3, 1e-2], [1e-5, 1e-2]])
-    both = (AmplitudeDensity(np.arange(4.0), values), AmplitudeDensity(np.arange(4.0), np.zeros((4, 2))))
-    assert ResidualSpectrum(("a", "b"), ("N", "N"), *both).filled == 3
+    assert ResidualSpectrum(("a", "b"), ("N", "N"), np.arange(4.0), values, np.zeros((4, 2))).filled == 3
 
 
 # -- answers and checks ------------------------------------------------------------------------------------------------

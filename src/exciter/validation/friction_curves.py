@@ -129,14 +129,7 @@ def friction_curves(
         band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
         at = few[np.argsort(speed[few, j], kind="stable")]
         v, known = speed[at, j], grid * fastest[j]
-        curve = FrictionCurve(
-            joint=joint.name,
-            unit=unit,
-            velocity_unit=velocity_unit,
-            velocity=v,
-            friction=np.interp(v, known, friction),
-            band=np.interp(v, known, band),
-            measured=measured[at, j],
-        )
-        curves.append(curve)
+        at_points = {"friction": np.interp(v, known, friction), "band": np.interp(v, known, band)}
+        units = {"unit": unit, "velocity_unit": velocity_unit}
+        curves.append(FrictionCurve(joint=joint.name, **units, velocity=v, **at_points, measured=measured[at, j]))
     return tuple(curves)

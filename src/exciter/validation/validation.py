@@ -23,9 +23,9 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array
-from exciter.validation.baselines import DESCRIPTION, Baselines, BaselineSums, NoiseFloor, noise_floor
+from exciter.validation.baselines import DESCRIPTION, Baselines, NoiseFloor, baselines_and_prediction, noise_floor
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
-from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, predictions
+from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import (
     Histogram,
     JointCorrelation,
@@ -132,12 +132,9 @@ class RunValidation:
         """Joints whose residual is larger than their noise, with how much."""
         if self.floor.sigma is None:
             return ()
-        rows = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
-        return tuple(
-            f"{joint} ({left / least:.2g} times its noise)"
-            for joint, left, least in rows
-            if left > JOINT_ABOVE_NOISE_FACTOR * least
-        )
+        ratios = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
+        above = [(joint, left / least) for joint, left, least in ratios if left > JOINT_ABOVE_NOISE_FACTOR * least]
+        return tuple(f"{joint} ({ratio:.2g} times its noise)" for joint, ratio in above)
 
     @property
     def verdict(self) -> str:
@@ -160,15 +157,13 @@ class RunValidation:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Verdict first, then the reasons."""
-        slow = [
-            one for one in self.whiteness if not one.white and (one.slow > SLOW_POWER_SHARE or math.isinf(one.fades))
-        ]
-        coloured = tuple(one.sentence for one in slow)  # a filter alone leaves neighbours alike
-        missed = tuple(one.sentence for one in self.missed)
-        rests = tuple(
-            f"{joint} rests throughout: only its effect on other joints is judged" for joint in self.baselines.resting
-        )
-        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *coloured)
+        only = "rests throughout: only its effect on other joints is judged"
+        rests = [f"{joint} {only}" for joint in self.baselines.resting]
+        missed = [one.sentence for one in self.missed]
+        coloured = [one for one in self.whiteness if not one.white]
+        slow = [one for one in coloured if one.slow > SLOW_POWER_SHARE or math.isinf(one.fades)]
+        lasting = [one.sentence for one in slow]  # a filter alone leaves neighbours alike
+        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *lasting)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -230,16 +225,7 @@ def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[
 
 
 def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
-    sums, held, count = BaselineSums(), list[Prediction](), 0
-    for piece in sums.of(predictions(problem, estimate)):
-        if count < MOST_PREDICTED_INSTANTS:
-            held.append(
-                piece if count + len(piece) <= MOST_PREDICTED_INSTANTS else piece[: MOST_PREDICTED_INSTANTS - count]
-            )
-        count += len(piece)
-    name = problem.runs[0].name
-    prediction = replace(Prediction.join(held), run=name, complete=count <= MOST_PREDICTED_INSTANTS)
-    baselines = sums.baselines(name)
+    baselines, prediction = baselines_and_prediction(problem, estimate)
     return RunValidation(
         model=problem.model,
         estimate=estimate,
@@ -271,17 +257,6 @@ def _also(why: str) -> str:
 def _white(one: Whiteness) -> dict[str, Any]:
     fades = one.fades if math.isfinite(one.fades) else None
     return {"white": one.white, "neighbour": one.neighbour, "p_value": one.p_value, "fades": fades, "slow": one.slow}
-
-
-@dataclass(frozen=True, eq=False)
-class WorstJoint:
-    """Its residual is ``percent`` of its own torque: ``rms`` of ``signal`` [``unit``], both root mean squares."""
-
-    joint: str
-    unit: str
-    percent: float
-    rms: float
-    signal: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,19 +315,11 @@ class ValidationVerdict:
         return self.decisive.sentences
 
     @property
-    def worst_joint(self) -> WorstJoint:
-        """The largest residual relative to its own torque, of those above their noise, where there are such."""
-        base, floor = self.decisive.baselines, self.decisive.floor
-        found = base.identified
-        above = np.where(found.percent > DOWN_TO_NOISE_FACTOR * floor.percent, found.percent, np.nan)
-        j = int(np.nanargmax(found.percent if np.isnan(above).all() else above))
-        return WorstJoint(
-            joint=base.joints[j],
-            unit=base.units[j],
-            percent=float(found.percent[j]),
-            rms=float(found.rms[j]),
-            signal=float(base.signal[j]),
-        )
+    def worst_joint(self) -> int:
+        """With the largest residual relative to its own torque, of those above their noise, where there are such."""
+        left, floor = self.decisive.baselines.identified.percent, self.decisive.floor
+        above = np.where(left > DOWN_TO_NOISE_FACTOR * floor.percent, left, np.nan)
+        return int(np.nanargmax(left if np.isnan(above).all() else above))
 
     @cached_property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:

@@ -128,7 +128,7 @@ class StationaryErrors(CorrelatedErrors):
         kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
         joints, f = len(fit.weights), len(fit.free)
         total, slow = np.zeros((joints, joints, f, f)), np.zeros((joints, f, f))
-        for rate, parts in stretches(equations, residuals.block):
+        for rate, parts in stretches(equations.rows(), residuals.block):
             kernel = kernels[rate]
             for piece in overlapped(parts, Margin(samples=kernel.shape[2] // 2 + 1), Rows.join):
                 _add(total, slow, piece, fit.free, kernel, self.across_joints)
@@ -269,7 +269,7 @@ class HeteroscedasticErrors(CorrelatedErrors):
         width = {c.rate: taper.lags + 1 for c, taper in residuals.tapered}
         scale = {c.rate: 1.0 / (fit.weights**2 * np.sqrt(c.left(taper))) for c, taper in residuals.tapered}
         residual = np.append(-fit.values, 1.0)
-        for rate, parts in stretches(equations, residuals.block):
+        for rate, parts in stretches(equations.rows(), residuals.block):
             scores = (_scores(by_time(rows), residual, scale[rate], fit.free) for rows in parts)
             for window in _windows(scores, width[rate], f):
                 total += window @ window.T / width[rate]

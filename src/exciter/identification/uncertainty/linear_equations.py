@@ -43,15 +43,15 @@ class LinearEquations(Protocol):
 
 
 def stretches(
-    equations: LinearEquations, block: float = 0.0, combinations: Array | None = None
+    equations: Iterable[tuple[int, Rows]], block: float = 0.0, combinations: Array | None = None
 ) -> Iterator[tuple[float, Iterator[Rows]]]:
-    """(rate [Hz], rows piece by piece) of every stretch without a gap; a run is at least one. A stretch is gone when
-    the next one is asked for.
+    """(rate [Hz], rows piece by piece) of every stretch without a gap, of (run, rows); a run is at least one. A stretch
+    is gone when the next one is asked for.
 
     block [s]: rows within so much time are put together to one, see ``blocked``; rate is then that of the blocks.
     combinations (m, p + 1): of columns of W and y, in their place; the last is y.
     """
-    for _, numbered in groupby(equations.rows(), key=itemgetter(0)):
+    for _, numbered in groupby(equations, key=itemgetter(0)):
         first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
         if first is not None:
             size = max(1, int(block * first.rate + 1e-9))

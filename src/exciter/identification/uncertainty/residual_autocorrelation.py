@@ -6,7 +6,7 @@ residuals are white: what noise alone leaves; anything else is a filter, or a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,12 +24,8 @@ TAPER_FADING_RATIO = 6  #: times the lag where correlation has faded, that the t
 FADED_STANDARD_ERRORS = 3.0  #: standard errors within which a correlation counts as faded
 FADED_EXTRA_LAGS = 5  #: lags, and as many again as before, for which it must stay faded
 LASTING_CORRELATION = 0.3  #: a correlation this large, in the second half of the lags looked at, has not faded
-COLUMN_PROBES = (
-    16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
-)
-FEW_PROBES_ROWS = (
-    100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
-)
+COLUMN_PROBES = 16  # random combinations that stand for all columns; fewer columns than this stand for themselves
+FEW_PROBES_ROWS = 100_000  # rows of a joint, from which on two are enough: they average over more frequencies
 LEAST_POWER_SHARE = 0.1  # of the noise's power: that much is always taken as left by the fit
 
 
@@ -168,30 +164,21 @@ def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0)
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
-    joints = len(equations.joints)
-    found: dict[float, Correlation] = {}
-    for rate, pieces in stretches(equations, block, combinations):
-        counted = np.zeros(joints)
-        for covariance, leverage in _lagged(_counting(pieces, counted), most):
-            before = found.get(rate) or Correlation(
-                rate=rate, rows=np.zeros(joints), covariance=np.zeros(1), leverage=np.zeros(1)
-            )
-            found[rate] = replace(
-                before, covariance=before.covariance + covariance, leverage=before.leverage + leverage
-            )
-        if rate in found:
-            found[rate] = replace(found[rate], rows=found[rate].rows + counted)
+    found = correlations_at(stretches(equations.rows(), block, combinations), most)
+    return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
+
+
+def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> tuple[Correlation, ...]:
+    """Of stretches at their rates, y being the residual and W what the leverage is of; lags up to ``most``."""
+    sums: dict[float, Sums] = {}
+    for rate, pieces in found:
+        for more in _lagged(pieces, most):
+            before = sums.get(rate)
+            sums[rate] = more if before is None else (before[0] + more[0], before[1] + more[1], before[2] + more[2])
     return tuple(
-        replace(c, covariance=c.covariance / _pairs(c.rows), leverage=c.leverage / fit.weights**2)
-        for c in found.values()
+        Correlation(rate=rate, rows=rows, covariance=covariance / _pairs(rows), leverage=leverage)
+        for rate, (rows, covariance, leverage) in sums.items()
     )
-
-
-def _counting(pieces: Iterable[Rows], counted: Array) -> Iterator[Array]:
-    """Pieces by time, while their equations are added up in ``counted`` (J,)."""
-    for piece in pieces:
-        counted += piece.counted
-        yield by_time(piece)
 
 
 def _pairs(rows: Array) -> Array:
@@ -212,29 +199,29 @@ def _probes(fit: LinearFit) -> Array:
     return probes
 
 
-Sums = tuple[Array, Array]
+Sums = tuple[Array, Array, Array]
 
 
-def _lagged(signals: Iterable[Array], most: int) -> Iterator[Sums]:
-    """Sums over a stretch, in parts: of products of residuals (K + 1, J, J), and of probes (K + 1, J).
+def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
+    """Sums over a stretch, in parts: of equations (J,), products of residuals (K + 1, J, J), and of probes (K + 1, J).
 
-    signals: (J, m + 1, M) pieces, residuals last. They are put together until longer than the lags, and multiplied with
-    themselves and the lags before.
+    Pieces are put together until longer than the lags, and multiplied with themselves and the lags before.
     """
     before: Array | None = None
-    held: list[Array] = []
-    for piece in signals:
-        held.append(piece)
+    counted, held = np.zeros(1), list[Array]()
+    for piece in pieces:
+        held.append(by_time(piece))
+        counted = counted + piece.counted
         if sum(part.shape[2] for part in held) >= 2 * most:
             sums, before = _products(before, np.concatenate(held, axis=2), most)
-            yield sums
-            held = []
+            yield counted, *sums
+            counted, held = np.zeros(1), []
     if held:
-        yield _products(before, np.concatenate(held, axis=2), most)[0]
+        yield counted, *_products(before, np.concatenate(held, axis=2), most)[0]
 
 
-def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]:
-    """Sums of ``now`` with itself and before; and what the next one needs of both."""
+def _products(before: Array | None, now: Array, most: int) -> tuple[tuple[Array, Array], Array]:
+    """Of (J, m + 1, M), residuals last: sums of ``now`` with itself and before; and what the next one needs of both."""
     whole = now if before is None else np.concatenate([before, now], axis=2)
     size = fft.next_fast_len(whole.shape[2] + most + 1, real=True)
     earlier = fft.rfft(whole, size)
@@ -249,9 +236,7 @@ def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]
 WHITENESS_TEST_LAGS = 20  # that the test looks at
 WHITENESS_TEST_LEVEL = 0.01  # of the test
 SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
-COLOURED_POWER_RATIO = (
-    1.5  # times the power of white residuals, from which on a part of the band is said to have too much
-)
+COLOURED_POWER_RATIO = 1.5  # times the power of white residuals: a part of the band with more has too much
 
 
 @dataclass(frozen=True)
@@ -292,8 +277,12 @@ def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness
         raise ParameterError("the estimate is of other parameters than the equations")
     everything = np.arange(len(estimate.values))
     fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
-    found = max(correlations(equations, fit), key=lambda c: float(c.rows.sum()))
-    return tuple(_of_joint(found, j, joint) for j, joint in enumerate(equations.joints))
+    return whiteness_of(correlations(equations, fit), equations.joints)
+
+
+def whiteness_of(correlated: Iterable[Correlation], joints: Sequence[str]) -> tuple[Whiteness, ...]:
+    found = max(correlated, key=lambda c: float(c.rows.sum()))
+    return tuple(_of_joint(found, j, joint) for j, joint in enumerate(joints))
 
 
 def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
