@@ -32,19 +32,23 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
+from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
+from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.typing import Array
 
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the motion repeats
 NOISE = 0.1  # [N·m]
@@ -134,6 +138,41 @@ def peer(samples: int) -> Found:
     values = np.linalg.lstsq(w.reshape(-1, len(columns)), torque.ravel())[0]
     return {"samples": samples, **clock.read(), "loop": loop, "peak": peak(), "before": before,
             "values": list(values)}  # fmt: skip
+
+
+class LiveIdentification:
+    """Base parameters of a model from samples as they come; see ``SequentialEstimator`` for prior and forgetting.
+
+    noise: σ of the torque [N·m], one for all joints or one each.
+    """
+
+    def __init__(
+        self, model: DynamicModel, noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
+    ) -> None:
+        if any(term.has_memory for term in model.bound):
+            raise ParameterError(
+                "a joint term of the model remembers earlier samples (Dahl friction), and samples come one by one; use "
+                "Coulomb friction"
+            )
+        self.model = model
+        self._layout = model.layout(model.base.independent)
+        self.estimator = SequentialEstimator(model.base.names, model.per_joint(noise, "noise"), prior, forgetting)
+
+    def update(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, torque: ArrayLike) -> None:
+        """One sample of positions, velocities, accelerations and torques (n,), or N of them (N, n)."""
+        motion, torque = Motion.at(q, qd, qdd), np.atleast_2d(np.asarray(torque, dtype=float))
+        for part, w in self.model.regressor_chunks(motion, layout=self._layout):
+            self.estimator.update(w, torque[part])
+
+    @property
+    def values(self) -> Array:
+        """The estimate (p,) of ``model.base.names``."""
+        return self.estimator.values
+
+    @property
+    def covariance(self) -> Array:
+        """(p, p) of the estimate."""
+        return self.estimator.covariance
 
 
 def online(samples: int) -> Found:

@@ -37,7 +37,13 @@ from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.physical.prior_values import PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cross_validated_trial import Trial
+from exciter.identification.selection.cross_validated_trial import (
+    AS_GOOD_FRACTION,
+    FAINT_PRIOR_WEIGHTS,
+    PRIOR_WEIGHTS,
+    Trial,
+    choose_weight,
+)
 from exciter.identification.selection.cutoff_choice import (
     CUTOFFS_PER_BAND,
     MOST_EDGE_FRACTION,
@@ -52,12 +58,6 @@ from exciter.identification.selection.friction_candidates import (
     friction_candidates,
     gear_load,
     starting_terms,
-)
-from exciter.identification.selection.prior_and_tilt_choice import (
-    AS_GOOD_FRACTION,
-    FAINT_PRIOR_WEIGHTS,
-    PRIOR_WEIGHTS,
-    choose_weight,
 )
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (

@@ -23,7 +23,7 @@ from exciter.identification.information import sequential as bierman
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
+from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.runs.long_run import StreamedParts
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
@@ -363,7 +363,7 @@ def test_sequential_is_weighted_least_squares(problem: Problem):
 
 def test_samples_as_they_come(problem: Problem):
     """From q, q̇, q̈ and torque to the parameters of batch least squares."""
-    live = LiveIdentification(problem.model, NOISE)
+    live = benchmark("identify").LiveIdentification(problem.model, NOISE)
     for run in problem.runs:
         for piece in run.parts:
             m = piece.motion
@@ -396,7 +396,7 @@ def test_bad_samples_are_refused(problem: Problem):
     with pytest.raises(ParameterError, match="prior is of 6"):
         SequentialEstimator(tuple("ab"), 1.0, prior=live.information)
     with pytest.raises(ParameterError, match="Dahl"):
-        LiveIdentification(DynamicModel(load("gautier-khalil"), (Coulomb(Dahl(0.05)),)), 1.0)
+        benchmark("identify").LiveIdentification(DynamicModel(load("gautier-khalil"), (Coulomb(Dahl(0.05)),)), 1.0)
 
 
 # -- logs larger than memory -----------------------------------------------------------------------------------------

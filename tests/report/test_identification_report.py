@@ -41,9 +41,9 @@ from exciter.settings.in_words import in_full, named
 from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
-from exciter.validation.known_load import recover_known_load
 from exciter.validation.residuals import ResidualSpectrum, densities
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
+from exciter_papers.known_load import recover_known_load
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
 pytestmark = pytest.mark.slow

@@ -38,7 +38,14 @@ from exciter.identification.physical.prior_metric import PseudoInertia
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
 from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run, bounded_parts, common_side
-from exciter.identification.selection.cross_validated_trial import Choice, Trial
+from exciter.identification.selection.cross_validated_trial import (
+    PRIOR_WEIGHTS,
+    Choice,
+    Trial,
+    choose_offset,
+    choose_tilt,
+    choose_weight,
+)
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
@@ -49,12 +56,6 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.prior_and_tilt_choice import (
-    PRIOR_WEIGHTS,
-    choose_offset,
-    choose_tilt,
-    choose_weight,
-)
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array

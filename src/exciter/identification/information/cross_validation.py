@@ -6,7 +6,7 @@ errors, so folds of single samples would flatter whatever fits noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
 from exciter.typing import Array
 
-FoldFit = Callable[[Compressed], Array]
+FoldFits = Callable[[Compressed], Iterable[Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,9 @@ class Score:
         return float(difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
-def cross_validate(compressed: Compressed, fit: FoldFit, noise: ArrayLike) -> Score:
-    """fit: equations to parameters (p,), given all but one fold; noise: σ (J,) to measure residuals with."""
+def cross_validate(compressed: Compressed, fits: FoldFits, noise: ArrayLike) -> tuple[Score, ...]:
+    """fits: of equations, all but one fold, the parameters (p,) of each of several models, whose scores these are;
+    noise: σ (J,) to measure residuals with."""
     folds = np.unique(compressed.fold)
     if len(folds) < 2:
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
@@ -51,10 +52,10 @@ def cross_validate(compressed: Compressed, fit: FoldFit, noise: ArrayLike) -> Sc
     squares, rows = [], []
     for fold in folds:
         held_out = compressed.fold == fold
-        values = fit(compressed.where(~held_out))
-        squares.append((compressed.squares(values) / sigma**2)[held_out].sum(axis=0))
+        found = fits(compressed.where(~held_out))
+        squares.append([(compressed.squares(values) / sigma**2)[held_out].sum(axis=0) for values in found])
         rows.append(compressed.rows[held_out].sum(axis=0))
-    return Score(np.array(squares), np.array(rows, dtype=float))
+    return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))
 
 
 def simplest_within_error(scores: Sequence[Score], largest_excess: float = np.inf) -> int:

@@ -6,7 +6,7 @@ cross-validation: the weight whose fits predict stretches of time left out; weig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -162,22 +162,15 @@ def choose_weight(
     prior that is wrong would win by being wrong.
     """
     weights = candidates(equations, reference, noise)
-    sides: dict[bytes, Sides] = {}  # of all folds but one
-    last: dict[bytes, Array] = {}  # what the weight before found
 
-    def score(weight: float) -> Score:
-        objective = PenalisedObjective(equations, reference, metric, weight)
+    def fits(kept: Compressed) -> Iterator[Array]:
+        """Each begins at what the weight before found."""
+        sides, chi = equations.where(kept).sides(noise), None
+        for weight in weights:
+            chi, _ = PenalisedObjective(equations, reference, metric, float(weight)).minimum(sides, cones, chi)
+            yield np.asarray(equations.grouping @ chi)
 
-        def fit(kept: Compressed) -> Array:
-            key = kept.fold.tobytes()
-            if key not in sides:
-                sides[key] = equations.where(kept).sides(noise)
-            last[key], _ = objective.minimum(sides[key], cones, last.get(key))
-            return np.asarray(equations.grouping @ last[key])
-
-        return cross_validate(equations.compressed, fit, noise)
-
-    scores = tuple(score(float(weight)) for weight in weights)
+    scores = cross_validate(equations.compressed, fits, noise)
     return WeightChoice(weights=weights, scores=scores, chosen=int(np.argmin([score.mean for score in scores])))
 
 

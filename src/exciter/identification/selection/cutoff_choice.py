@@ -48,14 +48,22 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     cutoffs = candidates(band, runs)
     if not cutoffs:
         return None
-    bench = _Bench(remake, trial, min(cutoffs))
-    found = {cutoff: bench.score(FilteredDifferences(cutoff)) for cutoff in cutoffs}
+    left = [run.spans for run in remake(FilteredDifferences(min(cutoffs)))]  # all are compared on these instants
+    noise: Array | None = None
+
+    def scored(route: FilteredDifferences) -> Score:
+        nonlocal noise
+        tried = trial(tuple(_within(run, spans) for run, spans in zip(remake(route), left, strict=True)))
+        noise = tried.noise(0.1) if noise is None else noise  # one unit for all
+        return tried.best_score(CUTOFF_PRIOR_WEIGHTS, noise)
+
+    found = {cutoff: scored(FilteredDifferences(cutoff)) for cutoff in cutoffs}
     cutoff = cutoffs[simplest_within_error(list(found.values()))]
     route = FilteredDifferences(cutoff)
     listed = ", ".join(f"{score.mean:.3g} at {key:.3g} Hz" for key, score in found.items())
     reason = f"the lowest cut-off that predicts as well as any: error {listed}"
     if all(run.recording is not None and run.recording.qd is not None for run in runs):
-        measured = bench.score(replace(route, measured_velocity=True))
+        measured = scored(replace(route, measured_velocity=True))
         better = measured.mean < found[cutoff].mean
         reason += f"; {measured.mean:.3g} with recorded velocities"
         route = replace(route, measured_velocity=better)
@@ -79,22 +87,6 @@ def _duration(run: Run) -> float:
         return run.recording.duration
     assert run.span is not None
     return run.span[1] - run.span[0]
-
-
-class _Bench:
-    """Routes compared on the same instants: those that are left with the lowest cut-off."""
-
-    def __init__(self, remake: Remake, trial: Try, lowest: float) -> None:
-        self.remake, self.trial = remake, trial
-        self.spans = [run.spans for run in remake(FilteredDifferences(lowest))]
-        self.noise: Array | None = None
-
-    def score(self, route: FilteredDifferences) -> Score:
-        runs = tuple(_within(run, spans) for run, spans in zip(self.remake(route), self.spans, strict=True))
-        trial = self.trial(runs)
-        if self.noise is None:  # one unit for all
-            self.noise = trial.noise(0.1)
-        return trial.best_score(CUTOFF_PRIOR_WEIGHTS, self.noise)
 
 
 def _within(run: Run, spans: Sequence[tuple[float, float]]) -> Run:

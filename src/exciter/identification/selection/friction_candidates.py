@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -127,23 +127,14 @@ def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tu
     the torque. ripple: whether joints turn."""
     found = []
     names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
-    for count in range(len(names) + 1):
-        for some in combinations(names, count):
-            found += [_candidate(some, dry, load) for dry in DRY_FRICTION_SHAPES]
+    chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
+    for some, (dry, shape) in product(chosen, DRY_FRICTION_SHAPES.items()):
+        more: dict[str, JointTerm] = {"√": SqrtViscous(), "ripple": Ripple()}
+        if load is not None:
+            more["load"] = LoadFriction(shape, links=load.links, springs=load.springs)
+        terms = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
+        found.append(FrictionCandidate(" + ".join(["viscous", dry, *some, "offset"]), terms))
     return tuple(found)
-
-
-def _candidate(some: Sequence[str], dry: str, load: LoadFriction | None) -> FrictionCandidate:
-    shape = DRY_FRICTION_SHAPES[dry]
-    terms: list[JointTerm] = [Viscous(), Coulomb(shape), Offset()]
-    if "√" in some:
-        terms.append(SqrtViscous())
-    if "load" in some and load is not None:
-        terms.append(LoadFriction(shape, links=load.links, springs=load.springs))
-    if "ripple" in some:
-        terms.append(Ripple())
-    name = " + ".join(["viscous", dry, *some, "offset"])
-    return FrictionCandidate(name, tuple(terms))
 
 
 def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
@@ -163,7 +154,8 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     """What joints cannot have: ripple where there is no turn, or too little of it was seen, or where the weight of the
     links has the same shape, or has it nearly, as where a base leans a little: the prior would decide between them, and
     the load on the gears would be its guess."""
-    travel = np.max([_travel(run) for run in runs], axis=0)
+    seen = [[part.motion.q for part in run.bounded.parts] for run in runs]
+    travel = np.max([np.ptp(np.concatenate(parts), axis=0) for parts in seen], axis=0)
     gravity = np.asarray(robot.gravity, dtype=float)
     along = np.zeros(3)  # the nearest gravity along an axis of the base
     k = int(np.argmax(np.abs(gravity)))
@@ -188,12 +180,6 @@ def _own_ripple(robot: Robot) -> set[str]:
     return {name for name, own in zip(turning, found, strict=True) if set(own) <= single}
 
 
-def _travel(run: Run) -> list[float]:
-    low = np.min([part.motion.q.min(axis=0) for part in run.bounded.parts], axis=0)
-    high = np.max([part.motion.q.max(axis=0) for part in run.bounded.parts], axis=0)
-    return list(high - low)
-
-
 def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[str, tuple[JointTerm, ...]]]:
     """Kept terms with the friction of coupled motors with pre-sliding, and with a √ part beside it; in words."""
     couplings = [term for term in kept if isinstance(term, DriveCoupling)]
@@ -209,10 +195,7 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
 
 def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
     """In the order in which candidates have them."""
-    found: list[JointTerm] = []
-    for candidate in candidates:
-        found += [term for term in candidate.terms if term not in found]
-    return found
+    return list(dict.fromkeys(term for candidate in candidates for term in candidate.terms))
 
 
 def usual_candidates(
