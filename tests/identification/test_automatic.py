@@ -30,7 +30,7 @@ from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.identify_settings import EquationFilter
-from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference

@@ -19,7 +19,7 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.information.cross_validation import cross_validate
+from exciter.identification.information.compressed import cross_validate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import FrictionCandidate, usual_candidates

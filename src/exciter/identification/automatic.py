@@ -30,8 +30,7 @@ from exciter.identification.estimators.physical import AUTO, PhysicallyConsisten
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.identify_settings import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter
-from exciter.identification.information.compressed import one_thread
-from exciter.identification.information.cross_validation import simplest_within_error
+from exciter.identification.information.compressed import one_thread, simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia

@@ -30,13 +30,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.robot.motion import Motion
 from exciter.typing import Array
-from exciter.validation.prediction import (
-    MOST_PREDICTED_INSTANTS,
-    NO_COLUMNS,
-    Prediction,
-    equation_units,
-    predictions,
-)
+from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, NO_COLUMNS, Prediction, equation_units, predictions
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
@@ -82,7 +76,6 @@ class Baselines:
 
     @property
     def resting(self) -> tuple[str, ...]:
-        """Joints without any equation."""
         return tuple(joint for joint, size in zip(self.joints, self.signal, strict=True) if np.isnan(size))
 
     def to_dict(self) -> dict[str, Any]:
@@ -247,7 +240,6 @@ def _measured(problem: Problem, piece: Processed) -> Array:
 
 
 def _instead(problem: Problem, piece: Processed, values: Array) -> Processed:
-    """With other values in place of what was measured."""
     return replace(piece, **{_side(problem): values})  # type: ignore[arg-type]
 
 

@@ -111,7 +111,6 @@ class Followed:
         return f"{self.joints[j]} {self.percent[j]:.3g} % ({self.prediction_percent[j]:.3g} %), {error}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without the instants."""
         columns = {"tracking_rms": self.tracking, "torque_rms": self.torque, "torque_percent": self.percent}
         columns["prediction_percent"] = self.prediction_percent
         told = {key: np.full(len(self.joints), np.nan) if self.stopped else x for key, x in columns.items()}

@@ -118,7 +118,6 @@ class Difference:
         return f"{both} disagree on {named}{more}; {torque}{so}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for a difference of infinitely many σ."""
         return finite(
             {
                 "methods": [self.first, self.second],

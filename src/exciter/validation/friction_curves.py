@@ -91,7 +91,6 @@ class FrictionCurve:
         return Labelled(title, values, names, (self.unit,) * 3, self.velocity, f"velocity [{self.velocity_unit}]")
 
     def to_pandas(self) -> Any:
-        """The same as a DataFrame."""
         return self.labelled.to_pandas()
 
     def plot(self, axes: Any = None) -> Any:

@@ -114,7 +114,6 @@ class OpenLoop:
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None where nothing could be simulated."""
         kinds = ("model", "description", "constant_velocity")
         rows = [
             {

@@ -101,13 +101,11 @@ class Prediction:
         return replace(cls.join(held), run=run, complete=count <= most)
 
     def __getitem__(self, part: slice) -> Prediction:
-        """Some of the instants, in order."""
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
         return replace(self, **chosen, counted=())
 
     @staticmethod
     def join(pieces: Sequence[Prediction]) -> Prediction:
-        """Pieces that follow each other, together."""
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
         first = replace(pieces[0], temperature=_temperature([(p.temperature, p.q) for p in pieces]))

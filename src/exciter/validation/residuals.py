@@ -173,7 +173,6 @@ class ResidualSpectrum:
 
     @property
     def filled(self) -> int:
-        """How many of the frequencies are not removed by filters."""
         some = (self.measured > EMPTIED_DENSITY_SHARE * self.measured.max(axis=0)).any(axis=1)
         return int(np.flatnonzero(some)[-1]) + 1 if some.any() else len(some)
 

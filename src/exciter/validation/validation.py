@@ -85,12 +85,10 @@ class RunValidation:
 
     @property
     def band(self) -> Labelled:
-        """Half the width of the 95 % band of the prediction."""
         return self._labelled("half-width of the 95 % band", self.prediction.band)
 
     @property
     def residual(self) -> Labelled:
-        """Measured less predicted."""
         return self._labelled("residual", self.prediction.residual)
 
     def _labelled(self, title: str, values: Array) -> Labelled:
@@ -138,7 +136,6 @@ class RunValidation:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
         total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
         why = self.missed[0].sentence if self.missed else ""
@@ -198,7 +195,6 @@ class Validation(Sequence[RunValidation]):
 
     @property
     def worst(self) -> RunValidation:
-        """The run with the largest residual."""
         return max(self.runs, key=lambda run: run.total_percent)
 
     @property

@@ -66,8 +66,6 @@ class Information:
         upper[:p, :p], upper[:p, p], upper[p, p] = self.r, self.z, np.sqrt(self.residual)
         return upper
 
-    # -- more of it ----------------------------------------------------------------------------------------------
-
     def add(self, w: ArrayLike, y: ArrayLike) -> Information:
         """With more rows w (m, p), y (m,), already divided by their standard deviations."""
         w, y = np.asarray(w, dtype=float), np.asarray(y, dtype=float)
@@ -93,8 +91,6 @@ class Information:
         factor: Array = np.asarray(np.linalg.qr(np.vstack([self.factor, block]), mode="r"))
         return Information.of_factor(factor, self.rows + rows)
 
-    # -- the answer ----------------------------------------------------------------------------------------------
-
     def solve(self, names: Sequence[str] | None = None) -> tuple[Array, Array]:
         """Estimate (p,) and its covariance (p, p); names: to say which parameters the rows say nothing of."""
         self.refuse_singular(names)
@@ -119,8 +115,6 @@ class Information:
         """The same with every column scaled to length one."""
         scale = np.linalg.norm(self.r, axis=0)
         return _condition(self.r / scale) if (scale > 0).all() else float("inf")
-
-    # -- what it does not say ------------------------------------------------------------------------------------
 
     def refuse_singular(self, names: Sequence[str] | None = None) -> None:
         """An error that names the parameters the rows do not determine."""

@@ -53,15 +53,12 @@ class Problem:
                     f"{', '.join(self.model.robot.joint_names)}; see Recording.arranged"
                 )
 
-    # -- what is asked ---------------------------------------------------------------------------------------------
-
     @cached_property
     def base(self) -> BaseParameters:
         return self.formulation.base(self.model)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters."""
         return self.base.names
 
     @cached_property
@@ -92,8 +89,6 @@ class Problem:
         if all(run.sample is None for run in self.runs):
             return self
         return replace(self, runs=tuple(run.bounded for run in self.runs))
-
-    # -- equations -------------------------------------------------------------------------------------------------
 
     def pieces(self, run: Run) -> Iterator[Processed]:
         """Motion, torque and wrench of a run, without what a known payload took."""

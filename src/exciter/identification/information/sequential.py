@@ -28,11 +28,7 @@ class SequentialEstimator:
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        noise: ArrayLike,
-        prior: Information | None = None,
-        forgetting: float = 1.0,
+        self, names: Sequence[str], noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
     ) -> None:
         self.names, self.noise = tuple(names), np.atleast_1d(np.array(noise, dtype=float))
         if self.noise.ndim != 1 or not ((self.noise > 0.0) & np.isfinite(self.noise)).all():

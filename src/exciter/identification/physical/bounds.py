@@ -208,7 +208,6 @@ class KnownOfABody(Kind):
 
 
 def one_by_one(given: Iterable[Any]) -> tuple[Bound, ...]:
-    """Bounds of entries that may be several."""
     return tuple(bound for one in given for bound in ((one,) if isinstance(one, Bound) else one))
 
 
@@ -278,7 +277,6 @@ def rotor_matrices(model: DynamicModel) -> Array:
 
 
 def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
-    """(b,)"""
     equations = StandardEquations.of(problem)
     links, terms = np.split(equations.grouping, [equations.links], axis=1)
     negligible = BASE_COEFFICIENT_ROUNDING * np.abs(equations.grouping).max(axis=1)

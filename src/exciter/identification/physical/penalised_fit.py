@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.information.compressed import Compressed, ResidualSizes
-from exciter.identification.information.cross_validation import Score, cross_validate
+from exciter.identification.information.compressed import Compressed, ResidualSizes, Score, cross_validate
 from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, fill_blocks
@@ -23,10 +22,8 @@ from exciter.typing import Array
 
 Sides = tuple[Array, Array]
 TRACE_WEIGHT = 1e-4  #: λ of what is always there: every number of a link known to 100 times its size, terms likewise
-FIRST_NEWTON_WEIGHT, NEWTON_WEIGHT_RATIO = (
-    100.0,
-    10.0,
-)  # weight at which Newton's method starts at the reference; from one weight to the next
+FIRST_NEWTON_WEIGHT = 100.0  # at which Newton's method starts at the reference
+NEWTON_WEIGHT_RATIO = 10.0  # from one weight to the next
 MOST_NEWTON_STEPS = 100
 SETTLED_NEWTON_DECREMENT = 1e-9  # squared Newton step, in units of the noise, over the objective
 SMALLEST_NEWTON_DECREMENT = 1e-14  # of a step that must still lead down
@@ -74,17 +71,6 @@ class PenalisedObjective:
                     return chi, factor
             chi, value = chi + step, trial
         return chi, factor
-
-    def value(self, sides: Sides, chi: Array) -> float:
-        """Less what no χ explains."""
-        return self._value(self._with_trace(sides), chi)
-
-    def gradient(self, sides: Sides, chi: Array) -> Array:
-        """(p,)"""
-        rows, target = self._rows(self._with_trace(sides), chi)
-        return np.asarray(rows.T @ (rows @ chi - target))
-
-    # -- with the trace put to the data ----------------------------------------------------------------------------
 
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""

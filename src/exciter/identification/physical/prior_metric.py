@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.identification.physical.standard_equations import StandardEquations
@@ -35,17 +35,10 @@ FLATTEST_BODY_FRACTION = 1e-12  # of the reference: beyond it rounding decides w
 UNIT_PSEUDO_INERTIAS = pseudo_inertia(np.eye(10))  # (10, 4, 4): J of each of the ten parameters
 
 
-@cache
-def triangle(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of the upper triangle of a matrix, column by column."""
-    columns, rows = np.tril_indices(size)
-    return rows, columns
-
-
 def svec(matrix: ArrayLike) -> Array:
     """(…, k(k+1)/2) upper triangle of symmetric (…, k, k), off-diagonal entries times √2: keeps the inner product."""
     array = np.asarray(matrix, dtype=float)
-    rows, columns = triangle(array.shape[-1])
+    columns, rows = np.tril_indices(array.shape[-1])  # of the upper triangle, column by column
     return np.asarray(array[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0)))
 
 

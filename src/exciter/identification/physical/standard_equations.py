@@ -12,13 +12,11 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import residual_noise
 from exciter.identification.information.problem import Problem
 from exciter.typing import Array
 
-LEAST_WEIGHT_FRACTION = (
-    1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear
-)
-EXACT_NOISE_FRACTION = 1e-13  # of the torque: what rounding leaves of exact data
+LEAST_WEIGHT_FRACTION = 1e-6  #: of the torque: less noise is not believed, so that numbers are what solvers bear
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ class StandardEquations:
     @cached_property
     def signal(self) -> Array:
         """(J,) RMS of the right sides."""
-        return np.asarray(np.sqrt(self.whole.signal / np.maximum(self.whole.rows.sum(axis=0), 1)))
+        return self.whole.rms
 
     def weights(self, noise: Array) -> Array:
         """(J,) σ to divide rows by: the noise, where it is above rounding."""
@@ -110,14 +108,7 @@ class StandardEquations:
         not.
         """
         whole = self.whole
-        took = self.taken(factor, weights)
-        rows = whole.rows.sum(axis=0)
-        sigma = np.sqrt(whole.squares(self.grouping @ chi).sum(axis=0) / np.maximum(rows - took, 1.0))
-        return np.asarray(np.maximum(sigma, np.maximum(EXACT_NOISE_FRACTION * self.signal, 1e-300)))
-
-    def taken(self, factor: Array, weights: Array) -> Array:
-        """(J,) degrees of freedom that each joint's rows gave to the fit."""
-        whole = self.whole
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
-        return np.asarray(((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0))
+        taken = ((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0)
+        return residual_noise(whole, self.grouping @ chi, taken)

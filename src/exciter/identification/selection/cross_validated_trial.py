@@ -25,7 +25,7 @@ distinguished from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,8 +35,7 @@ import yaml
 from numpy.typing import NDArray
 
 from exciter.identification.estimators.least_squares import bounded
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.cross_validation import Score, cross_validate, simplest_within_error
+from exciter.identification.information.compressed import Compressed, Score, cross_validate, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import nonnegative_base
@@ -75,10 +74,6 @@ class Choice:
     def setting(self) -> str:
         return f"{self.key}: {self.part}" if self.part else self.key
 
-    @property
-    def words(self) -> str:
-        return f"{self.setting}: {self.value}; {self.reason}"
-
     def override(self, settings: Mapping[str, Any]) -> str:
         """What a configuration says to ask for the same and leave the rest open: ``identify: {filter: {cutoff: 9}}``;
         settings: with everything chosen in them."""
@@ -103,7 +98,6 @@ def _in_a_line(settings: Mapping[str, Any]) -> str:
 
 
 def _rounded(data: Any) -> Any:
-    """Numbers for people."""
     if isinstance(data, Mapping):
         return {key: _rounded(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -142,8 +136,7 @@ class Trial:
     def noise(self, weight: float) -> Array:
         """(J,) rms of the residuals of a fit that is weighted by them."""
         compressed = self.problem.compressed
-        rows = np.maximum(compressed.rows.sum(axis=0), 1)
-        signal = np.sqrt(compressed.signal / rows)
+        rows, signal = np.maximum(compressed.rows.sum(axis=0), 1), compressed.rms
         noise = np.maximum(signal, 1e-300)
         for _ in range(TRIAL_NOISE_ROUNDS):
             squares = compressed.squares(self.fit(compressed.information(noise), weight)).sum(axis=0)
@@ -165,7 +158,6 @@ class Trial:
         return cross_validate(self.problem.compressed, fits, noise)
 
     def best_score(self, weights: Array, noise: Array) -> Score:
-        """The lowest of ``scores``."""
         return min(self.scores(weights, noise), key=lambda score: score.mean)
 
 
@@ -200,12 +192,24 @@ def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | No
 
 def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None, Choice]:
     """Gravity (3,) [m/s²] that leans, None where it does not, and why; weight: of the prior; noise (J,)."""
-    lean = _Lean(trial, weight, noise)
-    upright = best = lean.score(np.zeros(2))
+    problem, robot = trial.problem, trial.problem.model.robot
+    size = float(np.linalg.norm(robot.gravity))
+    frame = rotation_to(np.asarray(robot.gravity) / size)  # its last axis is gravity's
+
+    def leaning(angles: Array) -> Array:
+        """(3,) by two small angles [rad] about axes that are perpendicular to gravity; as long as before."""
+        direction = frame @ np.append(np.tan(angles), 1.0)
+        return np.asarray(size * direction / np.linalg.norm(direction))
+
+    def scored(angles: Array) -> Score:
+        model = replace(problem.model, robot=robot.with_gravity(leaning(angles)))
+        return replace(trial, problem=replace(problem, model=model)).scores(np.array([weight]), noise)[0]
+
+    upright = best = scored(np.zeros(2))
     middle, step = np.zeros(2), FIRST_TILT_STEP_RAD
     for _ in range(TILT_ROUNDS):
-        found = lean.lowest(middle, step)
-        if found is None or (score := lean.score(found)).mean >= best.mean:
+        found = _lowest([scored(middle + step * at).mean for at in PARABOLA_POINTS], middle, step)
+        if found is None or (score := scored(found)).mean >= best.mean:
             break
         middle, best, step = found, score, 0.5 * step
         if simplest_within_error([upright, best]) == 0:
@@ -218,40 +222,19 @@ def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None
     gains = best.mean < (1.0 - LEAST_TILT_GAIN) * upright.mean and simplest_within_error([upright, best]) == 1
     if angle < LEAST_TILT_RAD or not gains:
         return None, Choice("gravity", "as described", f"no other direction predicts clearly better: {listed}")
-    gravity = lean.gravity(middle)
+    gravity = leaning(middle)
     shown = ", ".join(f"{x:.4g}" for x in gravity)
     reason = f"the base leans, or a joint's zero is off; held-out blocks of time are predicted clearly better: {listed}"
     return gravity, Choice("gravity", f"[{shown}] m/s² in the frame of the base", reason)
 
 
-class _Lean:
-    """Leaning by two small angles [rad] about axes that are perpendicular to gravity."""
-
-    def __init__(self, trial: Trial, weight: float, noise: Array) -> None:
-        self.trial, self.weights, self.noise = trial, np.array([weight]), noise
-        self.robot = trial.problem.model.robot
-        self.size = float(np.linalg.norm(self.robot.gravity))
-        self.frame = rotation_to(np.asarray(self.robot.gravity) / self.size)  # its last axis is gravity's
-
-    def gravity(self, angles: Array) -> Array:
-        """(3,) as long as before."""
-        direction = self.frame @ np.append(np.tan(angles), 1.0)
-        return np.asarray(self.size * direction / np.linalg.norm(direction))
-
-    def score(self, angles: Array) -> Score:
-        problem = self.trial.problem
-        model = replace(problem.model, robot=self.robot.with_gravity(self.gravity(angles)))
-        trial = replace(self.trial, problem=replace(problem, model=model))
-        return trial.scores(self.weights, self.noise)[0]
-
-    def lowest(self, middle: Array, step: float) -> Array | None:
-        """Angles at the lowest point of the parabola through six around the middle, at most ``LARGEST_TILT_RAD`` away;
-        None where there is no such point."""
-        x, y = PARABOLA_POINTS.T
-        columns = np.column_stack([np.ones(6), x, y, x**2, y**2, x * y])
-        _, a, b, aa, bb, ab = np.linalg.solve(columns, [self.score(middle + step * at).mean for at in PARABOLA_POINTS])
-        curvature = np.array([[2.0 * aa, ab], [ab, 2.0 * bb]])
-        if np.linalg.eigvalsh(curvature)[0] <= 0.0:
-            return None
-        found = middle - step * np.linalg.solve(curvature, [a, b])
-        return np.asarray(found * min(1.0, LARGEST_TILT_RAD / max(float(np.linalg.norm(found)), 1e-300)))
+def _lowest(errors: Sequence[float], middle: Array, step: float) -> Array | None:
+    """Angles at the lowest point of the parabola through six around the middle, at most ``LARGEST_TILT_RAD`` away; None
+    where there is no such point."""
+    x, y = PARABOLA_POINTS.T
+    _, a, b, aa, bb, ab = np.linalg.solve(np.column_stack([np.ones(6), x, y, x**2, y**2, x * y]), errors)
+    curvature = np.array([[2.0 * aa, ab], [ab, 2.0 * bb]])
+    if np.linalg.eigvalsh(curvature)[0] <= 0.0:
+        return None
+    found = middle - step * np.linalg.solve(curvature, [a, b])
+    return np.asarray(found * min(1.0, LARGEST_TILT_RAD / max(float(np.linalg.norm(found)), 1e-300)))

@@ -17,7 +17,7 @@ from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACT
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth
 from exciter.experiment.signals.processed_motion import Processed, motion_band
-from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.typing import Array

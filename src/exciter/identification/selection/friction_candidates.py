@@ -108,7 +108,6 @@ def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:
 
 
 def on_joints(term: JointTerm, joints: Sequence[str] | None) -> JointTerm:
-    """The same term on some joints, None for all."""
     some: Any = {"joints": None if joints is None else tuple(joints)}
     return replace(term, **some)  # type: ignore[type-var]
 
@@ -194,7 +193,6 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
 
 
 def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
-    """In the order in which candidates have them."""
     return list(dict.fromkeys(term for candidate in candidates for term in candidate.terms))
 
 

@@ -19,8 +19,7 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import IntArray, compress
-from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.identification.information.compressed import IntArray, Score, compress, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
@@ -185,7 +184,6 @@ def choose_friction(
 
 
 def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
-    """Numbers of the candidates without barred terms."""
     found = [k for k, one in enumerate(candidates) if not any(term in barred for term in one.terms)]
     if not found:
         raise ParameterError("every candidate has a term that is barred for a joint; give one without")
@@ -252,7 +250,6 @@ class FrictionEquations:
     prior: Array
 
     def columns(self, candidate: FrictionCandidate) -> IntArray:
-        """Which friction columns a candidate has."""
         found = [k for term in candidate.terms for other, slots in self.slots if other == term for k in slots]
         return np.array(found, dtype=np.int64)
 

@@ -39,7 +39,6 @@ from exciter.typing import Array
 
 LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG_LOG_ROWS = 20_000  # rows of a joint that are many
-Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +152,8 @@ def _add(
     """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
     sides, reach = by_time(piece.whole), kernel.shape[2] // 2
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)
-    response = _response(kernel, size)
+    padded = np.pad(kernel, ((0, 0), (0, 0), (0, size - kernel.shape[2])))
+    response = fft.rfft(np.roll(padded, -reach, axis=2))  # (J, J, F) of a kernel whose middle is lag zero
     moving = [np.flatnonzero(w.any(axis=1)) for w in sides[:, free]]
     inner = [np.ascontiguousarray(w[free[m], piece.inner]) for w, m in zip(sides, moving, strict=True)]
     for second, columns in enumerate(moving):
@@ -165,16 +165,6 @@ def _add(
             total[first, second][np.ix_(moving[first], columns)] += block
             if first != second:
                 total[second, first][np.ix_(columns, moving[first])] += block.T
-
-
-def _response(kernel: Array, size: int) -> Complex:
-    """(J, J, F) spectrum of a kernel whose middle is lag zero."""
-    reach = kernel.shape[2] // 2
-    wrapped = np.zeros((*kernel.shape[:2], size))
-    wrapped[..., : reach + 1] = kernel[..., reach:]
-    if reach:
-        wrapped[..., -reach:] = kernel[..., :reach]
-    return np.asarray(fft.rfft(wrapped))
 
 
 # -- the sandwich ------------------------------------------------------------------------------------------------------
@@ -270,16 +260,11 @@ class HeteroscedasticErrors(CorrelatedErrors):
         scale = {c.rate: 1.0 / (fit.weights**2 * np.sqrt(c.left(taper))) for c, taper in residuals.tapered}
         residual = np.append(-fit.values, 1.0)
         for rate, parts in stretches(equations.rows(), residuals.block):
-            scores = (_scores(by_time(rows), residual, scale[rate], fit.free) for rows in parts)
+            scaled = ((sides, (residual @ sides) * scale[rate][:, None]) for sides in map(by_time, parts))
+            scores = (np.einsum("jfm,jm->fm", sides[:, fit.free], errors) for sides, errors in scaled)
             for window in _windows(scores, width[rate], f):
                 total += window @ window.T / width[rate]
         return total[None, None]
-
-
-def _scores(sides: Array, residual: Array, scale: Array, free: NDArray[np.int64]) -> Array:
-    """(f, M)."""
-    errors = (residual @ sides) * scale[:, None]
-    return np.asarray(np.einsum("jfm,jm->fm", sides[:, free], errors))
 
 
 def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:

@@ -115,7 +115,6 @@ class Correlation:
 
     @property
     def fading(self) -> tuple[Fading, ...]:
-        """Of every joint."""
         return tuple(fading(rho, rows) for rho, rows in zip(self.autocorrelation.T, self.rows, strict=True))
 
     def inflation(self, taper: Taper) -> Array:
