@@ -33,22 +33,19 @@ from exciter.identification.identify_settings import EquationFilter
 from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_metric import Reference, StandardEquations
 from exciter.identification.physical.prior_values import PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cross_validated_trial import (
     AS_GOOD_FRACTION,
+    CUTOFFS_PER_BAND,
     FAINT_PRIOR_WEIGHTS,
+    MOST_EDGE_FRACTION,
     PRIOR_WEIGHTS,
     Trial,
-    choose_weight,
-)
-from exciter.identification.selection.cutoff_choice import (
-    CUTOFFS_PER_BAND,
-    MOST_EDGE_FRACTION,
-    candidates,
     choose_route,
+    choose_weight,
+    cutoff_candidates,
 )
 from exciter.identification.selection.friction_candidates import (
     PRESLIDING_TRAVELS,
@@ -420,7 +417,7 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
     motion = motion_of(Fourier(2.0, 2), 0.2 * np.ones((3, 5)), np.arange(round(seconds * rate)) / rate)
     log = Recording(JOINTS, motion.time, motion.q, torque=motion.qd)
     run = Run((Processed(motion, motion.qd, rate),), recording=log)
-    found = candidates(band, [run])
+    found = cutoff_candidates(band, [run])
     assert found == tuple(sorted(found))
     for cutoff in [multiple * band for multiple in CUTOFFS_PER_BAND]:
         kept = any(abs(cutoff - one) < 0.01 * cutoff for one in found)
@@ -429,7 +426,7 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
             continue
         lost = Run.of(log, FilteredDifferences(cutoff)).parts[0].motion.time[0]  # type: ignore[index]
         assert kept == (lost < MOST_EDGE_FRACTION * seconds), cutoff
-    assert candidates(100.0 * rate, [run]) == ()
+    assert cutoff_candidates(100.0 * rate, [run]) == ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,15 @@ from exciter.identification.physical.bounds import (
     rotor_matrices,
 )
 from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PenalisedObjective, unconstrained
-from exciter.identification.physical.prior_metric import Entropic, PseudoInertia, Reference, svec, whitened_links
+from exciter.identification.physical.prior_metric import (
+    Entropic,
+    PseudoInertia,
+    Reference,
+    StandardEquations,
+    svec,
+    whitened_links,
+)
 from exciter.identification.physical.prior_values import BestKnown, Described, UniformRods, uniform_rods
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial

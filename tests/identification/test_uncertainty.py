@@ -29,8 +29,15 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     with_correlated_errors,
 )
 from exciter.identification.uncertainty.drift import find_drift
-from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit
-from exciter.identification.uncertainty.residual_autocorrelation import Taper, correlations, fading, whiteness
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    LinearFit,
+    Taper,
+    blocked,
+    correlations,
+    fading,
+    linear_fit,
+    whiteness,
+)
 from exciter.robot import Motion, load
 from support.monte_carlo import Bench, Redrawn, linear, repeat
 from support.torque_band import torque_band

@@ -22,17 +22,20 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit, stretches
 from exciter.identification.uncertainty.residual_autocorrelation import (
     LEAST_POWER_SHARE,
     MOST_CORRELATION_LAGS,
     Correlation,
     Fading,
+    LinearFit,
     Taper,
     _probes,
+    blocked,
     correlations,
     fading,
+    linear_fit,
     most_lags,
+    stretches,
 )
 from exciter.notes import texts
 from support.dense_example import (

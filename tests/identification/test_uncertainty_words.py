@@ -11,12 +11,12 @@ from scipy import stats
 from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.conditioning import explain
-from exciter.identification.uncertainty.linear_equations import linear_fit
 from exciter.identification.uncertainty.residual_autocorrelation import (
     Correlation,
     Whiteness,
     _of_joint,
     correlations,
+    linear_fit,
     whiteness,
 )
 from exciter.notes import texts

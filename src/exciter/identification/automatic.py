@@ -33,19 +33,20 @@ from exciter.identification.identify_settings import CHOOSE_FRICTION, FRICTION_A
 from exciter.identification.information.compressed import one_thread, simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
-from exciter.identification.physical.prior_metric import PseudoInertia
+from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run, bounded_parts, common_side
 from exciter.identification.selection.cross_validated_trial import (
     PRIOR_WEIGHTS,
     Choice,
+    Remake,
     Trial,
+    choose_equation_filter,
     choose_offset,
+    choose_route,
     choose_tilt,
     choose_weight,
 )
-from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
     barred_terms,

@@ -45,8 +45,7 @@ WAY_WHITE = "from the band above the motion, taken as white"
 @dataclass(frozen=True, eq=False)
 class ModelResidual:
     """Residual of ``model`` in J equations: its rms (J,), percent (J,) of the rms of what was measured, worst (J,): the
-    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of a joint that rests
-    throughout: it has no equations."""
+    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN: it rests throughout."""
 
     model: str
     rms: Array
@@ -201,7 +200,7 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
     if len(pieces) != 1 or pieces[0].torque_noise is None:
         return None, "a single period has nothing to be compared with"
     (piece,) = pieces
-    noise, recording = piece.torque_noise, run.recording
+    noise, recording = pieces[0].torque_noise, run.recording
     if np.isfinite(piece.torque_bandwidth):
         return None, "an analogue filter of the torque was undone, its noise is no longer what the periods show"
     apart = list[Processed]()

@@ -196,8 +196,7 @@ def compare(
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
     jobs: int = 1,
 ) -> Comparison:
-    """judge: joint torques by which all are measured. uncertainty: of the covariances, one for all methods or by their
-    names, see ``identify``."""
+    """judge: joint torques by which all are measured. uncertainty: see ``identify``; for all methods, or by name."""
     names = [method.name for method in methods]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
@@ -267,8 +266,14 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     compressed = measure.measured
     made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
-    both = {"first": one.name, "second": other.name, "names": measure.names}
-    return Difference(**both, normalized=normalized, limit=limit, torque_percent=percent)
+    return Difference(
+        first=one.name,
+        second=other.name,
+        names=measure.names,
+        normalized=normalized,
+        limit=limit,
+        torque_percent=percent,
+    )
 
 
 def _named(problem: Problem) -> str:

@@ -6,6 +6,7 @@ uncertainties, against something weighed on a scale.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,8 +121,8 @@ class KnownLoad:
         return f"{self.errors[k]:+.2g} {LOAD_UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
 
     def to_dict(self) -> dict[str, Any]:
-        columns = {"name": LOAD_QUANTITIES, "unit": LOAD_UNITS, "known": self.known, "found": self.found.values}
-        columns |= {"std": self.std, "error": self.errors, "sigmas": self.sigmas}
+        columns: dict[str, Iterable[Any]] = {"name": LOAD_QUANTITIES, "unit": LOAD_UNITS, "known": self.known}
+        columns |= {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
         rows = by_name(LOAD_QUANTITIES, **columns)
         names = ("distance", "farthest", "torque_percent", "torque_percent_std")
         numbers = {name: getattr(self, name) for name in names}

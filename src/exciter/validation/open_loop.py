@@ -57,8 +57,7 @@ class Horizons:
 class OpenLoop:
     """rms (H, n) of the simulated position less the recorded one after ``horizons`` (H,) [s], in ``units``: of the
     identified ``model``, of the ``description`` and at ``constant_velocity``. starts: of how many simulations; stopped,
-    description_stopped: of these, how many no arm could go on with (A not positive definite, or lost), which are not in
-    the rms; NaN where none is left."""
+    description_stopped: of these, how many no arm could go on with (A ⊁ 0, or lost), not in the rms; NaN: all."""
 
     run: str
     joints: tuple[str, ...]
@@ -180,8 +179,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
 
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray, ends: IntArray) -> Array:
-    """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN from where on the
-    simulation stopped."""
+    """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
     kernel, chain = arm.kernel()
     torque = part.torque - arm.recorded(part.motion)
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
@@ -208,8 +206,7 @@ def _share(ratio: float) -> str:
 @dataclass(frozen=True, eq=False)
 class SimulatedArm:
     """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
-    was given, and χ of those of its terms that the simulator does not have, zero for all others. notes: on what was
-    changed."""
+    was given, and χ of its terms that the simulator does not have, zero for all others. notes: on what was changed."""
 
     model: DynamicModel
     chi: Array

@@ -24,7 +24,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.linear_equations import by_time
+from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS, stretches
 from exciter.identification.uncertainty.residual_autocorrelation import (
+    ERROR_GAP_INTERVALS,
     Whiteness,
     correlations_at,
     most_lags,
+    stretches,
     whiteness_of,
 )
 from exciter.typing import Array

@@ -118,8 +118,7 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
 
 
 def _in_blocks(e: Array, x: Array, speed: Array | None, used: BoolArray, *, slow: bool) -> Dependence | None:
-    """Of a residual on a quantity, all (N,): ``on_slow`` or ``on_motion``; long series in blocks, shares being those of
-    all samples."""
+    """``on_slow`` or ``on_motion`` of a residual and a quantity (N,); long series in blocks, shares those of all."""
     size, variance = -(-len(e) // MOST_STRUCTURE_INSTANTS), e[used].var()
     if size > 1:
         series = (e, x, used.astype(float), e if speed is None else speed)
@@ -188,9 +187,9 @@ def on_motion(
     bins[label, at] *= sigma
     bins_at = fft.rfft(bins)[:, 1:]
     rest = 1.0 - np.minimum(shown, MOST_POWER_TAKEN_BY_BINS)
-    everywhere = np.zeros((2, size))  # with zero where there is nothing
-    everywhere[:, at] = within, sigma
-    power = stationary(*everywhere, rest)[1:]
+    u, deviation = np.zeros((2, size))  # zero where there is nothing
+    u[at], deviation[at] = within, sigma
+    power = stationary(u, deviation, rest)[1:]
     gram = 2.0 * ((bins_at * power) @ bins_at.conj().T).real / size  # covariance of sums of bins over √n_b, by chance
     chance = max(float(np.trace(gram)), 1e-300)
     first = chance**2 / max(float((gram**2).sum()), 1e-300)
@@ -217,8 +216,7 @@ def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
 def stationary(u: Array, sigma: Array, left: Array) -> Array:
     """Power, at frequencies of ``rfft``, of the stationary noise v in u = σ v; left: part of u's power that is there.
 
-    Parzen: the correlation of u is that of v times that of σ. Instants at which σ is small say little, and none is
-    divided by it."""
+    Parzen: the correlation of u is that of v times that of σ. Where σ is small little is said, none divided by it."""
     size = len(u)
     of_u = fft.irfft(np.abs(fft.rfft(u)) ** 2 / left, size)
     of_sigma = fft.irfft(np.abs(fft.rfft(sigma)) ** 2, size)

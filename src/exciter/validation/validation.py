@@ -49,8 +49,7 @@ POOR_MOTION = ("small motion", "poor excitation")  #: findings of the quality ch
 
 @dataclass(frozen=True, eq=False)
 class RunValidation:
-    """How a model with the parameters ``estimate`` does on one run. prediction: instant by instant, the first 200 000;
-    baselines are of all of them."""
+    """How a model with the parameters ``estimate`` does on one run. prediction: of the first 200 000 instants."""
 
     model: DynamicModel
     estimate: Estimate
@@ -214,8 +213,7 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
 
 
 def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[Validation, Validation]:
-    """On the runs that were identified from, and on held-out ones; of runs that are read piece by piece, on their
-    samples."""
+    """On the runs that were identified from, and on held-out ones; on samples of those that are read in pieces."""
     unseen = validate(found.judge, found.estimate, [run.bounded for run in held_out])
     return validate(found.judge.bounded, found.estimate), unseen
 
@@ -236,8 +234,7 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
 
 
 def _apart(prediction: Prediction, problem: Problem) -> Prediction:
-    """Of rows that were filtered and not decimated, instants so far apart that the filter alone leaves them different:
-    1 / (2 · its noise bandwidth)."""
+    """Of rows filtered and not decimated, instants that it leaves different: 1 / (2 · noise bandwidth) apart."""
     both = getattr(problem.formulation, "parallel_filter", None)
     if not isinstance(both, ParallelFilter) or both.factor != 1 or not len(prediction):
         return prediction
@@ -257,8 +254,7 @@ def _white(one: Whiteness) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ValidationVerdict:
-    """Of a model, by the runs that it was identified from (``fit``) and by held-out ones (``unseen``); one of both may
-    have none."""
+    """Of a model, by runs identified from (``fit``) and by held-out ones (``unseen``); one of both may have none."""
 
     fit: Validation
     unseen: Validation

@@ -244,8 +244,7 @@ class GroupFactors:
         self._factors: dict[tuple[int, int], Array] = {}
 
     def add(self, group: int, sides: Array, share: float = 1.0, present: Array | None = None) -> None:
-        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one; present (J,): part of
-        them that are equations at all."""
+        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one (see ``Rows``)."""
         bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
         for equation, side in enumerate(sides):
             self._widen(equation, bits[equation] != 0)

@@ -19,6 +19,9 @@ from exciter.typing import Array
 POOR_STD_RATIO = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
+MOST_NOISE_ROUNDS = 100
+SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+Fit = TypeVar("Fit")
 
 
 def assumed(*texts: str) -> tuple[Note, ...]:
@@ -29,9 +32,6 @@ def assumed(*texts: str) -> tuple[Note, ...]:
 WHITE = assumed("every equation has an error of its own, of one variance per joint, and W is exact")
 FILTERED = assumed("filtered rows count for as many as their bandwidth is worth")
 GIVEN = assumed("σ was given")
-MOST_NOISE_ROUNDS = 100
-SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
-Fit = TypeVar("Fit")
 
 
 def student_quantile(level: float, freedom: float) -> float:

@@ -101,8 +101,7 @@ class Problem:
             yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
-        """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; can be gone through
-        again and again."""
+        """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
         scales = self.scales
         for index, rows in self._as_measured():
             yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])

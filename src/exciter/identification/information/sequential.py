@@ -20,8 +20,7 @@ from exciter.typing import Array
 
 
 class SequentialEstimator:
-    """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before the first
-    one, nothing unless given.
+    """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before.
 
     forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999
     at 1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it.

@@ -28,8 +28,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.prior_metric import Reference, fill_blocks, svec
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, fill_blocks, svec
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
@@ -42,6 +41,8 @@ from exciter.typing import Array
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number
 INF = float("inf")
 JointName = Annotated[str, Text("a joint")]
+BASE_COEFFICIENT_ROUNDING = 1e-9
+ROTOR_INERTIA_ROUNDING = 1e-9  # of the largest rotor
 
 
 class Bound(Settings, ABC):
@@ -216,8 +217,7 @@ def _point(values: Sequence[float]) -> str:
 
 
 def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tuple[Array, Array, float]:
-    """Rows that give the mass (p,) and the first moments (3, p) of a link in the robot's own joint frame, and the size
-    [kg·m] of such moments."""
+    """Rows for mass (p,) and first moments (3, p) of a link in the robot's own joint frame, and their size [kg·m]."""
     j = model.robot.index(joint)
     mass, moment = np.zeros(len(model.standard)), np.zeros((3, len(model.standard)))
     mass[10 * j] = 1.0
@@ -226,10 +226,6 @@ def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tup
     phi = reference.links[j]
     gyration = np.sqrt(0.5 * (phi[4] + phi[6] + phi[9]) / phi[0])  # [m] about the frame's origin
     return mass, moment, float(phi[0] * max(gyration, 1e-9))
-
-
-BASE_COEFFICIENT_ROUNDING = 1e-9
-ROTOR_INERTIA_ROUNDING = 1e-9  # of the largest rotor
 
 
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:

@@ -15,8 +15,13 @@ from scipy import linalg
 from exciter.identification.information.compressed import Compressed, ResidualSizes, Score, cross_validate
 from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
-from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, fill_blocks
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import (
+    Metric,
+    PseudoInertia,
+    Reference,
+    StandardEquations,
+    fill_blocks,
+)
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 
@@ -27,6 +32,10 @@ NEWTON_WEIGHT_RATIO = 10.0  # from one weight to the next
 MOST_NEWTON_STEPS = 100
 SETTLED_NEWTON_DECREMENT = 1e-9  # squared Newton step, in units of the noise, over the objective
 SMALLEST_NEWTON_DECREMENT = 1e-14  # of a step that must still lead down
+LOWEST_WEIGHT_DECADE = -4  # log10 λ: as little as is always there
+SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
+NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
+EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +119,6 @@ def _compressed(rows: Array, right: Array) -> Sides:
     return upper[:p, :p], upper[:p, p]
 
 
-LOWEST_WEIGHT_DECADE = -4  # log10 λ: as little as is always there
-
-
 @dataclass(frozen=True, eq=False)
 class WeightChoice:
     """weights λ (K,) descending, the scores of their fits on what was left out, and which was chosen."""
@@ -168,11 +174,6 @@ def candidates(equations: StandardEquations, reference: Reference, noise: Array)
     seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
     strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
     return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
-
-
-SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
-NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
-EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.physical.prior_metric import Reference, whitened_links
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, whitened_links
 from exciter.notes import done, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import dummies
@@ -24,6 +23,12 @@ from exciter.typing import Array
 ROD_RADIUS_FRACTION = 1.0 / 3.0  #: radius of a rod over the mean length of the links
 SHORTEST_ROD_FRACTION = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
 UNKNOWN_LENGTH_M = 0.1  # [m] mean length of a robot whose axes all cross in one point
+WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
+WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
+LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
+THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
+#: of that rod: what it then has at least; a prior must not be sure of directions nobody described
+REPAIRED_BODY_FRACTION = 0.1
 
 
 def uniform_rods(robot: Robot) -> Array:
@@ -55,14 +60,6 @@ def _end(robot: Robot, j: int) -> Array:
         return np.asarray(np.mean(carried, axis=0))
     frames = [frame.translation for frame in robot.frames if frame.joint == j]
     return max(frames, key=lambda at: float(np.linalg.norm(at)), default=np.zeros(3))
-
-
-WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
-WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
-LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
-THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
-#: of that rod: what it then has at least; a prior must not be sure of directions nobody described
-REPAIRED_BODY_FRACTION = 0.1
 
 
 class PriorValues(Settings, ABC):

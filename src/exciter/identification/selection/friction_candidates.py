@@ -54,6 +54,25 @@ FIRST_PRESLIDING_TRAVEL_MOTOR, FIRST_PRESLIDING_TRAVEL_LINK = 1e-4, 1e-3
 RIPPLE_TRAVEL_RAD = 1.0  #: less, and what repeats once per turn cannot be distinguished from a straight line
 SPRING_TERMS = (GasSpring, GravitySpring, Spring)
 FRICTION_TERMS = (Viscous, Coulomb, Offset, SqrtViscous, LoadFriction, Ripple)  #: what is chosen anew
+#: By the kind of a term: what names of candidates call it, and its torque
+FRICTION_PARTS: dict[type, tuple[str, str]] = {
+    Viscous: ("viscous", "Fv q̇: grows with the speed q̇"),
+    Coulomb: ("Coulomb", "Fs sgn q̇: dry friction, the same at every speed, against the motion"),
+    AsymmetricCoulomb: ("asymmetric Coulomb", "Fsp forwards, Fsn backwards: dry friction that differs by direction"),
+    Dahl: (
+        "Dahl",
+        "Fs z, dry friction that builds up over a short travel δ after a reversal (pre-sliding) instead of jumping: "
+        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian (of a metre for prismatic joints)",
+    ),
+    SqrtViscous: ("√", "Fr √|q̇| sgn q̇: rises steeply at low speed and less above, as in lubricated gears"),
+    LoadFriction: (
+        "load",
+        "Fl z |τ|: a share Fl of the torque τ that the gear carries for weight and inertia of the links",
+    ),
+    Ripple: ("ripple", "Rs sin q + Rc cos q: repeats with every turn of the joint, as of cables or an eccentric gear"),
+    Stribeck: ("Stribeck", "Fst sgn q̇ exp(−(q̇/v)²): more dry friction at low speed; the number is v [rad/s or m/s]"),
+    Offset: ("offset", "constant: a sensor's zero, or dry friction that differs by direction"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,27 +97,6 @@ class FrictionCandidate:
                 raise ParameterError(
                     f"candidate '{self.name}' has a {type(term).__name__} with joints of its own; leave them open"
                 )
-
-
-#: By the kind of a term: what names of candidates call it, and its torque
-FRICTION_PARTS: dict[type, tuple[str, str]] = {
-    Viscous: ("viscous", "Fv q̇: grows with the speed q̇"),
-    Coulomb: ("Coulomb", "Fs sgn q̇: dry friction, the same at every speed, against the motion"),
-    AsymmetricCoulomb: ("asymmetric Coulomb", "Fsp forwards, Fsn backwards: dry friction that differs by direction"),
-    Dahl: (
-        "Dahl",
-        "Fs z, dry friction that builds up over a short travel δ after a reversal (pre-sliding) instead of jumping: "
-        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian (of a metre for prismatic joints)",
-    ),
-    SqrtViscous: ("√", "Fr √|q̇| sgn q̇: rises steeply at low speed and less above, as in lubricated gears"),
-    LoadFriction: (
-        "load",
-        "Fl z |τ|: a share Fl of the torque τ that the gear carries for weight and inertia of the links",
-    ),
-    Ripple: ("ripple", "Rs sin q + Rc cos q: repeats with every turn of the joint, as of cables or an eccentric gear"),
-    Stribeck: ("Stribeck", "Fst sgn q̇ exp(−(q̇/v)²): more dry friction at low speed; the number is v [rad/s or m/s]"),
-    Offset: ("offset", "constant: a sensor's zero, or dry friction that differs by direction"),
-}
 
 
 def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:

@@ -96,8 +96,7 @@ class JointFriction:
 
 @dataclass(frozen=True, eq=False)
 class FrictionChoice:
-    """terms: for the final model, the kept ones first. per_joint: the evidence. settled: whether the last sweep over
-    the joints changed nothing."""
+    """terms: for the final model, kept ones first. per_joint: the evidence. settled: the last sweep changed nothing."""
 
     terms: tuple[JointTerm, ...]
     per_joint: tuple[JointFriction, ...]
@@ -254,8 +253,7 @@ class FrictionEquations:
         return np.array(found, dtype=np.int64)
 
     def noise(self, chosen: Sequence[IntArray]) -> Array:
-        """(J,) rms of the residuals of all rows with chosen friction columns for each joint, weights and residuals in
-        agreement."""
+        """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(FRICTION_NOISE_ROUNDS):
             seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]

@@ -16,6 +16,9 @@ from exciter.typing import Array
 
 LISTED_PAIR_CORRELATION = 0.9  #: correlation of two estimates beyond which they are listed
 MOST_LISTED_PAIRS = 20
+SHARED_STD_RATIO = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
+NAMED_CORRELATION = 0.5  # correlation of estimates, from which on a parameter is named
+MOST_NAMED_PARAMETERS = 3  # at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +40,6 @@ class Conditioning:
         at = [np.unravel_index(k, upper.shape) for k in strongest]
         pairs = [(estimate.names[a], estimate.names[b], float(upper[a, b])) for a, b in at]
         return cls(np.asarray(values), tuple(pair for pair in pairs if abs(pair[2]) > LISTED_PAIR_CORRELATION))
-
-
-# -- why a parameter is not well identified, in one sentence ---------------------------------------------------------
-
-
-SHARED_STD_RATIO = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
-NAMED_CORRELATION = 0.5  # correlation of estimates, from which on a parameter is named
-MOST_NAMED_PARAMETERS = 3  # at most
 
 
 def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:

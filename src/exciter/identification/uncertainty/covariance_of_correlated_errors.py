@@ -25,20 +25,23 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
-from exciter.identification.uncertainty.linear_equations import (
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    Correlation,
     LinearEquations,
     LinearFit,
+    Taper,
     by_time,
+    correlations,
     linear_fit,
     stretches,
 )
-from exciter.identification.uncertainty.residual_autocorrelation import Correlation, Taper, correlations
 from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
 
 LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG_LOG_ROWS = 20_000  # rows of a joint that are many
+UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +124,7 @@ class StationaryErrors(CorrelatedErrors):
         return Taper.parzen(lags)
 
     def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
-        """That of blocks, and what W has within blocks times the errors there, taken as white: W is slow, there is
-        next to nothing of it."""
+        """That of blocks, and what little W, which is slow, has within blocks times errors taken as white."""
         fit = residuals.fit
         kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
         joints, f = len(fit.weights), len(fit.free)
@@ -152,8 +154,11 @@ def _add(
     """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
     sides, reach = by_time(piece.whole), kernel.shape[2] // 2
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)
-    padded = np.pad(kernel, ((0, 0), (0, 0), (0, size - kernel.shape[2])))
-    response = fft.rfft(np.roll(padded, -reach, axis=2))  # (J, J, F) of a kernel whose middle is lag zero
+    wrapped = np.zeros((*kernel.shape[:2], size))  # the middle of the kernel is lag zero
+    wrapped[..., : reach + 1] = kernel[..., reach:]
+    if reach:
+        wrapped[..., -reach:] = kernel[..., :reach]
+    response = fft.rfft(wrapped)  # (J, J, F)
     moving = [np.flatnonzero(w.any(axis=1)) for w in sides[:, free]]
     inner = [np.ascontiguousarray(w[free[m], piece.inner]) for w, m in zip(sides, moving, strict=True)]
     for second, columns in enumerate(moving):
@@ -165,9 +170,6 @@ def _add(
             total[first, second][np.ix_(moving[first], columns)] += block
             if first != second:
                 total[second, first][np.ix_(columns, moving[first])] += block.T
-
-
-# -- the sandwich ------------------------------------------------------------------------------------------------------
 
 
 def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
@@ -235,9 +237,6 @@ def with_correlated_errors(
     )
 
 
-# -- Newey and West's covariance -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class HeteroscedasticErrors(CorrelatedErrors):
     """Errors of any size at any time, alike within ``lags`` samples at most, in time and between joints."""
@@ -246,8 +245,9 @@ class HeteroscedasticErrors(CorrelatedErrors):
 
     @property
     def assumptions(self) -> tuple[Note, ...]:
-        text = "errors may change their size and be alike for a while, in time and between joints, and W is exact"
-        return assumed(text)
+        return assumed(
+            "errors may change their size and be alike for a while, in time and between joints, and W is exact"
+        )
 
     def taper(self, lags: int) -> Taper:
         return Taper.bartlett(lags)
@@ -278,9 +278,6 @@ def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
     yield whole[:, -1:] - whole[:, :-1]
 
 
-UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
-
-
 def with_correlated_errors_and_prior(
     equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors
 ) -> PhysicalEstimate:
@@ -291,10 +288,7 @@ def with_correlated_errors_and_prior(
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
-    fit = LinearFit(
-        compressed=compressed, values=estimate.values, weights=estimate.weights, free=every, inverse_root=root
-    )
-    found = sandwich(equations, fit, errors)
+    found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
     reach = root.T @ prior[:, :-1].T  # (b, m)
     free = root @ information.z  # without bounds, which would pull from the prior as well
     off = _off(prior, free, found.covariance, reach)
