@@ -97,9 +97,8 @@ class KnownLoad:
         if self.found.determined[1:4].all():
             apart = 1e3 * float(np.linalg.norm(self.found.centre - self.known[1:4]))
             worst = 1 + int(np.argmax(np.abs(self.sigmas[1:4])))
-            said.append(
-                f"its centre is {apart:.3g} mm from the known one, {LOAD_QUANTITIES[worst]} {self._error(worst)}"
-            )
+            axis = f"{LOAD_QUANTITIES[worst]} {self._error(worst)}"
+            said.append(f"its centre is {apart:.3g} mm from the known one, {axis}")
         hidden = [name for name, known in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not known]
         if hidden:
             said.append(f"not compared, because no motion of this robot shows them: {', '.join(hidden)}")

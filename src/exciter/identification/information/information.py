@@ -15,10 +15,8 @@ from scipy import linalg
 from exciter.errors import ParameterError
 from exciter.typing import Array
 
-#: singular value of R with columns of length one, below which a direction says nothing
-SINGULAR_VALUE_TOLERANCE = 1e-11
-#: length of a column over the longest one, below which it is rounding; units may differ by 1e12
-EMPTY_COLUMN_TOLERANCE = 1e-15
+SINGULAR_VALUE_TOLERANCE = 1e-11  #: of R with columns of length one: a direction with less says nothing
+EMPTY_COLUMN_TOLERANCE = 1e-15  #: length of a column over the longest: less is rounding; units may differ by 1e12
 MOST_UNDETERMINED_NAMED = 12  # parameters in a message
 NULL_SPACE_SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
 
@@ -124,9 +122,7 @@ class Information:
         if not lost:
             return
         named = "" if names is None else f": {', '.join([names[k] for k in lost[:MOST_UNDETERMINED_NAMED]])}"
-        more = (
-            f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if named and len(lost) > MOST_UNDETERMINED_NAMED else ""
-        )
+        more = f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if named and lost[MOST_UNDETERMINED_NAMED:] else ""
         few = f"{self.rows} rows" if self.rows < len(self.z) else "the rows"
         raise ParameterError(
             f"{few} do not determine all {len(self.z)} parameters{named}{more}; use base parameters, move more, or "

@@ -144,9 +144,9 @@ class Problem:
                     "or give a log in which it moves"
                 )
         scales = self.scales[measured.run]
-        return (
-            measured if (scales == 1.0).all() else replace(measured, factors=measured.factors / scales[..., None, None])
-        )
+        if (scales == 1.0).all():
+            return measured
+        return replace(measured, factors=measured.factors / scales[..., None, None])
 
 
 def zero_torque(joint: str, run: str = "") -> RecordingError:

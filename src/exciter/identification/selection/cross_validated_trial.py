@@ -72,8 +72,7 @@ PARABOLA_POINTS = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1]], d
 CUTOFFS_PER_BAND = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
 MOST_EDGE_FRACTION = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
 CUTOFF_PRIOR_WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared
-#: times the band of the motion: dry friction, and what links make of a motion, reach beyond it
-EQUATION_CUTOFF_PER_BAND = 10.0
+EQUATION_CUTOFF_PER_BAND = 10.0  #: of the motion's: dry friction, and what links make of a motion, reach beyond it
 LOWEST_EQUATION_CUTOFF_HZ = 3.0  #: [Hz]
 Remake = Callable[[FilteredDifferences], tuple[Run, ...]]
 

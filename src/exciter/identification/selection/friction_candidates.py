@@ -191,7 +191,10 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
 
 
 def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
-    return list(dict.fromkeys(term for candidate in candidates for term in candidate.terms))
+    found: list[JointTerm] = []
+    for candidate in candidates:
+        found += [term for term in candidate.terms if term not in found]
+    return found
 
 
 def usual_candidates(

@@ -155,11 +155,7 @@ def choose_friction(
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
     allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
-    equations = friction_equations(problem, kept, candidates, pull)
-    columns = [equations.columns(candidate) for candidate in candidates]
-    choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
-    noise = equations.noise([columns[k] for k in choice])
-    scores, settled = _swept(equations, columns, choice, allowed, noise)
+    choice, noise, scores, settled = _swept(friction_equations(problem, kept, candidates, pull), allowed)
     chosen = [candidates[k] for k in choice]
     terms = []
     for term in distinct_terms(chosen):
@@ -190,14 +186,13 @@ def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm
 
 
 def _swept(
-    equations: FrictionEquations,
-    columns: Sequence[IntArray],
-    choice: list[int],
-    allowed: Sequence[Sequence[int]],
-    noise: Array,
-) -> tuple[list[list[Score]], bool]:
-    """``choice``, the candidate of each joint, changed in place until it stays; the last scores of all candidates on
-    each joint, and whether it stayed. columns: of each candidate; allowed: which of them each joint has, in order."""
+    equations: FrictionEquations, allowed: Sequence[Sequence[int]]
+) -> tuple[list[int], Array, list[list[Score]], bool]:
+    """The candidate of each joint, of those ``allowed``, changed until it stays; the noise (J,) in whose unit scores
+    are; the last scores of all candidates on each joint; and whether it stayed."""
+    columns = [equations.columns(candidate) for candidate in equations.candidates]
+    choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
+    noise = equations.noise([columns[k] for k in choice])
     families = [candidate.family for candidate in equations.candidates]
     scores = [list[Score]() for _ in choice]
     seen: list[list[int] | None] = [None] * len(choice)
@@ -213,8 +208,8 @@ def _swept(
             alike = [k for k in some if families[k] == family]
             choice[j] = min(alike, key=lambda k: scores[j][k].mean)
         if choice == before:
-            return scores, True
-    return scores, False
+            return choice, noise, scores, True
+    return choice, noise, scores, False
 
 
 @dataclass(frozen=True)
