@@ -523,7 +523,7 @@ def test_a_result_has_what_its_report_draws(arm, report):
         assert plot["title"] == run.spectrum.joints[j]
         drawn = unpacked(plot["lines"][1]["values"])
         assert len(drawn) == run.spectrum.filled
-        np.testing.assert_allclose(drawn, run.spectrum.residual.values[: len(drawn), j], rtol=1e-6)
+        np.testing.assert_allclose(drawn, run.spectrum.residual[: len(drawn), j], rtol=1e-6)
     for j, plot in enumerate(plots(section(report, "histogram"))):
         shares = run.histograms[j].identified.percent
         assert shares.sum() == pytest.approx(100.0)
