@@ -399,6 +399,12 @@ def finite(data: dict[str, Any]) -> dict[str, Any]:
     return {key: _finite(value) for key, value in data.items()}
 
 
+def by_name(names: Iterable[str], **columns: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """A table as plain data: by the name of its row, values by column."""
+    rows = zip(*columns.values(), strict=True)
+    return {name: dict(zip(columns, row, strict=True)) for name, row in zip(names, rows, strict=True)}
+
+
 def _finite(data: Any) -> Any:
     if isinstance(data, dict):
         return finite(data)

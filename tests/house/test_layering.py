@@ -84,7 +84,7 @@ COMPUTING = (
     "exciter.validation.friction_curves.friction_curves",
     "exciter.validation.residuals.histograms",
     "exciter.validation.prediction.predictions",
-    "exciter.validation.residuals.density",
+    "exciter.validation.residuals.densities",
     "exciter.validation.residuals.residual_spectrum",
     "exciter.validation.structure.structures",
     "exciter.validation.validation.validate",

@@ -29,19 +29,22 @@ from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import EquationFilter, IdentifyConfig
-from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_metric import Reference, StandardEquations
 from exciter.identification.physical.prior_values import PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cross_validated_trial import Trial
-from exciter.identification.selection.cutoff_choice import (
+from exciter.identification.selection.cross_validated_trial import (
+    AS_GOOD_FRACTION,
     CUTOFFS_PER_BAND,
+    FAINT_PRIOR_WEIGHTS,
     MOST_EDGE_FRACTION,
-    candidates,
+    PRIOR_WEIGHTS,
+    Trial,
     choose_route,
+    choose_weight,
+    cutoff_candidates,
 )
 from exciter.identification.selection.friction_candidates import (
     PRESLIDING_TRAVELS,
@@ -51,12 +54,6 @@ from exciter.identification.selection.friction_candidates import (
     friction_candidates,
     gear_load,
     starting_terms,
-)
-from exciter.identification.selection.prior_and_tilt_choice import (
-    AS_GOOD_FRACTION,
-    FAINT_PRIOR_WEIGHTS,
-    PRIOR_WEIGHTS,
-    choose_weight,
 )
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
@@ -419,7 +416,7 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
     motion = motion_of(Fourier(2.0, 2), 0.2 * np.ones((3, 5)), np.arange(round(seconds * rate)) / rate)
     log = Recording(JOINTS, motion.time, motion.q, torque=motion.qd)
     run = Run((Processed(motion, motion.qd, rate),), recording=log)
-    found = candidates(band, [run])
+    found = cutoff_candidates(band, [run])
     assert found == tuple(sorted(found))
     for cutoff in [multiple * band for multiple in CUTOFFS_PER_BAND]:
         kept = any(abs(cutoff - one) < 0.01 * cutoff for one in found)
@@ -428,7 +425,7 @@ def test_cut_offs_cost_little_and_leave_the_rate_room(rate: float, seconds: floa
             continue
         lost = Run.of(log, FilteredDifferences(cutoff)).parts[0].motion.time[0]  # type: ignore[index]
         assert kept == (lost < MOST_EDGE_FRACTION * seconds), cutoff
-    assert candidates(100.0 * rate, [run]) == ()
+    assert cutoff_candidates(100.0 * rate, [run]) == ()
 
 
 @dataclass(frozen=True, eq=False)

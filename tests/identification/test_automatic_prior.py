@@ -16,13 +16,13 @@ from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.information.problem import Problem
+from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.identification.physical.prior_values import Described
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cross_validated_trial import Trial
-from exciter.identification.selection.prior_and_tilt_choice import (
+from exciter.identification.selection.cross_validated_trial import (
     LARGEST_TILT_RAD,
     OFFSET_SIGMAS,
+    Trial,
     choose_offset,
     choose_tilt,
 )

@@ -15,9 +15,8 @@ from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PenalisedObjective
-from exciter.identification.physical.prior_metric import PseudoInertia, Reference, base_prior
+from exciter.identification.physical.prior_metric import PseudoInertia, Reference, StandardEquations, base_prior
 from exciter.identification.physical.prior_values import UniformRods
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, Offset, RotorInertia, Viscous

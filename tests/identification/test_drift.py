@@ -16,7 +16,7 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors, sandwich
 from exciter.identification.uncertainty.drift import Drift, DriftCandidate, Drifting, candidates, find_drift
-from exciter.identification.uncertainty.linear_equations import LinearFit
+from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
 from exciter.robot import embedded_robots as embedded
 from support.warming_robot import model, warming

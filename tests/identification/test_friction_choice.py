@@ -19,12 +19,11 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.information.cross_validation import cross_validate
+from exciter.identification.information.compressed import cross_validate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import FrictionCandidate, usual_candidates
-from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.friction_equations import friction_equations
+from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction, friction_equations
 from exciter.parameters.terms import (
     Coulomb,
     Dahl,
@@ -135,7 +134,7 @@ def test_scores_are_those_of_plain_cross_validation():
     columns = [equations.columns(candidate) for candidate in candidates]
     for k, terms in enumerate(sets):
         plain = replace(problem, model=DynamicModel(robot(), (RotorInertia(), *terms)))
-        expected = cross_validate(plain.compressed, lambda c: c.information(noise).solve()[0], noise)
+        (expected,) = cross_validate(plain.compressed, lambda c: [c.information(noise).solve()[0]], noise)
         values = WeightedLeastSquares(tuple(noise)).estimate(plain)
         positive = all(v > 0 for n, v in zip(values.names, values.values, strict=True) if n.startswith("F"))
         for j in range(3):

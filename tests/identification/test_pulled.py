@@ -18,9 +18,8 @@ from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_metric import Reference, StandardEquations
 from exciter.identification.physical.prior_values import Described, PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     StationaryErrors,

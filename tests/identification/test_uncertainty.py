@@ -21,7 +21,7 @@ from exciter.identification.information.compressed import compress
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
-from exciter.identification.uncertainty.conditioning import explain, torque_band
+from exciter.identification.uncertainty.conditioning import explain
 from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     HeteroscedasticErrors,
     StationaryErrors,
@@ -29,10 +29,18 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     with_correlated_errors,
 )
 from exciter.identification.uncertainty.drift import find_drift
-from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit
-from exciter.identification.uncertainty.residual_autocorrelation import Taper, correlations, fading, whiteness
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    LinearFit,
+    Taper,
+    blocked,
+    correlations,
+    fading,
+    linear_fit,
+    whiteness,
+)
 from exciter.robot import Motion, load
 from support.monte_carlo import Bench, Redrawn, linear, repeat
+from support.torque_band import torque_band
 from support.warming_robot import NOISE, ROBOT, coloured, model, moved, warming
 
 pytestmark = pytest.mark.slow

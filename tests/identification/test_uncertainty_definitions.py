@@ -22,17 +22,20 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit, stretches
 from exciter.identification.uncertainty.residual_autocorrelation import (
     LEAST_POWER_SHARE,
     MOST_CORRELATION_LAGS,
     Correlation,
     Fading,
+    LinearFit,
     Taper,
     _probes,
+    blocked,
     correlations,
     fading,
+    linear_fit,
     most_lags,
+    stretches,
 )
 from exciter.notes import texts
 from support.dense_example import (
@@ -135,20 +138,20 @@ def test_what_is_left_in_the_second_half_of_the_lags_has_not_faded() -> None:
 
 def test_stretches_end_at_gaps_and_runs_and_blocks_keep_the_mean_time() -> None:
     equations, parts = example()
-    found = [(rate, Rows.join(list(pieces))) for rate, pieces in stretches(equations)]
+    found = [(rate, Rows.join(list(pieces))) for rate, pieces in stretches(equations.rows())]
     assert [(rate, len(rows)) for rate, rows in found] == [(d.rate, len(d.y)) for d in parts]
     for (_, rows), d in zip(found, parts, strict=True):
         assert_allclose(rows.sides, np.concatenate([d.w, d.y[:, :, None]], axis=2))
-    for (rate, pieces), d in zip(stretches(equations, 0.1), parts, strict=True):
+    for (rate, pieces), d in zip(stretches(equations.rows(), 0.1), parts, strict=True):
         rows, block = Rows.join(list(pieces)), d.in_blocks(0.1)
         size = round(d.rate / block.rate)
         assert rate == rows.rate == block.rate == d.rate / size
         assert_allclose(rows.sides, np.concatenate([block.w, block.y[:, :, None]], axis=2))
         assert_allclose(np.diff(rows.time), size / d.rate)
-    first = next(iter(stretches(equations, 0.1)))[1]
+    first = next(iter(stretches(equations.rows(), 0.1)))[1]
     assert next(first).time[0] == pytest.approx(2.0 / 50.0)  # of the instants 0 … 4
     mixed = np.array([[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
-    for (_, pieces), d in zip(stretches(equations, combinations=mixed), parts, strict=True):
+    for (_, pieces), d in zip(stretches(equations.rows(), combinations=mixed), parts, strict=True):
         rows = Rows.join(list(pieces))
         assert_allclose(rows.w[..., 0], d.w[..., 0] + 2.0 * d.w[..., 1])
         assert_allclose(rows.y, d.w[..., 2] + d.y)
@@ -158,7 +161,7 @@ def test_a_gap_is_more_than_one_and_a_half_intervals() -> None:
     ((_, rows),) = (example()[0].pieces[2],)
     for later, count in ((0.49, 1), (0.51, 2)):
         time = rows.time + np.where(np.arange(len(rows)) >= 9, later / rows.rate, 0.0)
-        assert len(list(stretches(Plain(((0, replace(rows, time=time)),))))) == count
+        assert len(list(stretches([(0, replace(rows, time=time))]))) == count
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 22])

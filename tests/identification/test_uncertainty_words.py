@@ -10,17 +10,18 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty.conditioning import Band, explain
-from exciter.identification.uncertainty.linear_equations import linear_fit
+from exciter.identification.uncertainty.conditioning import explain
 from exciter.identification.uncertainty.residual_autocorrelation import (
     Correlation,
     Whiteness,
     _of_joint,
     correlations,
+    linear_fit,
     whiteness,
 )
 from exciter.notes import texts
 from support.dense_example import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
+from support.torque_band import Band
 
 
 def test_whiteness_is_ljung_and_box_and_a_share_of_the_spectrum() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio
@@ -16,7 +17,7 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.validation.baselines import BaselineSums, baselines
+from exciter.validation.baselines import baselines
 from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import histograms
 from exciter_papers.paper import UNEXPLAINED, Effort, Verdict, published
@@ -440,7 +441,7 @@ def test_ratio_by_hand():
     assert experiment.wider() == pytest.approx(np.sqrt(40.0 / 8.0))
 
 
-def test_errors_and_histograms_by_own_arithmetic():
+def test_errors_and_histograms_by_own_arithmetic(monkeypatch):
     """Errors of known size: table, counts within an rms, and what is drawn from edge to edge."""
     rng = np.random.default_rng(0)
     measured = rng.standard_normal((500, 7))
@@ -451,9 +452,9 @@ def test_errors_and_histograms_by_own_arithmetic():
         "log", names, ("N·m",) * 7, 100.0, np.arange(500.0), still, still, still,
         measured, measured - own, still, measured - cad, still,
     )  # fmt: skip
-    sums = BaselineSums()
-    sums.add(prediction)
-    rows = validation.errors_table(sums.baselines("log")).rows
+    monkeypatch.setattr("exciter.validation.baselines.predictions", lambda problem, estimate: [prediction])
+    problem = SimpleNamespace(runs=(SimpleNamespace(name="log"),), joints=names, model=set_up.paper_model())
+    rows = validation.errors_table(baselines(problem, None)).rows
     sizes = np.sqrt(np.mean(np.square([measured, cad, own]), axis=1))
     np.testing.assert_allclose([row[1:4] for row in rows], sizes.T)
     np.testing.assert_allclose([row[4] for row in rows], sizes[2] / sizes[1])

@@ -39,11 +39,11 @@ from exciter.report.identification.runs import reported_runs
 from exciter.robot import embedded_robots as embedded
 from exciter.settings.in_words import in_full, named
 from exciter.validation.comparison import IdentificationMethod, compare
-from exciter.validation.friction_curves import FrictionColumns, friction_curves
+from exciter.validation.friction_curves import friction_curves, friction_entries
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
-from exciter.validation.known_load import recover_known_load
-from exciter.validation.residuals import AmplitudeDensity, ResidualSpectrum, density, stretches
+from exciter.validation.residuals import ResidualSpectrum, densities
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
+from exciter_papers.known_load import recover_known_load
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
 pytestmark = pytest.mark.slow
@@ -226,23 +226,23 @@ def test_density_of_white_noise_and_of_a_sine():
     """σ √(2/rate) per √Hz, whatever the gaps; the power of a sine is A²/2."""
     rng = np.random.default_rng(0)
     time = np.arange(40_000) / RATE
-    (found,) = density(time, RATE, 0.7 * rng.standard_normal((len(time), 2)))
-    assert np.sqrt((found.values**2).mean()) == pytest.approx(0.7 * np.sqrt(2 / RATE), rel=0.02)
+    _, found = densities(time, RATE, 0.7 * rng.standard_normal((len(time), 2)))
+    assert np.sqrt((found**2).mean()) == pytest.approx(0.7 * np.sqrt(2 / RATE), rel=0.02)
     torn = np.concatenate([time[:20_000], time[20_000:] + 3.3])
     sine = 3.0 * np.sin(2 * np.pi * 12.5 * torn)[:, None]
-    (found,) = density(torn, RATE, sine)
-    step = found.frequency[1] - found.frequency[0]
-    assert (found.values**2).sum() * step == pytest.approx(4.5, rel=0.01)
-    assert found.frequency[int(found.values[:, 0].argmax())] == pytest.approx(12.5, abs=step)
-    assert [(s.start, s.stop) for s in stretches(torn, RATE)] == [(0, 20_000), (20_000, 40_000)]
-    assert density(time[:20], RATE, sine[:20]) == ()
+    frequency, found = densities(torn, RATE, sine)
+    step = frequency[1] - frequency[0]
+    assert (found**2).sum() * step == pytest.approx(4.5, rel=0.01)
+    assert frequency[int(found[:, 0].argmax())] == pytest.approx(12.5, abs=step)
+    halves = [densities(torn[part], RATE, sine[part])[1] for part in (slice(20_000), slice(20_000, 40_000))]
+    np.testing.assert_allclose(found, np.sqrt(np.mean(np.square(halves), axis=0)))
+    assert densities(time[:20], RATE, sine[:20]) == ()
 
 
 def test_frequencies_that_filters_emptied_are_told_from_those_with_torque():
     """Of either joint: one that has some of it counts, wherever gaps are before."""
     values = np.array([[1.0, 1e3], [1e-5, 1e-2], [1e-3, 1e-2], [1e-5, 1e-2]])
-    both = (AmplitudeDensity(np.arange(4.0), values), AmplitudeDensity(np.arange(4.0), np.zeros((4, 2))))
-    assert ResidualSpectrum(("a", "b"), ("N", "N"), *both).filled == 3
+    assert ResidualSpectrum(("a", "b"), ("N", "N"), np.arange(4.0), values, np.zeros((4, 2))).filled == 3
 
 
 # -- answers and checks ------------------------------------------------------------------------------------------------
@@ -430,8 +430,9 @@ def test_friction_of_load_and_of_coupled_motors_is_no_curve_over_velocity(arm):
     shape = Dahl(1e-3)
     others = (LoadFriction(shape), DriveCoupling(first, second, 1.0, shape))
     both = replace(model, terms=(Viscous(), Coulomb(shape), *others))
-    columns, plain = FrictionColumns.of(both), FrictionColumns.of(replace(model, terms=(Viscous(), Coulomb(shape))))
-    assert [both.base.names[k] for *_, k in columns.entries] == [plain.model.base.names[k] for *_, k in plain.entries]
+    plain = replace(model, terms=(Viscous(), Coulomb(shape)))
+    names = [[one.base.names[k] for *_, k in friction_entries(one)] for one in (both, plain)]
+    assert names[0] == names[1]
 
 
 def test_every_parameter_has_words():
@@ -522,7 +523,7 @@ def test_a_result_has_what_its_report_draws(arm, report):
         assert plot["title"] == run.spectrum.joints[j]
         drawn = unpacked(plot["lines"][1]["values"])
         assert len(drawn) == run.spectrum.filled
-        np.testing.assert_allclose(drawn, run.spectrum.residual.values[: len(drawn), j], rtol=1e-6)
+        np.testing.assert_allclose(drawn, run.spectrum.residual[: len(drawn), j], rtol=1e-6)
     for j, plot in enumerate(plots(section(report, "histogram"))):
         shares = run.histograms[j].identified.percent
         assert shares.sum() == pytest.approx(100.0)

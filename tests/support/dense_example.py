@@ -11,7 +11,7 @@ import numpy as np
 
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
-from exciter.identification.uncertainty.linear_equations import LinearFit
+from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 
 Array = np.ndarray
 

@@ -23,7 +23,6 @@ from exciter.identification.formulations.dynamic import BaseWrench, InverseDynam
 from exciter.identification.information.compressed import ResidualSizes, one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque
-from exciter.identification.uncertainty.conditioning import torque_band
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 from exciter.validation.baselines import (
@@ -40,6 +39,7 @@ from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import histograms
 from exciter.validation.structure import on_motion, on_slow, structures
 from exciter.validation.validation import validate
+from support.torque_band import torque_band
 
 RATE = 200.0
 GENTLE = ParallelFilter(Butterworth(10.0), 4)

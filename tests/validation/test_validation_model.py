@@ -31,8 +31,9 @@ from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.validation.closed_loop import Following, follow, simulate_closed_loop, simulate_run
 from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.inertia_matrix import PostureSearch, base_chi, check_inertia_matrix, inertia_matrices
-from exciter.validation.known_load import MISSED, RECOVERED, WEAKLY, judge_known_load, recover_known_load
+from exciter.validation.known_load import MISSED, RECOVERED, WEAKLY, judge_known_load
 from exciter.validation.open_loop import Horizons, SimulatedArm, simulate_open_loop
+from exciter_papers.known_load import recover_known_load
 from support.robots import CASES, random_robot, smooth_motion
 
 KUKA = load("kuka-ir361")

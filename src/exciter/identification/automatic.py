@@ -29,16 +29,23 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter, IdentifyConfig
-from exciter.identification.information.compressed import one_thread
-from exciter.identification.information.cross_validation import simplest_within_error
+from exciter.identification.information.compressed import one_thread, simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
-from exciter.identification.physical.prior_metric import PseudoInertia
+from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run, bounded_parts, common_side
-from exciter.identification.selection.cross_validated_trial import Choice, Trial
-from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
+from exciter.identification.selection.cross_validated_trial import (
+    PRIOR_WEIGHTS,
+    Choice,
+    Remake,
+    Trial,
+    choose_equation_filter,
+    choose_offset,
+    choose_route,
+    choose_tilt,
+    choose_weight,
+)
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
     barred_terms,
@@ -48,12 +55,6 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.prior_and_tilt_choice import (
-    PRIOR_WEIGHTS,
-    choose_offset,
-    choose_tilt,
-    choose_weight,
-)
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array

@@ -20,18 +20,17 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import FEWEST_NOISE_SAMPLES, estimate_noise, trimmed_deviation
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
-from exciter.files import finite
+from exciter.files import by_name, finite
 from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.robot.motion import Motion
 from exciter.typing import Array
-from exciter.validation.prediction import NO_COLUMNS, Prediction, predictions
+from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, NO_COLUMNS, Prediction, equation_units, predictions
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
@@ -46,8 +45,7 @@ WAY_WHITE = "from the band above the motion, taken as white"
 @dataclass(frozen=True, eq=False)
 class ModelResidual:
     """Residual of ``model`` in J equations: its rms (J,), percent (J,) of the rms of what was measured, worst (J,): the
-    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of a joint that rests
-    throughout: it has no equations."""
+    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN: it rests throughout."""
 
     model: str
     rms: Array
@@ -77,81 +75,49 @@ class Baselines:
 
     @property
     def resting(self) -> tuple[str, ...]:
-        """Joints without any equation."""
         return tuple(joint for joint, size in zip(self.joints, self.signal, strict=True) if np.isnan(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, by model and joint."""
         plain = {}
         for one in self.models:
-            rows = zip(self.joints, one.rms, one.percent, one.worst, one.when, strict=True)
-            joints = {j: {"rms": rms, "percent": p, "worst": w, "worst_at": at} for j, rms, p, w, at in rows}
+            joints = by_name(self.joints, rms=one.rms, percent=one.percent, worst=one.worst, worst_at=one.when)
             plain[one.model] = {"joints": joints, "total_percent": one.total_percent}
         return finite(plain)
 
 
 def baselines(problem: Problem, estimate: Estimate) -> Baselines:
     """Of all runs of the problem together."""
-    sums = BaselineSums()
-    for _ in sums.of(predictions(problem, estimate)):
-        pass
-    return sums.baselines(", ".join(run.name for run in problem.runs))
+    return baselines_and_prediction(problem, estimate)[0]
 
 
-class BaselineSums:
-    """Squares and largest residuals of all models, gathered while predictions pass through."""
-
-    def __init__(self) -> None:
-        self.like: Prediction | None = None
-        self.instants = 0
-        self.counted: Array = np.zeros(1)
-
-    def of(self, pieces: Iterable[Prediction]) -> Iterable[Prediction]:
-        for piece in pieces:
-            self.add(piece)
-            yield piece
-
-    def add(self, piece: Prediction) -> None:
-        if self.like is None:
-            self.like = piece[:0]
-            self.squares, self.worst, self.when = np.zeros((3, len(MODELS), len(piece.joints)))
-        nothing = np.zeros_like(piece.measured)
-        for k, torque in enumerate((piece.predicted, piece.description, piece.gravity, nothing)):
-            left = np.abs(piece.measured - torque)
-            self.squares[k] += (left**2).sum(axis=0)
-            at = left.argmax(axis=0)
-            largest = np.take_along_axis(left, at[None], axis=0)[0]
-            self.when[k] = np.where(largest > self.worst[k], piece.time[at], self.when[k])
-            self.worst[k] = np.maximum(largest, self.worst[k])
-        self.instants += len(piece)
-        self.counted = self.counted + (piece.counted or len(piece))
-
-    def baselines(self, run: str) -> Baselines:
-        like = self.like if self.like is not None else Prediction.join([])  # raises the error
-        counted = np.where(self.counted > 0.0, np.maximum(self.counted, 1.0), np.nan) * np.ones(len(like.joints))
-        rests = np.isnan(counted)
-        if rests.all():
-            raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
-        signal = np.maximum(self.squares[-1], 1e-300)
-        models = tuple(
-            ModelResidual(
-                model=name,
-                rms=np.sqrt(self.squares[k] / counted),
-                percent=np.where(rests, np.nan, 100.0 * np.sqrt(self.squares[k] / signal)),
-                worst=np.where(rests, np.nan, self.worst[k]),
-                when=np.where(rests, np.nan, self.when[k]),
-                total_percent=float(100.0 * np.sqrt(self.squares[k].sum() / signal.sum())),
-            )
-            for k, name in enumerate(MODELS)
-        )
-        return Baselines(
-            run=run,
-            joints=like.joints,
-            units=like.units,
-            instants=self.instants,
-            signal=np.sqrt(self.squares[-1] / counted),
-            models=models,
-        )
+def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Baselines, Prediction]:
+    """Of all runs together, and the first 200 000 instants of them, in one pass over the rows."""
+    run, held, instants = ", ".join(run.name for run in problem.runs), list[Prediction](), 0
+    counted = np.zeros(len(problem.joints))
+    squares, worst, when = np.zeros((3, len(MODELS), len(problem.joints)))
+    for piece in predictions(problem, estimate):
+        if instants < MOST_PREDICTED_INSTANTS:
+            held.append(piece)
+        torques = (piece.predicted, piece.description, piece.gravity, np.zeros_like(piece.measured))
+        left = np.abs(piece.measured - np.stack(torques))  # (models, N, J)
+        squares += (left**2).sum(axis=1)
+        largest = left.max(axis=1)
+        when = np.where(largest > worst, piece.time[left.argmax(axis=1)], when)
+        worst = np.maximum(largest, worst)
+        instants += len(piece)
+        counted += piece.counted or len(piece)
+    prediction = replace(Prediction.first(held, run), complete=instants <= MOST_PREDICTED_INSTANTS)
+    rests = counted <= 0.0
+    if rests.all():
+        raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
+    rms = np.sqrt(squares / np.where(rests, np.nan, np.maximum(counted, 1.0)))
+    signal = np.maximum(squares[-1], 1e-300)
+    percent, worst, when = (np.where(rests, np.nan, x) for x in (100.0 * np.sqrt(squares / signal), worst, when))
+    totals = (100.0 * np.sqrt(squares.sum(axis=1) / signal.sum())).tolist()
+    models = tuple(map(ModelResidual, MODELS, rms, percent, worst, when, totals))
+    units = equation_units(problem)
+    found = Baselines(run=run, joints=problem.joints, units=units, instants=instants, signal=rms[-1], models=models)
+    return found, prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,10 +150,7 @@ class NoiseFloor:
         return f"noise floor {total:.3g} %, {self.way}"
 
     def to_dict(self) -> dict[str, Any]:
-        named = None
-        if self.sigma is not None:
-            rows = zip(self.joints, self.sigma, self.percent, strict=True)
-            named = {joint: {"sigma": sigma, "percent": percent} for joint, sigma, percent in rows}
+        named = by_name(self.joints, sigma=self.sigma, percent=self.percent) if self.sigma is not None else None
         return finite({"way": self.way, "total_percent": self.total_percent, "joints": named})
 
 
@@ -203,16 +166,21 @@ def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
-    pieces = _beginning(run)
+    pieces, count = list[Processed](), 0
+    for piece in run.parts:
+        if len(piece):
+            pieces.append(piece[: MOST_FLOOR_SAMPLES - count])
+            count += len(pieces[-1])
+        if count >= MOST_FLOOR_SAMPLES:
+            break
     if all(piece.series is not None for piece in pieces):
         return _of_average(problem, run, pieces)
     if any(np.isfinite(piece.torque_bandwidth) for piece in pieces):
         return None, "an analogue filter took away what the torque had above the motion"
     noise = _white(problem, pieces)
     if run.period is not None:
-        apart = [d for piece in pieces if (d := _apart(problem, piece, run.period)) is not None]
+        apart, same = (_apart(problem, some, run.period) for some in (pieces, noise))
         if apart:
-            same = [d for piece in noise if (d := _apart(problem, piece, run.period)) is not None]
             return _rms(problem, apart) * _rms(problem, noise) / np.maximum(_rms(problem, same), 1e-300), WAY_PERIODS
     long = [piece for piece in pieces if len(piece) >= FEWEST_NOISE_SAMPLES]
     if not long:
@@ -233,23 +201,19 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
         return None, "a single period has nothing to be compared with"
     (piece,) = pieces
     noise, recording = pieces[0].torque_noise, run.recording
-    whole = _white(problem, pieces)
     if np.isfinite(piece.torque_bandwidth):
         return None, "an analogue filter of the torque was undone, its noise is no longer what the periods show"
-    apart = None
-    if recording is not None and run.period is not None and _without_gap(recording):
+    apart = list[Processed]()
+    gap = np.inf if recording is None else np.diff(recording.time).max() / recording.interval
+    if recording is not None and run.period is not None and gap <= LONGEST_GAP_INTERVALS:
         kept = recording.between(float(piece.motion.time[0]), np.inf)
         uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
         raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
-        apart = _apart(problem, raw, run.period)
-    if apart is None:
-        return noise * _rms(problem, whole), f"{WAY_AVERAGED}, taken as white"
-    whole_apart = np.sqrt((apart.torque**2).mean(axis=0))
-    return noise * _rms(problem, [apart]) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
-
-
-def _without_gap(recording: Recording) -> bool:
-    return bool(np.diff(recording.time).max() <= LONGEST_GAP_INTERVALS * recording.interval)
+        apart = _apart(problem, [raw], run.period)
+    if not apart:
+        return noise * _rms(problem, _white(problem, pieces)), f"{WAY_AVERAGED}, taken as white"
+    whole_apart = np.sqrt((apart[0].torque ** 2).mean(axis=0))
+    return noise * _rms(problem, apart) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
 
 
 def _again(motion: Motion, time: Array, period: float) -> Motion:
@@ -260,18 +224,6 @@ def _again(motion: Motion, time: Array, period: float) -> Motion:
         for values in (motion.q, motion.qd, motion.qdd)
     ]
     return Motion(time, *columns)
-
-
-def _beginning(run: Run) -> list[Processed]:
-    """Pieces with samples, until there are enough."""
-    pieces, count = list[Processed](), 0
-    for piece in run.parts:
-        if len(piece):
-            pieces.append(piece[: MOST_FLOOR_SAMPLES - count])
-            count += len(pieces[-1])
-        if count >= MOST_FLOOR_SAMPLES:
-            break
-    return pieces
 
 
 def _side(problem: Problem) -> str:
@@ -287,7 +239,6 @@ def _measured(problem: Problem, piece: Processed) -> Array:
 
 
 def _instead(problem: Problem, piece: Processed, values: Array) -> Processed:
-    """With other values in place of what was measured."""
     return replace(piece, **{_side(problem): values})  # type: ignore[arg-type]
 
 
@@ -297,22 +248,25 @@ def _white(problem: Problem, pieces: Iterable[Processed]) -> list[Processed]:
     return [_instead(problem, piece, rng.standard_normal(_measured(problem, piece).shape)) for piece in pieces]
 
 
-def _apart(problem: Problem, piece: Processed, period: float) -> Processed | None:
-    """d(t) in place of what was measured, as long as a period follows; None where there is not a whole one of it."""
-    lag = period * piece.rate
-    count = int(np.floor(len(piece) - 1 - lag + 1e-6)) + 1
-    if count < lag:
-        return None
-    time, values = piece.motion.time, _measured(problem, piece)
-    whole = abs(lag - round(lag)) < 1e-6 * max(1.0, lag)
-    if whole:
-        later = values[round(lag) : round(lag) + count]
-    else:
-        later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
-    apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
-    if not whole:
-        apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = 0.0
-    return _instead(problem, piece[:count], apart)
+def _apart(problem: Problem, pieces: Iterable[Processed], period: float) -> list[Processed]:
+    """d(t) in place of what was measured, as long as a period follows; of pieces that have a whole one of it."""
+    found = []
+    for piece in pieces:
+        lag = period * piece.rate
+        count = int(np.floor(len(piece) - 1 - lag + 1e-6)) + 1
+        if count < lag:
+            continue
+        time, values = piece.motion.time, _measured(problem, piece)
+        whole = abs(lag - round(lag)) < 1e-6 * max(1.0, lag)
+        if whole:
+            later = values[round(lag) : round(lag) + count]
+        else:
+            later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
+        apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
+        if not whole:
+            apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = 0.0
+        found.append(_instead(problem, piece[:count], apart))
+    return found
 
 
 def _rms(problem: Problem, pieces: Iterable[Processed]) -> Array:

@@ -15,20 +15,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.control import Law
-from exciter.files import finite
+from exciter.files import by_name, finite
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Ticks, Unmovable
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, texts
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
+from exciter.settings import Positive, Settings
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 from exciter.validation.open_loop import Horizons, OpenLoop, SimulatedArm, simulate_open_loop
@@ -43,19 +44,14 @@ REST_SHARE_OF_FASTEST = 0.01  # of a joint's highest speed, below which it rests
 
 
 @dataclass(frozen=True)
-class Following:
+class Following(Settings):
     """bandwidth [Hz] and damping ratio of the controller that follows a recorded motion; None: five times the motion's
     own frequency, 10 Hz or more. seconds: of the log that are simulated, at most."""
 
-    bandwidth: float | None = None
-    damping: float = 1.0
-    seconds: float = 20.0
-
-    def __post_init__(self) -> None:
-        for name in ("bandwidth", "damping", "seconds"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < np.inf:
-                raise ParameterError(f"{name} is {value:g}; give a number > 0")
+    refusal = ParameterError
+    bandwidth: Positive | None = None
+    damping: Positive = 1.0
+    seconds: Positive = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,21 +111,10 @@ class Followed:
         return f"{self.joints[j]} {self.percent[j]:.3g} % ({self.prediction_percent[j]:.3g} %), {error}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without the instants."""
-        columns = {
-            "tracking_rms": self.tracking,
-            "torque_rms": self.torque,
-            "torque_percent": self.percent,
-            "prediction_percent": self.prediction_percent,
-        }
-        joints = {
-            joint: {
-                "position_unit": self.position_units[j],
-                "torque_unit": self.torque_units[j],
-                **{key: None if self.stopped else column[j] for key, column in columns.items()},
-            }
-            for j, joint in enumerate(self.joints)
-        }
+        columns = {"tracking_rms": self.tracking, "torque_rms": self.torque, "torque_percent": self.percent}
+        columns["prediction_percent"] = self.prediction_percent
+        told = {key: np.full(len(self.joints), np.nan) if self.stopped else x for key, x in columns.items()}
+        joints = by_name(self.joints, position_unit=self.position_units, torque_unit=self.torque_units, **told)
         about = {"run": self.run, "seconds": self.seconds, "bandwidth": self.bandwidth, "stopped": self.stopped or None}
         return finite({**about, "joints": joints, "words": list(self.sentences)})
 
@@ -151,41 +136,43 @@ def simulate_closed_loop(
         assert run.span is not None
         loop.refuse(arm.model, run.span, run.name)
     parts = tuple(_beginning(run, following.seconds))
-    zone = _zone(model, dead_zone, parts)
-    sums, stopped = _Sums(model.n), ""
+    zone, nothing = _zone(model, dead_zone, parts), np.zeros((0, model.n))
+    squares, counts = np.zeros((2, 4, model.n))  # of tracking, torque and prediction errors, and of the torque
+    kept, seconds, stopped = [(np.zeros(0), nothing, nothing)], 0.0, ""
     bandwidth = following.bandwidth or usual_bandwidth(parts[0].motion) if loop is None and parts else None
     for part in parts:
+        motion, measured = part.motion, part.torque
         try:
             if bandwidth is not None:
-                found = follow(arm, part.motion, part.rate, bandwidth, following.damping)
+                found = follow(arm, motion, part.rate, bandwidth, following.damping)
             else:
                 assert loop is not None
-                found = loop.run(arm.model, arm.chi, part.motion.time)
+                found = loop.run(arm.model, arm.chi, motion.time)
         except Unmovable as error:
             stopped = str(error)
             break
-        beside = arm.recorded(part.motion)
-        moves = np.abs(part.motion.qd) >= zone
-        sums.add(part, found, beside, arm.model.torque(part.motion, arm.chi) + beside, moves)
-    kinds = [joint.is_prismatic for joint in model.robot.joints]
-    time, measured, simulated = sums.drawn()
-    tracking, torque, prediction, signal = sums.rms()
+        beside, moves = arm.recorded(motion), np.abs(motion.qd) >= zone
+        simulated, tracking = found.torque + beside, found.motion.q - motion.q
+        errors = (simulated - measured, arm.model.torque(motion, arm.chi) + beside - measured, measured)
+        squares += [(tracking**2).sum(axis=0), *((error**2 * moves).sum(axis=0) for error in errors)]
+        counts += [np.full(model.n, len(part)), *(moves.sum(axis=0),) * 3]
+        seconds += len(part) / part.rate
+        kept.append((motion.time, measured, simulated))
+    rms = np.sqrt(squares / np.where(counts > 0, counts, np.nan))
+    drawn = [np.concatenate(x) for x in zip(*kept, strict=True)]
+    every = max(1, -(-len(drawn[0]) // MOST_DRAWN_INSTANTS))
+    slides = [joint.is_prismatic for joint in model.robot.joints]
     return Followed(
         run=run.name,
         joints=model.robot.joint_names,
-        position_units=tuple("m" if slides else "rad" for slides in kinds),
-        torque_units=tuple("N" if slides else "N·m" for slides in kinds),
-        seconds=sums.seconds,
+        position_units=tuple("m" if one else "rad" for one in slides),
+        torque_units=tuple("N" if one else "N·m" for one in slides),
+        seconds=seconds,
         bandwidth=bandwidth,
-        tracking=tracking,
-        torque=torque,
-        prediction=prediction,
-        signal=signal,
-        time=time,
-        measured=measured,
-        simulated=simulated,
         stopped=stopped,
         notes=arm.notes,
+        **dict(zip(("tracking", "torque", "prediction", "signal"), rms, strict=True)),
+        **dict(zip(("time", "measured", "simulated"), (x[::every] for x in drawn), strict=True)),
     )
 
 
@@ -253,35 +240,6 @@ def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
         left -= count / part.rate
 
 
-class _Sums:
-    """Squares of tracking, torque and prediction errors and of the torque; some instants for drawing."""
-
-    def __init__(self, n: int) -> None:
-        self._squares, self._counts = np.zeros((2, 4, n))
-        self.seconds = 0.0
-        self._kept: list[tuple[Array, Array, Array]] = [(np.zeros(0), np.zeros((0, n)), np.zeros((0, n)))]
-
-    def add(
-        self, part: Processed, found: SimulatedRun, beside: Array, predicted: Array, moves: NDArray[np.bool_]
-    ) -> None:
-        """moves (N, n): where torques are compared."""
-        simulated, tracking = found.torque + beside, found.motion.q - part.motion.q
-        errors = (simulated - part.torque, predicted - part.torque, part.torque)
-        self._squares += [(tracking**2).sum(axis=0), *((error**2 * moves).sum(axis=0) for error in errors)]
-        self._counts += [np.full(tracking.shape[1], len(part)), *(moves.sum(axis=0),) * 3]
-        self.seconds += len(part) / part.rate
-        self._kept.append((part.motion.time, part.torque, simulated))
-
-    def rms(self) -> Array:
-        """(4, n); NaN where nothing was simulated, or no joint moves."""
-        return np.sqrt(self._squares / np.where(self._counts > 0, self._counts, np.nan))
-
-    def drawn(self) -> tuple[Array, Array, Array]:
-        time, measured, simulated = (np.concatenate(x) for x in zip(*self._kept, strict=True))
-        every = max(1, -(-len(time) // MOST_DRAWN_INSTANTS))
-        return time[::every], measured[::every], simulated[::every]
-
-
 @dataclass(frozen=True, eq=False)
 class SimulationCheck:
     """The same run in both ways: under a controller, and driven by the measured torque for a short time."""
@@ -295,13 +253,8 @@ class SimulationCheck:
         return tuple(dict.fromkeys((*self.closed_loop.sentences, *self.open_loop.sentences)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "run": self.run,
-            "closed_loop": self.closed_loop.to_dict(),
-            "open_loop": self.open_loop.to_dict(),
-            "words": list(self.sentences),
-        }
+        both = {"closed_loop": self.closed_loop.to_dict(), "open_loop": self.open_loop.to_dict()}
+        return {"run": self.run, **both, "words": list(self.sentences)}
 
 
 def simulate_run(

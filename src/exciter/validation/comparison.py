@@ -61,8 +61,14 @@ class Compared:
     validation: tuple[JudgedRun, ...] = ()
     failed: str = ""
 
+    @property
+    def score(self) -> float:
+        """[%] residual on the validation, on the fit where there is none."""
+        if self.validation:
+            return float(np.sqrt(np.mean([one.residuals.total_percent**2 for one in self.validation])))
+        return float("inf") if self.fit is None else self.fit.residuals.total_percent
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         found = self.estimate
         rows = [] if found is None else zip(found.names, found.units, found.values, found.std, strict=True)
         return {
@@ -101,9 +107,8 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        both = f"{self.first} and {self.second}"
+        both, far = f"{self.first} and {self.second}", self.disagree
         torque = f"their torques differ by {self.torque_percent:.2g} % of the measured one (rms)"
-        far = self.disagree
         if not far:
             return f"{both} agree within their uncertainties; {torque}"
         size = dict(zip(self.names, np.abs(self.normalized), strict=True))
@@ -113,7 +118,6 @@ class Difference:
         return f"{both} disagree on {named}{more}; {torque}{so}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for a difference of infinitely many σ."""
         return finite(
             {
                 "methods": [self.first, self.second],
@@ -140,11 +144,11 @@ class Comparison:
         good = [one for one in self.methods if one.fit is not None]
         if not good:
             return tuple(said)
-        best = min(good, key=_score)
+        best = min(good, key=lambda one: one.score)
         what = "validation" if best.validation else "fit"
+        others = ", ".join(f"{one.name} {one.score:.3g} %" for one in good if one is not best) or "gave none"
         said.append(
-            f"smallest residual on the {what}: {best.name}, {_score(best):.3g} % of the torque; the others "
-            + (", ".join(f"{one.name} {_score(one):.3g} %" for one in good if one is not best) or "gave none")
+            f"smallest residual on the {what}: {best.name}, {best.score:.3g} % of the torque; the others {others}"
         )
         said += [one.sentence for one in self.differences]
         return (*said, CORRELATED) if self.differences else tuple(said)
@@ -175,7 +179,6 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "methods": [one.to_dict() for one in self.methods],
             "differences": [one.to_dict() for one in self.differences],
@@ -193,71 +196,61 @@ def compare(
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
     jobs: int = 1,
 ) -> Comparison:
-    """judge: joint torques by which all are measured. uncertainty: of the covariances, one for all methods or by their
-    names, see ``identify``."""
+    """judge: joint torques by which all are measured. uncertainty: see ``identify``; for all methods, or by name."""
     names = [method.name for method in methods]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
     measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
-    held_out = [replace(measure, runs=(run,)) for run in validation]
-    equations, found = _Equations(measure), []
+    judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
+    made = list[tuple[Problem, float]]()
+    found = []
     for method in methods:
         chosen = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
-        found.append(_compared(method, equations, held_out, chosen))
+        found.append(_compared(method, made, judges, chosen))
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
-        nominal = measure.base.base_values(model.nominal)
-        description = judged(measure, nominal, _named(measure))
+        description = judged(measure, measure.base.base_values(model.nominal), _named(measure))
         return Comparison(methods=tuple(found), differences=differences, description=description)
 
 
-class _Equations:
-    """Those of every formulation, made once for all methods that have it."""
-
-    def __init__(self, judge: Problem) -> None:
-        self.judge, self._made = judge, list[tuple[Problem, float]]()
-
-    def of(self, formulation: Formulation) -> tuple[Problem, float]:
-        """The problem, and the seconds its equations took."""
-        for problem, seconds in self._made:
-            if problem.formulation == formulation:
-                return problem, seconds
-        same = formulation == self.judge.formulation
-        problem, clock = self.judge if same else replace(self.judge, formulation=formulation), time.perf_counter()
-        kind = type(formulation).__name__
-        if problem.names != self.judge.names:
-            raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
-        if not problem.measured.rows.any():
-            raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
-        self._made.append((problem, time.perf_counter() - clock))
-        return self._made[-1]
-
-
 def _compared(
-    method: IdentificationMethod, equations: _Equations, held_out: Sequence[Problem], uncertainty: Uncertainty | None
+    method: IdentificationMethod,
+    made: list[tuple[Problem, float]],
+    judges: Sequence[Problem],
+    uncertainty: Uncertainty | None,
 ) -> Compared:
-    judge, clock = equations.judge, time.perf_counter()
+    """made: problems, once for all methods that have their formulation, and the seconds their equations took."""
+    clock = time.perf_counter()
     try:
-        problem, seconds = equations.of(method.formulation)
+        problem, seconds = _equations(method.formulation, made, judges[0])
         clock = time.perf_counter()
-        estimate = _estimate(problem, method.estimator, uncertainty)
+        with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
+            estimate = method.estimator.estimate(problem)
+            estimate = estimate if uncertainty is None else uncertainty(problem, estimate)
+        if not np.isfinite(estimate.values).all():
+            raise ParameterError("the estimate is not finite; are the units of the log right?")
     except ExciterError as error:
         return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
     seconds += time.perf_counter() - clock
     with one_thread():
-        fit, *validation = (judged(one, estimate.values, _named(one)) for one in (judge, *held_out))
+        fit, *validation = (judged(one, estimate.values, _named(one)) for one in judges)
     return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(validation))
 
 
-def _estimate(problem: Problem, estimator: Estimator, uncertainty: Uncertainty | None) -> Estimate:
-    """As ``identify`` has it, without its judging: here one judge is made once, for all."""
-    with one_thread():
-        estimate = estimator.estimate(problem)
-        estimate = estimate if uncertainty is None else uncertainty(problem, estimate)
-    if not np.isfinite(estimate.values).all():
-        raise ParameterError("the estimate is not finite; are the units of the log right?")
-    return estimate
+def _equations(formulation: Formulation, made: list[tuple[Problem, float]], judge: Problem) -> tuple[Problem, float]:
+    for problem, seconds in made:
+        if problem.formulation == formulation:
+            return problem, seconds
+    same = formulation == judge.formulation
+    problem, clock = judge if same else replace(judge, formulation=formulation), time.perf_counter()
+    kind = type(formulation).__name__
+    if problem.names != judge.names:
+        raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
+    if not problem.measured.rows.any():
+        raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
+    made.append((problem, time.perf_counter() - clock))
+    return made[-1]
 
 
 def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
@@ -268,9 +261,8 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     change, spread = a.values - b.values, np.hypot(a.std, b.std)
     same = np.abs(change) <= 1e-9 * np.maximum(np.abs(a.values), np.abs(b.values))
     normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
-    limit = float(
-        stats.t.ppf(1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change), max(min(a.freedom, b.freedom), 1.0))
-    )
+    level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change)
+    limit = float(stats.t.ppf(level, max(min(a.freedom, b.freedom), 1.0)))
     compressed = measure.measured
     made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
@@ -286,10 +278,3 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
 
 def _named(problem: Problem) -> str:
     return ", ".join(run.name for run in problem.runs)
-
-
-def _score(one: Compared) -> float:
-    """[%] residual on the validation, on the fit where there is none."""
-    if one.validation:
-        return float(np.sqrt(np.mean([v.residuals.total_percent**2 for v in one.validation])))
-    return float("inf") if one.fit is None else one.fit.residuals.total_percent

@@ -24,47 +24,19 @@ OF_OTHERS = (LoadFriction, DriveCoupling)  #: terms of pre-sliding that depend o
 NOT_OF_VELOCITY = (*OF_OTHERS, CoupledSqrtViscous, Ripple)  #: friction that velocity alone does not tell
 
 
-@dataclass(frozen=True, eq=False)
-class FrictionColumns:
-    """Entries of the model that are friction, or an offset, of one joint alone: (entry, joint, base parameter)."""
-
-    model: DynamicModel
-    entries: tuple[tuple[int, int, int], ...]
-    joints: tuple[int, ...]
-
-    @classmethod
-    def of(cls, model: DynamicModel) -> FrictionColumns:
-        base = {int(standard): k for k, standard in enumerate(model.base.independent)}
-        entries, entry, column = [], 0, 10 * model.n
-        for settings, term in zip(model.terms, model.bound, strict=True):
-            alone = term.joint_wise or (term.has_memory and not isinstance(settings, OF_OTHERS))
-            for joint, k in term.rows:
-                wanted = alone and (isinstance(settings, Offset) or not term.conservative[k])
-                if wanted and column + k in base:
-                    entries.append((entry, joint, base[column + k]))
-                entry += 1
-            column += len(term.names)
-        fixed = {j for j in range(model.n) if any(joint == j for _, joint, _ in entries)}
-        return cls(model, tuple(entries), tuple(sorted(fixed)))
-
-    def torque(self, motion: Motion, beta: Array) -> Array:
-        """(N, n) of base parameters (p,)."""
-        values = self.model.term_values(motion)
-        found = np.zeros((len(motion), self.model.n))
-        for entry, joint, parameter in self.entries:
-            found[:, joint] += beta[parameter] * values[entry]
-        return found
-
-    def at(self, velocities: Array) -> Array:
-        """(n, p, V) columns at constant velocities (V, n), long after they began."""
-        found = np.zeros((self.model.n, len(self.model.base), len(velocities)))
-        for k, v in enumerate(velocities):
-            time = np.linspace(0.0, SLIDING_TRAVEL / np.abs(v).min(), SLIDING_SAMPLES)
-            q = time[:, None] * v
-            values = self.model.term_values(Motion(time, q, np.broadcast_to(v, q.shape), np.zeros_like(q)))
-            for entry, joint, parameter in self.entries:
-                found[joint, parameter, k] += values[entry, -1]
-        return found
+def friction_entries(model: DynamicModel) -> list[tuple[int, int, int]]:
+    """(entry, joint, base parameter) of the model that are friction, or an offset, of one joint alone."""
+    base = {int(standard): k for k, standard in enumerate(model.base.independent)}
+    entries, entry, column = [], 0, 10 * model.n
+    for settings, term in zip(model.terms, model.bound, strict=True):
+        alone = term.joint_wise or (term.has_memory and not isinstance(settings, OF_OTHERS))
+        for joint, k in term.rows:
+            wanted = alone and (isinstance(settings, Offset) or not term.conservative[k])
+            if wanted and column + k in base:
+                entries.append((entry, joint, base[column + k]))
+            entry += 1
+        column += len(term.names)
+    return entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +63,6 @@ class FrictionCurve:
         return Labelled(title, values, names, (self.unit,) * 3, self.velocity, f"velocity [{self.velocity_unit}]")
 
     def to_pandas(self) -> Any:
-        """The same as a DataFrame."""
         return self.labelled.to_pandas()
 
     def plot(self, axes: Any = None) -> Any:
@@ -106,33 +77,39 @@ def friction_curves(
 ) -> tuple[FrictionCurve, ...]:
     """Joints without friction in the model, or that never moved, are left out; none where the equations are not those
     of joints. Measured are the instants of all predictions, thinned."""
-    columns, predictions = FrictionColumns.of(model), [one for one in predictions if one.of_joints]
-    if not columns.joints or not predictions or estimate.names != model.base.names:
+    entries, predictions = friction_entries(model), [one for one in predictions if one.of_joints]
+    if not entries or not predictions or estimate.names != model.base.names:
         return ()
     speed = np.concatenate([p.qd for p in predictions])
     fastest = np.abs(speed).max(axis=0)
     shares = np.geomspace(SLOWEST_VELOCITY_SHARE, 1.0, CURVE_VELOCITIES)
     grid = np.concatenate([-shares[::-1], shares])
-    found = columns.at(grid[:, None] * np.where(fastest > 0.0, fastest, 1.0))
-    # residual + friction = measured less the rest of the model
-    measured = np.concatenate(
-        [p.residual + columns.torque(Motion(p.time, p.q, p.qd, p.qdd), estimate.values) for p in predictions]
-    )
+    found = np.zeros((model.n, len(model.base), len(grid)))  # columns at constant velocities, long after they began
+    for k, v in enumerate(grid[:, None] * np.where(fastest > 0.0, fastest, 1.0)):
+        time = np.linspace(0.0, SLIDING_TRAVEL / np.abs(v).min(), SLIDING_SAMPLES)
+        q = time[:, None] * v
+        values = model.term_values(Motion(time, q, np.broadcast_to(v, q.shape), np.zeros_like(q)))
+        for entry, joint, parameter in entries:
+            found[joint, parameter, k] += values[entry, -1]
+    torques = []  # residual + friction = measured less the rest of the model
+    for p in predictions:
+        values, torque = model.term_values(Motion(p.time, p.q, p.qd, p.qdd)), np.zeros_like(p.qd)
+        for entry, joint, parameter in entries:
+            torque[:, joint] += estimate.values[parameter] * values[entry]
+        torques.append(p.residual + torque)
+    measured = np.concatenate(torques)
     few = np.linspace(0, len(speed) - 1, min(MOST_CURVE_POINTS, len(speed))).astype(int)
     curves = []
-    for j in columns.joints:
-        if fastest[j] == 0.0:
-            continue
-        joint = model.robot.joints[j]
-        unit, velocity_unit = ("N", "m/s") if joint.is_prismatic else ("N·m", "rad/s")
+    for j in sorted({joint for _, joint, _ in entries if fastest[joint] > 0.0}):
+        slides = model.robot.joints[j].is_prismatic
         friction = estimate.values @ found[j]
         band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
         at = few[np.argsort(speed[few, j], kind="stable")]
         v, known = speed[at, j], grid * fastest[j]
         curve = FrictionCurve(
-            joint=joint.name,
-            unit=unit,
-            velocity_unit=velocity_unit,
+            joint=model.robot.joint_names[j],
+            unit="N" if slides else "N·m",
+            velocity_unit="m/s" if slides else "rad/s",
             velocity=v,
             friction=np.interp(v, known, friction),
             band=np.interp(v, known, band),

@@ -120,26 +120,23 @@ class InertiaMatrix:
         who = ", ".join(self.joints[j] for j in np.argsort(-moves) if moves[j] > 0.3 * moves.max())
         return f"smallest scaled eigenvalue {self.smallest:.3g}{plus}, for accelerations of {who}, at {where}"
 
-    def _named(self, values: Array) -> dict[str, float]:
-        return dict(zip(self.joints, values.tolist(), strict=True))
-
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        def named(values: Array | None) -> dict[str, float] | None:
+            return None if values is None else dict(zip(self.joints, values.tolist(), strict=True))
+
         return {
             "verdict": self.verdict,
             "positive_definite": self.definite,
             "sure": self.sure,
             "smallest_eigenvalue": self.smallest,
             "std": self.std,
-            "posture": self._named(self.posture),
-            "direction": self._named(self.direction),
-            "scale": self._named(self.scale),
+            "posture": named(self.posture),
+            "direction": named(self.direction),
+            "scale": named(self.scale),
             "description_at_posture": self.description,
             "least_sigmas_from_zero": self.surety,
-            "least_sure_posture": None if self.surety_posture is None else self._named(self.surety_posture),
-            "postures": self.search.postures,
-            "starts": self.search.starts,
-            "seed": self.search.seed,
+            "least_sure_posture": named(self.surety_posture),
+            **vars(self.search),
             "words": list(self.sentences),
         }
 
@@ -165,8 +162,12 @@ def check_inertia_matrix(
     more = _smallest(inertia_matrices(model, chi, found), scale) if len(found) else (eigen[:0], vectors[:0])
     places, eigen_all, along = np.vstack([q, found]), np.append(eigen, more[0]), np.vstack([vectors, more[1]])
     worst = int(np.argmin(eigen_all))
-    std = None if known is None else _std(model, places, along, known)
-    surest = None if std is None else eigen_all / np.maximum(std, 1e-300)
+    sure: dict[str, Any] = {"std": None, "surety": None, "surety_posture": None}
+    if known is not None:
+        std = _std(model, places, along, known)
+        sigmas = eigen_all / np.maximum(std, 1e-300)
+        least = int(np.argmin(sigmas))
+        sure = {"std": float(std[worst]), "surety": float(sigmas[least]), "surety_posture": places[least]}
     own = _smallest(inertia_matrices(model, model.nominal, places[worst : worst + 1]), scale)[0]
     return InertiaMatrix(
         joints=model.robot.joint_names,
@@ -177,10 +178,8 @@ def check_inertia_matrix(
         sampled=float(eigen.min()),
         description=float(own[0]),
         scale=scale,
-        std=None if std is None else float(std[worst]),
-        surety=None if surest is None else float(surest.min()),
-        surety_posture=None if surest is None else places[int(np.argmin(surest))],
         search=search,
+        **sure,
     )
 
 
@@ -200,7 +199,8 @@ def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
 def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array:
     """A (N, n, n) [kg·m², kg] at postures q (N, n): column k is what a unit acceleration of joint k adds to the torque
     at rest. Symmetric part, where a term of the user's own is not."""
-    chi, q = _without_dry(model, np.asarray(chi, dtype=float)), np.atleast_2d(np.asarray(q, dtype=float))
+    chi = np.where(dry_friction(model), 0.0, chi)  # may depend on accelerations through the load, but is no inertia
+    q = np.atleast_2d(np.asarray(q, dtype=float))
     found = np.empty((len(q), model.n, model.n))
     for start in range(0, len(q), POSTURES_AT_ONCE):
         part = slice(start, start + POSTURES_AT_ONCE)
@@ -209,11 +209,6 @@ def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array
         pushed = model.torque(Motion.at(repeated, None, unit), chi) - model.torque(Motion.at(repeated), chi)
         found[part] = pushed.reshape(-1, model.n, model.n)
     return 0.5 * (found + found.swapaxes(1, 2))
-
-
-def _without_dry(model: DynamicModel, chi: Array) -> Array:
-    """Friction that grows with the load may depend on accelerations, but is no inertia."""
-    return np.where(dry_friction(model), 0.0, chi)
 
 
 def _smallest(matrices: Array, scale: Array) -> tuple[Array, Array]:
@@ -226,7 +221,7 @@ def _smallest(matrices: Array, scale: Array) -> tuple[Array, Array]:
 def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: Array, high: Array) -> Array:
     """q (n,) of a minimum of the smallest eigenvalue near ``start``, with its exact slope: ∂λ/∂q = uᵀ ∂A/∂q u, the
     gradient of the torque that the acceleration u adds, seeded with u."""
-    chi = _without_dry(model, chi)
+    chi = np.where(dry_friction(model), 0.0, chi)
     turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > FULL_TURN_RAD - 1e-9)
 
     def value(q: Array) -> tuple[float, Array]:
@@ -248,12 +243,8 @@ def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Arra
     root[dry_friction(model)[columns]] = 0.0
     layout = model.layout(columns)
     std = np.empty(len(q))
-    moved, still = Motion.at(q, None, along), Motion.at(q)
-    pairs = zip(
-        model.regressor_chunks(moved, POSTURES_AT_ONCE, layout),
-        model.regressor_chunks(still, POSTURES_AT_ONCE, layout),
-        strict=True,
-    )
+    motions = (Motion.at(q, None, along), Motion.at(q))
+    pairs = zip(*(model.regressor_chunks(one, POSTURES_AT_ONCE, layout) for one in motions), strict=True)
     for (part, pushed), (_, rest) in pairs:
         slopes = np.einsum("Nj,Njb->Nb", along[part], pushed - rest)
         std[part] = np.linalg.norm(slopes @ root, axis=1)

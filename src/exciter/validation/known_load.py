@@ -6,8 +6,8 @@ uncertainties, against something weighed on a scale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,17 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
-from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
-from exciter.files import finite
-from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.identification import Uncertainty
-from exciter.identification.identify_config import with_uncertainty
-from exciter.identification.information.estimate import Estimate
+from exciter.files import by_name, finite
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import (
     LOAD_CONFIDENCE,
@@ -33,13 +25,9 @@ from exciter.identification.payload import (
     LOAD_UNITS,
     PayloadEstimate,
     gradient,
-    identify_payload,
     load_effect,
-    payload_between,
 )
-from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.notes import Note, note, texts
+from exciter.notes import Note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array
 
@@ -65,7 +53,7 @@ class KnownLoad:
     torque_percent_std: float
     notes: tuple[Note, ...] = ()
 
-    @cached_property
+    @property
     def errors(self) -> Array:
         """(10,) found less known; NaN where the robot cannot show a quantity."""
         return self.found.values - self.known
@@ -103,16 +91,14 @@ class KnownLoad:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        mass, centre = self.found.mass, self.found.centre
         said = [f"the known load is {self.verdict}: {self._why()}"]
         if self.found.determined[0]:
-            said.append(f"mass {mass:.4g} kg, known {self.known[0]:.4g} kg: {self._error(0)}")
+            said.append(f"mass {self.found.mass:.4g} kg, known {self.known[0]:.4g} kg: {self._error(0)}")
         if self.found.determined[1:4].all():
-            apart = 1e3 * float(np.linalg.norm(centre - self.known[1:4]))
+            apart = 1e3 * float(np.linalg.norm(self.found.centre - self.known[1:4]))
             worst = 1 + int(np.argmax(np.abs(self.sigmas[1:4])))
-            said.append(
-                f"its centre is {apart:.3g} mm from the known one, {LOAD_QUANTITIES[worst]} {self._error(worst)}"
-            )
+            axis = f"{LOAD_QUANTITIES[worst]} {self._error(worst)}"
+            said.append(f"its centre is {apart:.3g} mm from the known one, {axis}")
         hidden = [name for name, known in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not known]
         if hidden:
             said.append(f"not compared, because no motion of this robot shows them: {', '.join(hidden)}")
@@ -134,57 +120,13 @@ class KnownLoad:
         return f"{self.errors[k]:+.2g} {LOAD_UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        keys = ("name", "unit", "known", "found", "std", "error", "sigmas")
-        rows = zip(
-            LOAD_QUANTITIES, LOAD_UNITS, self.known, self.found.values, self.std, self.errors, self.sigmas, strict=True
-        )
-        return finite(
-            {
-                "verdict": self.verdict,
-                "frame": self.found.frame,
-                "quantities": [dict(zip(keys, row, strict=True)) for row in rows],
-                "distance": self.distance,
-                "farthest": self.farthest,
-                "torque_percent": self.torque_percent,
-                "torque_percent_std": self.torque_percent_std,
-                "words": list(self.sentences),
-            }
-        )
-
-
-def recover_known_load(
-    model: DynamicModel,
-    unloaded: Sequence[Run],
-    loaded: Sequence[Run],
-    known: Payload,
-    known_std: ArrayLike = 0.0,
-    formulation: Formulation | None = None,
-    estimator: Estimator | None = None,
-    uncertainty: Uncertainty | None = None,
-) -> KnownLoad:
-    """known_std: σ of what is known, one or one per quantity (mass, centre, inertia as in ``LOAD_QUANTITIES``).
-
-    Runs with and without the load are identified apart and the load is what lies between; where the loaded ones alone
-    do not determine the robot, all in one fit. uncertainty: of both covariances, errors correlated in time unless
-    given. A run that names this load as its known payload is taken without it: here it is to be identified.
-    """
-    formulation, estimator = formulation or InverseDynamic(), estimator or WeightedLeastSquares()
-    loaded, back = _asked_for(loaded, known)
-
-    def estimated(problem: Problem) -> Estimate:
-        estimate = estimator.estimate(problem)
-        if uncertainty is not None:
-            return uncertainty(problem, estimate)
-        return with_uncertainty(problem, estimator, estimate, StationaryErrors())
-
-    with_load = Problem(model, tuple(loaded), formulation)
-    try:
-        without = estimated(Problem(model, tuple(unloaded), formulation))
-        found = payload_between(model, known.frame, estimated(with_load), without, with_load.base)
-    except ParameterError:
-        found = identify_payload(model, known.frame, loaded, unloaded, formulation=formulation)
-    return judge_known_load(found, known, with_load, known_std, back)
+        columns: dict[str, Iterable[Any]] = {"name": LOAD_QUANTITIES, "unit": LOAD_UNITS, "known": self.known}
+        columns |= {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
+        rows = by_name(LOAD_QUANTITIES, **columns)
+        names = ("distance", "farthest", "torque_percent", "torque_percent_std")
+        numbers = {name: getattr(self, name) for name in names}
+        about = {"verdict": self.verdict, "frame": self.found.frame, "quantities": list(rows.values())}
+        return finite({**about, **numbers, "words": list(self.sentences)})
 
 
 def judge_known_load(
@@ -210,9 +152,8 @@ def judge_known_load(
     stds = np.broadcast_to(std, (10,))
     inverse = np.linalg.inv(gradient(phi))
     distance, farthest = _distance(change, found.covariance + (inverse * stds**2) @ inverse.T, found)
-    truth = np.array([known.mass, *known.centre, *known.inertia])
     return KnownLoad(
-        known=truth,
+        known=np.array([known.mass, *known.centre, *known.inertia]),
         known_std=stds,
         found=found,
         distance=distance,
@@ -233,11 +174,3 @@ def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple
     squares = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
     limit = float(stats.f.ppf(LOAD_CONFIDENCE, count, max(found.freedom, 1.0)))
     return float(np.sqrt(max(squares, 0.0) / count)), float(np.sqrt(limit))
-
-
-def _asked_for(loaded: Sequence[Run], known: Payload) -> tuple[tuple[Run, ...], tuple[Note, ...]]:
-    """The runs, without the very load that is to be found."""
-    own = [run.name for run in loaded if run.payload == known]
-    text = f"{', '.join(own)} name this load as their known payload: it was put back, to be found"
-    notes = (note("known payload", text),) if own else ()
-    return tuple(replace(run, payload=None) if run.payload == known else run for run in loaded), notes

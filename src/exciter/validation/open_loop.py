@@ -8,7 +8,6 @@ any error grows. Compared with the description's own parameters, and with no mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +21,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.files import finite
+from exciter.files import by_name, finite
 from exciter.identification.closed_loop.closed_loop import (
     CLOSED_LOOP_KERNELS,
     TERM_FORCE_ROWS,
@@ -40,6 +39,7 @@ from exciter.validation.inertia_matrix import base_chi
 TORQUE_HOLD_S = 2e-3  # over which the measured torque is averaged and held, unless the log is slower
 LONGEST_INTEGRATION_STEP_S = 1e-3
 DIVERGED_DISTANCE = 1e3  # [rad or m] from the recording, beyond which a simulation has diverged
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ class Horizons:
 class OpenLoop:
     """rms (H, n) of the simulated position less the recorded one after ``horizons`` (H,) [s], in ``units``: of the
     identified ``model``, of the ``description`` and at ``constant_velocity``. starts: of how many simulations; stopped,
-    description_stopped: of these, how many no arm could go on with (A not positive definite, or lost), which are not in
-    the rms; NaN where none is left."""
+    description_stopped: of these, how many no arm could go on with (A ⊁ 0, or lost), not in the rms; NaN: all."""
 
     run: str
     joints: tuple[str, ...]
@@ -76,14 +75,13 @@ class OpenLoop:
     description_stopped: int
     notes: tuple[Note, ...] = ()
 
-    @cached_property
+    @property
     def relative(self) -> Array:
         """(H,) error of the model over that at constant velocity: rms over joints of the ratios that are defined."""
         return self._over_constant(self.model)
 
-    @cached_property
+    @property
     def description_relative(self) -> Array:
-        """(H,) the same of the description's own parameters."""
         return self._over_constant(self.description)
 
     def _over_constant(self, rms: Array) -> Array:
@@ -119,17 +117,13 @@ class OpenLoop:
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None where nothing could be simulated."""
-        kinds = {"model": self.model, "description": self.description, "constant_velocity": self.constant_velocity}
+        kinds = ("model", "description", "constant_velocity")
         rows = [
             {
                 "seconds": float(horizon),
                 "relative_to_constant_velocity": self.relative[k],
                 "description_relative_to_constant_velocity": self.description_relative[k],
-                "joints": {
-                    joint: {"unit": unit, **{kind: rms[k, j] for kind, rms in kinds.items()}}
-                    for j, (joint, unit) in enumerate(zip(self.joints, self.units, strict=True))
-                },
+                "joints": by_name(self.joints, unit=self.units, **{kind: getattr(self, kind)[k] for kind in kinds}),
             }
             for k, horizon in enumerate(self.horizons)
         ]
@@ -144,14 +138,26 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     count, ends = 0, None
     squares = np.zeros((3, len(horizons.seconds), model.n))
     counted = np.zeros(squares.shape[:2], dtype=np.int64)
-    for stretch, starts in _starts(run, horizons):
+    assert run.span is not None
+    wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
+    for part in run.parts:
+        if not len(part):
+            continue
+        motion, time = part.motion, part.motion.time
+        group = max(1, round(part.rate * TORQUE_HOLD_S))  # samples over which the torque is held
+        steps = group * np.array([max(1, round(h * part.rate / group)) for h in horizons.seconds])  # to each end
+        near = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])]
+        at = np.rint((near - time[0]) * part.rate).astype(np.int64)
+        starts = np.unique(at[(at >= 0) & (at <= len(part) - 1 - steps[-1])])
         if not len(starts):
             continue
         count += len(starts)
-        ends = stretch.ends if ends is None else ends
-        driven = [_simulated(arm, stretch, starts) for arm in arms]
-        for k, positions in enumerate((*driven, stretch.constant_velocity(starts))):
-            errors = positions - stretch.recorded(starts)
+        seconds = steps / part.rate  # horizons as whole samples
+        ends = seconds if ends is None else ends
+        driven = [_simulated(arm, part, group, starts, steps) for arm in arms]
+        straight = motion.q[starts][:, None] + seconds[:, None] * motion.qd[starts][:, None]
+        for k, positions in enumerate((*driven, straight)):
+            errors = positions - motion.q[starts[:, None] + steps]
             good = np.asarray(np.isfinite(errors).all(axis=2))
             squares[k] += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
             counted[k] += good.sum(axis=0)
@@ -176,68 +182,24 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     )
 
 
-def _starts(run: Run, horizons: Horizons) -> Iterator[tuple[_LogStretch, NDArray[np.int64]]]:
-    """Every piece of the run with the samples to start from, so that each horizon ends within the piece."""
-    assert run.span is not None
-    wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
-    for part in run.parts:
-        if not len(part):
-            continue
-        time, stretch = part.motion.time, _LogStretch.of(part, horizons.seconds)
-        inside = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])]
-        at = np.rint((inside - time[0]) * part.rate).astype(np.int64)
-        yield stretch, np.unique(at[(at >= 0) & (at <= len(part) - 1 - stretch.group * stretch.counts[-1])])
-
-
-@dataclass(frozen=True, eq=False)
-class _LogStretch:
-    """A piece of a log, its torque held over ``group`` samples; ``counts`` (H,): groups to the end of each horizon."""
-
-    part: Processed
-    group: int
-    counts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, part: Processed, seconds: tuple[float, ...]) -> _LogStretch:
-        group = max(1, round(part.rate * TORQUE_HOLD_S))
-        return cls(part, group, tuple(max(1, round(h * part.rate / group)) for h in seconds))
-
-    @property
-    def ends(self) -> Array:
-        """(H,) [s]: horizons as whole samples."""
-        return np.array(self.counts) * self.group / self.part.rate
-
-    def recorded(self, starts: NDArray[np.int64]) -> Array:
-        """(S, H, n) positions."""
-        return np.asarray(self.part.motion.q[starts[:, None] + self.group * np.array(self.counts)])
-
-    def constant_velocity(self, starts: NDArray[np.int64]) -> Array:
-        motion = self.part.motion
-        return np.asarray(motion.q[starts][:, None] + self.ends[:, None] * motion.qd[starts][:, None])
-
-    def held(self, torque: Array) -> Array:
-        """(N − group, n) mean of a torque over the ``group`` intervals that follow each sample (trapezium rule)."""
-        total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
-        return np.asarray((total[self.group :] - total[: -self.group]) / self.group)
-
-
-def _simulated(arm: SimulatedArm, stretch: _LogStretch, starts: NDArray[np.int64]) -> Array:
-    """(S, H, n) positions; NaN from where on the simulation stopped."""
+def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray, ends: IntArray) -> Array:
+    """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
     kernel, chain = arm.kernel()
-    part, group = stretch.part, stretch.group
-    torque = stretch.held(part.torque - arm.recorded(part.motion))
+    torque = part.torque - arm.recorded(part.motion)
+    total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
+    held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)
     steps = int(np.ceil(group / part.rate / LONGEST_INTEGRATION_STEP_S - 1e-9))
     step = group / part.rate / steps
-    found = np.full((len(starts), len(stretch.counts), arm.model.n), np.nan)
+    found = np.full((len(starts), len(ends), arm.model.n), np.nan)
     for k, start in enumerate(starts.tolist()):
         q, qd, done = part.motion.q[start].copy(), part.motion.qd[start].copy(), 0
-        for h, count in enumerate(stretch.counts):
-            push = torque[start + group * done : start + group * count : group]
-            if not all(kernel.advance(chain, q, qd, held, step, steps, 0.0) for held in push):
+        for h, end in enumerate(ends.tolist()):
+            push = held[start + done : start + end : group]
+            if not all(kernel.advance(chain, q, qd, torque, step, steps, 0.0) for torque in push):
                 break
-            if not (np.abs(q - part.motion.q[start + group * count]) < DIVERGED_DISTANCE).all():
+            if not (np.abs(q - part.motion.q[start + end]) < DIVERGED_DISTANCE).all():
                 break
-            found[k, h], done = q, count
+            found[k, h], done = q, end
     return found
 
 
@@ -248,8 +210,7 @@ def _share(ratio: float) -> str:
 @dataclass(frozen=True, eq=False)
 class SimulatedArm:
     """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
-    was given, and χ of those of its terms that the simulator does not have, zero for all others. notes: on what was
-    changed."""
+    was given, and χ of its terms that the simulator does not have, zero for all others. notes: on what was changed."""
 
     model: DynamicModel
     chi: Array
@@ -268,21 +229,14 @@ class SimulatedArm:
         if payload is not None and payload.mass:
             own = own + load_chi(simulated, payload)
         dry = dry_friction(simulated)
-        missing = ~np.isin(model.standard, simulated.standard)
         notes = _notes(model, dry & (own < 0.0), simulated)
-        return cls(
-            model=simulated,
-            chi=np.where(dry, np.maximum(own, 0.0), own),
-            whole=model,
-            beside=np.where(missing, chi, 0.0),
-            notes=notes,
-        )
+        own = np.where(dry, np.maximum(own, 0.0), own)
+        beside = np.where(np.isin(model.standard, simulated.standard), 0.0, chi)
+        return cls(model=simulated, chi=own, whole=model, beside=beside, notes=notes)
 
     def recorded(self, motion: Motion) -> Array:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
-        if not self.beside.any():
-            return np.zeros_like(motion.q)
-        return self.whole.torque(motion, self.beside)
+        return self.whole.torque(motion, self.beside) if self.beside.any() else np.zeros_like(motion.q)
 
     def kernel(self) -> tuple[Any, tuple[Any, ...]]:
         """The compiled steps in time, and the arm as they take it (``closed_loop.kernels.forward``)."""
@@ -299,13 +253,10 @@ def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicM
     if other:
         text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
         said.append(note("joint terms", text))
-    shaped = {type(t.shape).__name__ for t in model.terms if isinstance(t, DryFriction) and type(t) in TERM_FORCE_ROWS}
-    if shaped - {"Sign"}:
-        text = (
-            f"dry friction with {', '.join(sorted(shaped - {'Sign'}))} is simulated with the true sign of the "
-            "velocity, and holds joints at rest"
-        )
-        said.append(note("dry friction", text))
+    kept = [term for term in model.terms if isinstance(term, DryFriction) and type(term) in TERM_FORCE_ROWS]
+    if shaped := {type(term.shape).__name__ for term in kept} - {"Sign"}:
+        how = "is simulated with the true sign of the velocity, and holds joints at rest"
+        said.append(note("dry friction", f"dry friction with {', '.join(sorted(shaped))} {how}"))
     if negative.any():
         names = ", ".join(name for name, below in zip(simulated.standard, negative, strict=True) if below)
         text = f"dry friction below zero, which no joint has, is simulated as none: {names}"

@@ -23,7 +23,7 @@ from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, Invers
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.linear_equations import by_time
+from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -87,23 +87,24 @@ class Prediction:
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
-        held, count, complete = list[Prediction](), 0, True
-        for piece in predictions(problem, estimate):
-            held.append(piece if count + len(piece) <= most else piece[: most - count])
+        return cls.first(predictions(problem, estimate), ", ".join(run.name for run in problem.runs), most)
+
+    @classmethod
+    def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
+        """The first ``most`` instants of pieces that follow each other; all of them are gone through."""
+        held, count = list[Prediction](), 0
+        for piece in pieces:
+            if count < most:
+                held.append(piece if count + len(piece) <= most else piece[: most - count])
             count += len(piece)
-            if count > most:
-                complete = False
-                break
-        return replace(cls.join(held), run=", ".join(run.name for run in problem.runs), complete=complete)
+        return replace(cls.join(held), run=run, complete=count <= most)
 
     def __getitem__(self, part: slice) -> Prediction:
-        """Some of the instants, in order."""
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
         return replace(self, **chosen, counted=())
 
     @staticmethod
     def join(pieces: Sequence[Prediction]) -> Prediction:
-        """Pieces that follow each other, together."""
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
         first = replace(pieces[0], temperature=_temperature([(p.temperature, p.q) for p in pieces]))
@@ -172,19 +173,37 @@ def equation_units(problem: Problem) -> tuple[str, ...]:
     return ("",) * len(problem.joints)
 
 
-# -- rows with the motion they come from -----------------------------------------------------------------------------
-
-
 def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Array | None]]:
-    """Equations of a run, gravity (N, J) as the same equations have it, and the motion at their instants."""
-    behind = _Behind()
+    """Equations of a run, gravity (N, J) as the same equations have it, motion and temperature at their instants."""
     model, make = problem.model, problem.formulation.rows
-    equations = make(model, behind.following(problem.pieces(run)), problem.base.independent)
+    behind: list[Processed] = []  # pieces that rows were asked from, until their instants have come out of the filter
+
+    def following() -> Iterator[Processed]:
+        for piece in problem.pieces(run):
+            if len(piece):
+                behind.append(piece)
+            yield piece
+
+    equations = make(model, following(), problem.base.independent)
     still = make(model, (at_rest(model, piece) for piece in problem.pieces(run)), NO_COLUMNS)
     for rows, weights in zip(equations, still, strict=True):
         rows[:0].equations()  # refuses what must not be used
-        motion, temperature = behind.at(rows.time, rows.rate)
-        yield rows, np.ascontiguousarray(weights.y), motion, temperature
+        while len(behind) > 1 and behind[1].motion.time[0] <= rows.time[0]:
+            del behind[0]
+        until = rows.time[-1] + 0.5 / rows.rate
+        used = [piece for piece in behind if piece.motion.time[0] <= until]
+        yield rows, np.ascontiguousarray(weights.y), *_nearest(used, rows.time)
+
+
+def _nearest(pieces: Sequence[Processed], time: Array) -> tuple[Motion, Array | None]:
+    """The motion, and the temperature, of the samples nearest to ``time``."""
+    stamps = np.concatenate([piece.motion.time for piece in pieces])
+    after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
+    q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in pieces])[nearest] for name in ("q", "qd", "qdd"))
+    temperature = _temperature([(piece.temperature, piece.motion.q) for piece in pieces])
+    return Motion(time, q, qd, qdd), None if temperature is None else temperature[nearest]
 
 
 def at_rest(model: DynamicModel, piece: Processed) -> Processed:
@@ -197,30 +216,3 @@ def at_rest(model: DynamicModel, piece: Processed) -> Processed:
         return replace(piece, torque=torque)
     chi = np.where(np.arange(len(model.standard)) < 10 * model.n, model.nominal, 0.0)
     return replace(piece, torque=torque, wrench=BaseReaction(model).wrench(posture, chi))
-
-
-class _Behind:
-    """Keeps the pieces that rows were asked from, until their instants have come out of the filter."""
-
-    def __init__(self) -> None:
-        self.held: list[Processed] = []
-
-    def following(self, pieces: Iterable[Processed]) -> Iterator[Processed]:
-        for piece in pieces:
-            if len(piece):
-                self.held.append(piece)
-            yield piece
-
-    def at(self, time: Array, rate: float) -> tuple[Motion, Array | None]:
-        """The motion, and the temperature, of samples nearest to ``time``; what lies before is forgotten."""
-        while len(self.held) > 1 and self.held[1].motion.time[0] <= time[0]:
-            del self.held[0]
-        until = time[-1] + 0.5 / rate
-        used = [piece for piece in self.held if piece.motion.time[0] <= until]
-        stamps = np.concatenate([piece.motion.time for piece in used])
-        after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
-        before = np.maximum(after - 1, 0)
-        nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
-        q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in used])[nearest] for name in ("q", "qd", "qdd"))
-        temperature = _temperature([(piece.temperature, piece.motion.q) for piece in used])
-        return Motion(time, q, qd, qdd), None if temperature is None else temperature[nearest]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,18 @@ from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import Compressed, compress
-from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS
-from exciter.identification.uncertainty.residual_autocorrelation import Whiteness, whiteness
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    ERROR_GAP_INTERVALS,
+    Whiteness,
+    correlations_at,
+    most_lags,
+    stretches,
+    whiteness_of,
+)
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
 MOST_HISTOGRAM_BINS = 200
-CONSTANT_COLUMN = ("one",)
 FEWEST_WHITENESS_INSTANTS = 8
 LONGEST_SPECTRUM_SEGMENT = 1024  #: samples
 FEWEST_SPECTRUM_SAMPLES = 32  #: without a gap
@@ -55,23 +56,16 @@ class ErrorDistribution:
     @classmethod
     def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
         mean, std = float(errors.mean()), float(errors.std())
-        if std <= 1e-12 * float(np.abs(errors).max(initial=1e-300)):  # rounding of errors that are all alike
-            skewness = kurtosis = 0.0
-        else:
-            skewness, kurtosis = float(stats.skew(errors)), float(stats.kurtosis(errors))
-        below = stats.norm.cdf(edges, mean, max(std, 1e-300))
+        alike = std <= 1e-12 * float(np.abs(errors).max(initial=1e-300))  # but for rounding
+        skewness, kurtosis = (0.0 if alike else float(moment(errors)) for moment in (stats.skew, stats.kurtosis))
+        counts = np.histogram(errors, edges)[0]
+        gaussian = np.asarray(len(errors) * np.diff(stats.norm.cdf(edges, mean, max(std, 1e-300))))
         return cls(
-            model=model,
-            counts=np.histogram(errors, edges)[0],
-            mean=mean,
-            std=std,
-            skewness=skewness,
-            kurtosis=kurtosis,
-            gaussian=np.asarray(len(errors) * np.diff(below)),
+            model=model, counts=counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian
         )
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {"mean": self.mean, "std": self.std, "skewness": self.skewness, "kurtosis": self.kurtosis}
+        numbers = {name: getattr(self, name) for name in ("mean", "std", "skewness", "kurtosis")}
         return {"counts": self.counts.tolist(), **numbers}
 
 
@@ -86,7 +80,7 @@ class Histogram:
     description: ErrorDistribution
 
     def to_dict(self) -> dict[str, Any]:
-        named = {"identified": self.identified.to_dict(), "description": self.description.to_dict()}
+        named = {one.model: one.to_dict() for one in (self.identified, self.description)}
         return {"unit": self.unit, "edges": self.edges.tolist(), **named}
 
 
@@ -95,12 +89,11 @@ def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
     found = []
     for j, (joint, unit) in enumerate(zip(prediction.joints, prediction.units, strict=True)):
         moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
-        measured = prediction.measured[moves, j]
-        models = {name: measured - getattr(prediction, name)[moves, j] for name in ("predicted", "description")}
-        edges = bins(*models.values())
-        identified = ErrorDistribution.of("identified", models["predicted"], edges)
-        description = ErrorDistribution.of("description", models["description"], edges)
-        found.append(Histogram(joint=joint, unit=unit, edges=edges, identified=identified, description=description))
+        models = {"identified": prediction.predicted, "description": prediction.description}
+        errors = {name: (prediction.measured[moves, j] - torque[moves, j]) for name, torque in models.items()}
+        edges = bins(*errors.values())
+        both = {name: ErrorDistribution.of(name, left, edges) for name, left in errors.items()}
+        found.append(Histogram(joint=joint, unit=unit, edges=edges, **both))
     return tuple(found)
 
 
@@ -151,89 +144,51 @@ def joint_correlation(prediction: Prediction) -> JointCorrelation:
 
 
 def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
-    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. A joint that rests
-    throughout is left out."""
+    """Of every joint; one that rests throughout is left out."""
     counted = _counted(prediction)
     kept = np.flatnonzero((counted >= FEWEST_WHITENESS_INSTANTS) & prediction.residual.any(axis=0))
     if not kept.size:
         return ()
-    none = np.zeros(1)
-    noise = np.sqrt((prediction.residual[:, kept] ** 2).sum(axis=0) / counted[kept])
-    equations = _Constant(prediction, kept, counted[kept] / len(prediction))
-    return whiteness(
-        equations,
-        Estimate(CONSTANT_COLUMN, ("",), none, none[:, None], equations.joints, noise, float(counted[kept].min())),
-    )
+    joints, left = [prediction.joints[j] for j in kept], prediction.residual[:, kept]
+    rows = Rows.of(prediction.time, np.zeros((*left.shape, 0)), left, prediction.rate, joints, ())
+    rows = replace(rows, present=counted[kept] / len(prediction))
+    most = most_lags(int(np.rint(counted[kept]).min()))
+    return whiteness_of(correlations_at(stretches([(0, rows)]), most), joints)
 
 
 def _counted(prediction: Prediction) -> Array:
     """(J,) equations of each joint."""
-    count = len(prediction)
-    return np.asarray(prediction.counted) if prediction.counted else np.full(len(prediction.joints), float(count))
-
-
-@dataclass(frozen=True, eq=False)
-class _Constant:
-    """Residuals of the joints ``kept`` as equations 1 · constant = residual; present: see ``Rows.present``."""
-
-    prediction: Prediction
-    kept: NDArray[np.intp]
-    present: Array
-    names: tuple[str, ...] = CONSTANT_COLUMN
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        return tuple(self.prediction.joints[j] for j in self.kept)
-
-    def rows(self) -> Iterator[tuple[int, Rows]]:
-        p, left = self.prediction, self.prediction.residual[:, self.kept]
-        rows = Rows.of(p.time, np.ones((*left.shape, 1)), left, p.rate, self.joints, CONSTANT_COLUMN)
-        yield 0, replace(rows, present=self.present)
-
-    @cached_property
-    def compressed(self) -> Compressed:
-        labelled = ((run, np.zeros(len(rows), dtype=np.int64), rows) for run, rows in self.rows())
-        return compress(labelled, CONSTANT_COLUMN, self.joints, 1, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class AmplitudeDensity:
-    """Amplitude density (F, J) [unit/√Hz] at frequencies (F,) [Hz], by the method of Welch."""
-
-    frequency: Array
-    values: Array
+    return np.asarray(prediction.counted or (float(len(prediction)),) * len(prediction.joints))
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Of J equations, ``joints`` in ``units``: of what was measured, and of the residual."""
+    """Of J equations, ``joints`` in ``units``: amplitude densities (F, J) [unit/√Hz] of what was measured and of the
+    residual, at frequencies (F,) [Hz], by the method of Welch."""
 
     joints: tuple[str, ...]
     units: tuple[str, ...]
-    measured: AmplitudeDensity
-    residual: AmplitudeDensity
+    frequency: Array
+    measured: Array
+    residual: Array
 
     @property
     def filled(self) -> int:
-        """How many of the frequencies are not removed by filters."""
-        values = self.measured.values
-        some = (values > EMPTIED_DENSITY_SHARE * values.max(axis=0)).any(axis=1)
+        some = (self.measured > EMPTIED_DENSITY_SHARE * self.measured.max(axis=0)).any(axis=1)
         return int(np.flatnonzero(some)[-1]) + 1 if some.any() else len(some)
 
 
 def residual_spectrum(prediction: Prediction) -> ResidualSpectrum | None:
     """None where the run is too short."""
-    found = density(prediction.time, prediction.rate, prediction.measured, prediction.residual)
-    if not found:
-        return None
-    measured, residual = found
-    return ResidualSpectrum(joints=prediction.joints, units=prediction.units, measured=measured, residual=residual)
+    found = densities(prediction.time, prediction.rate, prediction.measured, prediction.residual)
+    return ResidualSpectrum(prediction.joints, prediction.units, *found) if found else None
 
 
-def density(time: Array, rate: float, *series: Array) -> tuple[AmplitudeDensity, ...]:
-    """Of series (N, J) at the same instants; mean over the stretches without a gap, by their length. Nothing where all
-    of them are too short."""
-    parts = stretches(time, rate)
+def densities(time: Array, rate: float, *series: Array) -> tuple[Array, ...]:
+    """Frequencies (F,), and the amplitude density of each of the series (N, J) at the same instants; mean over the
+    stretches without a gap, by their length. Nothing where all of them are too short."""
+    gaps = np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > ERROR_GAP_INTERVALS - 1.0) + 1
+    parts = [slice(a, b) for a, b in itertools.pairwise([0, *gaps.tolist(), len(time)])]
     length = min(LONGEST_SPECTRUM_SEGMENT, max(part.stop - part.start for part in parts))
     parts = [part for part in parts if part.stop - part.start >= length]
     if length < FEWEST_SPECTRUM_SAMPLES:
@@ -241,17 +196,7 @@ def density(time: Array, rate: float, *series: Array) -> tuple[AmplitudeDensity,
     weights = [part.stop - part.start for part in parts]
     found = []
     for values in series:
-        power = [signal.welch(values[part], rate, nperseg=length, axis=0) for part in parts]
-        mean = np.average([p for _, p in power], axis=0, weights=weights)
-        found.append(AmplitudeDensity(power[0][0][1:], np.sqrt(mean[1:])))  # the mean is no vibration
-    return tuple(found)
-
-
-def stretches(time: Array, rate: float) -> list[slice]:
-    """Parts of a series without a gap."""
-    cuts = [
-        0,
-        *(np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > ERROR_GAP_INTERVALS - 1.0) + 1).tolist(),
-        len(time),
-    ]
-    return [slice(a, b) for a, b in itertools.pairwise(cuts)]
+        spectra = [signal.welch(values[part], rate, nperseg=length, axis=0) for part in parts]
+        mean = np.average([power for _, power in spectra], axis=0, weights=weights)
+        found.append(np.sqrt(mean[1:]))  # the mean is no vibration
+    return spectra[0][0][1:], *found

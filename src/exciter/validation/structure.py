@@ -83,84 +83,51 @@ class Structure:
 
     def to_dict(self) -> dict[str, Any]:
         found = self.dependence
-        return {
-            "joint": self.joint,
-            "quantity": self.quantity,
-            "unit": self.unit,
-            "share_percent": 100.0 * found.share,
-            "p_value": found.p_value,
-            "found": self.found,
-            "centres": found.centres.tolist(),
-            "means": found.means.tolist(),
-            "standard_errors": found.errors.tolist(),
-        }
+        about = {"joint": self.joint, "quantity": self.quantity, "unit": self.unit}
+        verdict = {"share_percent": 100.0 * found.share, "p_value": found.p_value, "found": self.found}
+        bins = {"centres": found.centres, "means": found.means, "standard_errors": found.errors}
+        return {**about, **verdict, **{key: values.tolist() for key, values in bins.items()}}
 
 
 def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHANCE) -> tuple[Structure, ...]:
-    """Of every joint and quantity that changes, while the joint moves; those of a joint together, the largest share
-    first.
+    """Of every joint and quantity that changes, while the joint moves: while it rests there is no equation; those of a
+    joint together, the largest share first.
 
     Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
     depends on velocity, too, and says nothing against the model.
     """
-    looked = [
-        (one, j, quantity, unit, dependence)
-        for j in range(len(prediction.joints))
-        if (one := _Residual.of(prediction, j)) is not None
-        for quantity, unit, values in _quantities(prediction, j)
-        if (dependence := one.on(values, slow=quantity in SLOW_QUANTITIES)) is not None
-    ]
-    found = []
-    for one, j, quantity, unit, dependence in looked:
-        clear = dependence.p_value * len(looked) < level and dependence.share >= LEAST_STRUCTURE_SHARE
-        clear = clear and dependence.share * one.variance > PARAMETER_DOUBT_FACTOR * one.doubt
-        joint = prediction.joints[j]
-        found.append(Structure(joint=joint, quantity=quantity, unit=unit, dependence=dependence, found=bool(clear)))
-    order = {joint: k for k, joint in enumerate(prediction.joints)}
-    return tuple(sorted(found, key=lambda one: (order[one.joint], not one.found, -one.share)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Residual:
-    """That of an equation, (N,), while its joint moves: while it rests there is no equation.
-
-    speed (N,): of the joint, where it is one; used (N,): the instants that count; variance: of the residual then, and
-    doubt: the mean square that the uncertainty of the parameters makes."""
-
-    residual: Array
-    speed: Array | None
-    used: NDArray[np.bool_]
-    variance: float
-    doubt: float
-
-    @classmethod
-    def of(cls, prediction: Prediction, j: int) -> _Residual | None:
-        """None where the joint never moves."""
+    looked = []
+    for j, joint in enumerate(prediction.joints):
         moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]
         used = moves.copy()
         used[1:] &= moves[:-1]  # filters spread what is missing over the instants beside
         used[:-1] &= moves[1:]
         if not used.any():
-            return None
+            continue
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
-        doubt = float((prediction.band[used, j] ** 2).mean()) / BAND_SIGMAS**2
-        return cls(residual=e, speed=speed, used=used, variance=float(e[used].var()), doubt=doubt)
-
-    def on(self, quantity: Array, *, slow: bool) -> Dependence | None:
-        """See ``dependence``; long series in blocks, shares being those of all samples."""
-        size = -(-len(self.residual) // MOST_STRUCTURE_INSTANTS)
-        e, x = _blocks(self.residual, size), _blocks(quantity, size)
-        used = _blocks(self.used.astype(float), size) == 1.0
-        speed = None if self.speed is None else _blocks(self.speed, size)
-        found = on_slow(e[used], x[used]) if slow else on_motion(e, x, speed, used)
-        if found is None or size == 1:
-            return found
-        part = e[used].var() / self.variance  # of the variance, that is not within blocks
-        return replace(found, share=float(part) * found.share)
+        doubt = float((prediction.band[used, j] ** 2).mean()) / BAND_SIGMAS**2  # by uncertainty of the parameters
+        for quantity, unit, values in _quantities(prediction, j):
+            dependence = _in_blocks(e, values, speed, used, slow=quantity in SLOW_QUANTITIES)
+            if dependence is not None:
+                sure = dependence.share * float(e[used].var()) > PARAMETER_DOUBT_FACTOR * doubt
+                clear = dependence.share >= LEAST_STRUCTURE_SHARE and sure
+                one = Structure(joint=joint, quantity=quantity, unit=unit, dependence=dependence, found=bool(clear))
+                looked.append((j, one))
+    found = [(j, replace(one, found=one.found and one.dependence.p_value * len(looked) < level)) for j, one in looked]
+    return tuple(one for _, one in sorted(found, key=lambda row: (row[0], not row[1].found, -row[1].share)))
 
 
-def _blocks(values: Array, size: int) -> Array:
-    return values if size == 1 else values[: len(values) // size * size].reshape(-1, size).mean(axis=1)
+def _in_blocks(e: Array, x: Array, speed: Array | None, used: BoolArray, *, slow: bool) -> Dependence | None:
+    """``on_slow`` or ``on_motion`` of a residual and a quantity (N,); long series in blocks, shares those of all."""
+    size, variance = -(-len(e) // MOST_STRUCTURE_INSTANTS), e[used].var()
+    if size > 1:
+        series = (e, x, used.astype(float), e if speed is None else speed)
+        e, x, whole, pace = (one[: len(one) // size * size].reshape(-1, size).mean(axis=1) for one in series)
+        used, speed = whole == 1.0, None if speed is None else pace
+    found = on_slow(e[used], x[used]) if slow else on_motion(e, x, speed, used)
+    if found is None or size == 1:
+        return found
+    return replace(found, share=float(e[used].var() / variance) * found.share)  # part that is not within blocks
 
 
 def _quantities(prediction: Prediction, j: int) -> Iterator[tuple[str, str, Array]]:
@@ -199,7 +166,7 @@ def on_motion(
 ) -> Dependence | None:
     """All (N,), at uniform instants. speed: that the noise may grow with; used: the instants that count, all unless
     given. None where the quantity does not change, or there is too little of it."""
-    size = fast_length(len(residual))
+    size = next(m for m in range(len(residual), 0, -1) if fft.next_fast_len(m, real=True) == m)  # transformed fast
     counts = np.ones(size, dtype=bool) if used is None else used[:size]
     label = labels(quantity[:size][counts])
     if label is None:
@@ -220,7 +187,9 @@ def on_motion(
     bins[label, at] *= sigma
     bins_at = fft.rfft(bins)[:, 1:]
     rest = 1.0 - np.minimum(shown, MOST_POWER_TAKEN_BY_BINS)
-    power = stationary(whole(within, at, size), whole(sigma, at, size), rest)[1:]
+    u, deviation = np.zeros((2, size))  # zero where there is nothing
+    u[at], deviation[at] = within, sigma
+    power = stationary(u, deviation, rest)[1:]
     gram = 2.0 * ((bins_at * power) @ bins_at.conj().T).real / size  # covariance of sums of bins over √n_b, by chance
     chance = max(float(np.trace(gram)), 1e-300)
     first = chance**2 / max(float((gram**2).sum()), 1e-300)
@@ -231,13 +200,8 @@ def on_motion(
     p_value = float(stats.f.sf(between / chance, first, second))
     slowest = max(float(power[:MEAN_ERROR_FREQUENCIES].mean()), 0.0) * float((sigma**2).mean()) / len(e)
     errors = np.sqrt(np.maximum(gram.diagonal(), 0.0) / count + slowest)  # the mean of all is not sure, either
-    return Dependence(
-        centres=np.bincount(label, x) / count,
-        means=means,
-        errors=errors,
-        share=(between - chance) / total,
-        p_value=p_value,
-    )
+    centres, share = np.bincount(label, x) / count, (between - chance) / total
+    return Dependence(centres=centres, means=means, errors=errors, share=share, p_value=p_value)
 
 
 def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
@@ -252,19 +216,11 @@ def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
 def stationary(u: Array, sigma: Array, left: Array) -> Array:
     """Power, at frequencies of ``rfft``, of the stationary noise v in u = σ v; left: part of u's power that is there.
 
-    Parzen: the correlation of u is that of v times that of σ. Instants at which σ is small say little, and none is
-    divided by it."""
+    Parzen: the correlation of u is that of v times that of σ. Where σ is small little is said, none divided by it."""
     size = len(u)
     of_u = fft.irfft(np.abs(fft.rfft(u)) ** 2 / left, size)
     of_sigma = fft.irfft(np.abs(fft.rfft(sigma)) ** 2, size)
     return np.asarray(fft.rfft(of_u / np.maximum(of_sigma, LEAST_OVERLAP_SHARE * of_sigma[0])).real)
-
-
-def whole(values: Array, at: IntArray, size: int) -> Array:
-    """(size,) with zero where there is nothing."""
-    found = np.zeros(size)
-    found[at] = values
-    return found
 
 
 def on_slow(residual: Array, quantity: Array) -> Dependence | None:
@@ -277,43 +233,30 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     numbers = fft.dct(e, norm="ortho")[number]
     x = (quantity - quantity.mean()) / quantity.std()
     columns = np.column_stack([fft.dct(power, norm="ortho")[number] for power in (x, x**2)])
-    fits = [SlowNoiseFit.of(numbers, columns, number, corner) for corner in SLOW_NOISE_CORNERS]
-    fit = max(fits, key=lambda fit: fit.likelihood)
-    p_value = max(one.p_value for one in fits if one.likelihood >= fit.likelihood - LOG_LIKELIHOOD_MARGIN)
+    fits = [_slow_noise(numbers, columns, number, corner) for corner in SLOW_NOISE_CORNERS]
+    likelihood, _, along, level = max(fits, key=lambda fit: fit[0])
+    p_value = max(fit[1] for fit in fits if fit[0] >= likelihood - LOG_LIKELIHOOD_MARGIN)
     count = np.bincount(label).astype(float)
     means, centres = (np.bincount(label, values) / count for values in (residual, quantity))
-    errors = np.sqrt(fit.level / count)
-    return Dependence(centres=centres, means=means, errors=errors, share=fit.along / total, p_value=p_value)
+    errors = np.sqrt(level / count)
+    return Dependence(centres=centres, means=means, errors=errors, share=along / total, p_value=p_value)
 
 
-@dataclass(frozen=True)
-class SlowNoiseFit:
-    """Slow numbers of noise whose power falls as 1/(1 + (k/corner)²), and what goes along with a quantity.
-
-    along: sum of its squares less what chance gives; level: power of one number of the slowest noise."""
-
-    likelihood: float
-    along: float
-    level: float
-    p_value: float
-
-    @classmethod
-    def of(cls, numbers: Array, columns: Array, number: IntArray, corner: float) -> SlowNoiseFit:
-        weight = np.sqrt(1.0 + (number / corner) ** 2)
-        basis, r = np.linalg.qr(columns * weight[:, None])
-        kept = np.abs(np.diag(r)) > 1e-6 * np.abs(r).max()
-        basis = basis[:, kept]
-        parts = basis.T @ (numbers * weight)
-        free = len(numbers) - basis.shape[1] - 1  # the corner is one
-        left = float(((numbers * weight - basis @ parts) ** 2).sum())
-        level = left / free
-        likelihood = float(np.log(weight).sum()) - 0.5 * len(numbers) * np.log(max(left, 1e-300))
-        plain = basis / weight[:, None]
-        by_chance = level * float((plain**2).sum())
-        along = float(((plain @ parts) ** 2).sum()) - by_chance
-        ratio = float((parts**2).sum()) / basis.shape[1] / max(level, 1e-300)
-        p_value = float(stats.f.sf(ratio, basis.shape[1], free))
-        return cls(likelihood=likelihood, along=along, level=level, p_value=p_value)
+def _slow_noise(numbers: Array, columns: Array, number: IntArray, corner: float) -> tuple[float, float, float, float]:
+    """Slow numbers of noise whose power falls as 1/(1 + (k/corner)²), and what goes along with a quantity: likelihood;
+    p-value; sum of squares of the latter, less what chance gives; power of one number of the slowest noise."""
+    weight = np.sqrt(1.0 + (number / corner) ** 2)
+    basis, r = np.linalg.qr(columns * weight[:, None])
+    basis = basis[:, np.abs(np.diag(r)) > 1e-6 * np.abs(r).max()]
+    parts = basis.T @ (numbers * weight)
+    free = len(numbers) - basis.shape[1] - 1  # the corner is one
+    left = float(((numbers * weight - basis @ parts) ** 2).sum())
+    level = left / free
+    likelihood = float(np.log(weight).sum()) - 0.5 * len(numbers) * np.log(max(left, 1e-300))
+    plain = basis / weight[:, None]
+    along = float(((plain @ parts) ** 2).sum()) - level * float((plain**2).sum())
+    ratio = float((parts**2).sum()) / basis.shape[1] / max(level, 1e-300)
+    return likelihood, float(stats.f.sf(ratio, basis.shape[1], free)), along, level
 
 
 def labels(quantity: Array) -> IntArray | None:
@@ -326,8 +269,3 @@ def labels(quantity: Array) -> IntArray | None:
         return None
     found = np.unique(np.searchsorted(edges, quantity, "left"), return_inverse=True)[1]
     return found.astype(np.int64) if found.max() > 0 else None
-
-
-def fast_length(size: int) -> int:
-    """The longest series, of those no longer, that is transformed fast."""
-    return next(m for m in range(size, 0, -1) if fft.next_fast_len(m, real=True) == m)

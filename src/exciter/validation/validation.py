@@ -23,9 +23,9 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array
-from exciter.validation.baselines import DESCRIPTION, Baselines, BaselineSums, NoiseFloor, noise_floor
+from exciter.validation.baselines import DESCRIPTION, Baselines, NoiseFloor, baselines_and_prediction, noise_floor
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
-from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, predictions
+from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import (
     Histogram,
     JointCorrelation,
@@ -49,8 +49,7 @@ POOR_MOTION = ("small motion", "poor excitation")  #: findings of the quality ch
 
 @dataclass(frozen=True, eq=False)
 class RunValidation:
-    """How a model with the parameters ``estimate`` does on one run. prediction: instant by instant, the first 200 000;
-    baselines are of all of them."""
+    """How a model with the parameters ``estimate`` does on one run. prediction: of the first 200 000 instants."""
 
     model: DynamicModel
     estimate: Estimate
@@ -85,12 +84,10 @@ class RunValidation:
 
     @property
     def band(self) -> Labelled:
-        """Half the width of the 95 % band of the prediction."""
         return self._labelled("half-width of the 95 % band", self.prediction.band)
 
     @property
     def residual(self) -> Labelled:
-        """Measured less predicted."""
         return self._labelled("residual", self.prediction.residual)
 
     def _labelled(self, title: str, values: Array) -> Labelled:
@@ -132,16 +129,12 @@ class RunValidation:
         """Joints whose residual is larger than their noise, with how much."""
         if self.floor.sigma is None:
             return ()
-        rows = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
-        return tuple(
-            f"{joint} ({left / least:.2g} times its noise)"
-            for joint, left, least in rows
-            if left > JOINT_ABOVE_NOISE_FACTOR * least
-        )
+        ratios = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
+        above = [(joint, left / least) for joint, left, least in ratios if left > JOINT_ABOVE_NOISE_FACTOR * least]
+        return tuple(f"{joint} ({ratio:.2g} times its noise)" for joint, ratio in above)
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
         total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
         why = self.missed[0].sentence if self.missed else ""
@@ -160,15 +153,13 @@ class RunValidation:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Verdict first, then the reasons."""
-        slow = [
-            one for one in self.whiteness if not one.white and (one.slow > SLOW_POWER_SHARE or math.isinf(one.fades))
-        ]
-        coloured = tuple(one.sentence for one in slow)  # a filter alone leaves neighbours alike
-        missed = tuple(one.sentence for one in self.missed)
-        rests = tuple(
-            f"{joint} rests throughout: only its effect on other joints is judged" for joint in self.baselines.resting
-        )
-        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *coloured)
+        only = "rests throughout: only its effect on other joints is judged"
+        rests = [f"{joint} {only}" for joint in self.baselines.resting]
+        missed = [one.sentence for one in self.missed]
+        coloured = [one for one in self.whiteness if not one.white]
+        slow = [one for one in coloured if one.slow > SLOW_POWER_SHARE or math.isinf(one.fades)]
+        lasting = [one.sentence for one in slow]  # a filter alone leaves neighbours alike
+        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *lasting)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -203,7 +194,6 @@ class Validation(Sequence[RunValidation]):
 
     @property
     def worst(self) -> RunValidation:
-        """The run with the largest residual."""
         return max(self.runs, key=lambda run: run.total_percent)
 
     @property
@@ -223,23 +213,13 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
 
 
 def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[Validation, Validation]:
-    """On the runs that were identified from, and on held-out ones; of runs that are read piece by piece, on their
-    samples."""
+    """On the runs that were identified from, and on held-out ones; on samples of those that are read in pieces."""
     unseen = validate(found.judge, found.estimate, [run.bounded for run in held_out])
     return validate(found.judge.bounded, found.estimate), unseen
 
 
 def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
-    sums, held, count = BaselineSums(), list[Prediction](), 0
-    for piece in sums.of(predictions(problem, estimate)):
-        if count < MOST_PREDICTED_INSTANTS:
-            held.append(
-                piece if count + len(piece) <= MOST_PREDICTED_INSTANTS else piece[: MOST_PREDICTED_INSTANTS - count]
-            )
-        count += len(piece)
-    name = problem.runs[0].name
-    prediction = replace(Prediction.join(held), run=name, complete=count <= MOST_PREDICTED_INSTANTS)
-    baselines = sums.baselines(name)
+    baselines, prediction = baselines_and_prediction(problem, estimate)
     return RunValidation(
         model=problem.model,
         estimate=estimate,
@@ -254,8 +234,7 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
 
 
 def _apart(prediction: Prediction, problem: Problem) -> Prediction:
-    """Of rows that were filtered and not decimated, instants so far apart that the filter alone leaves them different:
-    1 / (2 · its noise bandwidth)."""
+    """Of rows filtered and not decimated, instants that it leaves different: 1 / (2 · noise bandwidth) apart."""
     both = getattr(problem.formulation, "parallel_filter", None)
     if not isinstance(both, ParallelFilter) or both.factor != 1 or not len(prediction):
         return prediction
@@ -274,20 +253,8 @@ def _white(one: Whiteness) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class WorstJoint:
-    """Its residual is ``percent`` of its own torque: ``rms`` of ``signal`` [``unit``], both root mean squares."""
-
-    joint: str
-    unit: str
-    percent: float
-    rms: float
-    signal: float
-
-
-@dataclass(frozen=True, eq=False)
 class ValidationVerdict:
-    """Of a model, by the runs that it was identified from (``fit``) and by held-out ones (``unseen``); one of both may
-    have none."""
+    """Of a model, by runs identified from (``fit``) and by held-out ones (``unseen``); one of both may have none."""
 
     fit: Validation
     unseen: Validation
@@ -340,19 +307,11 @@ class ValidationVerdict:
         return self.decisive.sentences
 
     @property
-    def worst_joint(self) -> WorstJoint:
-        """The largest residual relative to its own torque, of those above their noise, where there are such."""
-        base, floor = self.decisive.baselines, self.decisive.floor
-        found = base.identified
-        above = np.where(found.percent > DOWN_TO_NOISE_FACTOR * floor.percent, found.percent, np.nan)
-        j = int(np.nanargmax(found.percent if np.isnan(above).all() else above))
-        return WorstJoint(
-            joint=base.joints[j],
-            unit=base.units[j],
-            percent=float(found.percent[j]),
-            rms=float(found.rms[j]),
-            signal=float(base.signal[j]),
-        )
+    def worst_joint(self) -> int:
+        """With the largest residual relative to its own torque, of those above their noise, where there are such."""
+        left, floor = self.decisive.baselines.identified.percent, self.decisive.floor
+        above = np.where(left > DOWN_TO_NOISE_FACTOR * floor.percent, left, np.nan)
+        return int(np.nanargmax(left if np.isnan(above).all() else above))
 
     @cached_property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:

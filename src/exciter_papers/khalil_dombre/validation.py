@@ -17,11 +17,12 @@ from exciter.typing import Array
 from exciter.validation.closed_loop import Followed, simulate_closed_loop
 from exciter.validation.comparison import Comparison, IdentificationMethod, compare
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
-from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad, recover_known_load
+from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad
 from exciter.validation.open_loop import simulate_open_loop
 from exciter.validation.validation import RunValidation, validate
 from exciter_papers.khalil_dombre import set_up, virtual
 from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, counted, percent, recovered
+from exciter_papers.known_load import recover_known_load
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 
 VALIDATION_SETTINGS = PROCEDURE_FIGURES["validation"]

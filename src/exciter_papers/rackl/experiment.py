@@ -29,7 +29,8 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter.validation.baselines import Baselines, baselines
-from exciter.validation.known_load import KnownLoad, recover_known_load
+from exciter.validation.known_load import KnownLoad
+from exciter_papers.known_load import recover_known_load
 from exciter_papers.paper import DataTable, published
 from exciter_papers.rackl import designs, set_up, static
 

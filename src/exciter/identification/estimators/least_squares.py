@@ -29,7 +29,7 @@ from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.physical.bounds import nonnegative_base
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.typing import Array

@@ -34,9 +34,15 @@ from exciter.identification.physical.penalised_fit import (
     settled,
     unconstrained,
 )
-from exciter.identification.physical.prior_metric import METRICS, Metric, PseudoInertia, Reference, base_prior
+from exciter.identification.physical.prior_metric import (
+    METRICS,
+    Metric,
+    PseudoInertia,
+    Reference,
+    StandardEquations,
+    base_prior,
+)
 from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues
-from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch

@@ -3,11 +3,14 @@
 A group is one joint's equations within one fold of one run. Weights per joint or run, folds left out,
 columns left out, residuals of any parameters: all of it follows from the factors, without going through the rows.
 Rows become factors piece by piece and by several threads (``compress``): W is never whole in memory.
+
+A fold is a stretch of time, or of the period where the motion repeats (``Run.fold``): neighbouring samples share their
+errors, so folds of single samples would flatter whatever fits noise in a cross-validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -24,12 +27,14 @@ from threadpoolctl import ThreadpoolController
 
 from exciter.errors import ParameterError, shown
 from exciter.experiment.signals.equation_rows import Rows
+from exciter.files import by_name
 from exciter.identification.information.information import Information
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
 Labelled = tuple[int, IntArray, Rows]
 OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
+OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_SCALE_ROUNDS = 10
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
@@ -64,14 +69,11 @@ class Compressed:
     run: IntArray
     fold: IntArray
 
-    # -- parts ---------------------------------------------------------------------------------------------------
-
     def where(self, chosen: NDArray[np.bool_]) -> Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
     def only_joints(self, joints: Sequence[int]) -> Compressed:
-        """The equations of some joints."""
         kept = list(joints)
         parts = {name: getattr(self, name)[:, kept] for name in ("factors", "rows", "independent")}
         return replace(self, joints=tuple(self.joints[j] for j in kept), **parts)
@@ -100,8 +102,6 @@ class Compressed:
         both: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in OF_GROUPS}
         return replace(self, **both)
 
-    # -- what they say -------------------------------------------------------------------------------------------
-
     def information(self, noise: ArrayLike = 1.0) -> Information:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
         sigma = self.per_group(noise)
@@ -125,6 +125,11 @@ class Compressed:
     def signal(self) -> Array:
         """(J,) sum of squares of y."""
         return np.asarray((self.factors[..., -1] ** 2).sum(axis=(0, 2)))
+
+    @property
+    def rms(self) -> Array:
+        """(J,) of y."""
+        return np.asarray(np.sqrt(self.signal / np.maximum(self.rows.sum(axis=0), 1)))
 
     @property
     def inflation(self) -> Array:
@@ -176,8 +181,7 @@ class ResidualSizes:
         """Of parameters (p,) on equations; both sides as the equations have them, filtered or not."""
         rows = compressed.rows.sum(axis=0)
         rms = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows, 1))
-        signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
-        return cls(joints=compressed.joints, rms=rms, signal=signal, rows=rows.astype(float))
+        return cls(joints=compressed.joints, rms=rms, signal=compressed.rms, rows=rows.astype(float))
 
     @property
     def percent(self) -> Array:
@@ -191,9 +195,8 @@ class ResidualSizes:
         return float(100.0 * np.sqrt(squares / max(signal, 1e-300)))
 
     def to_dict(self) -> dict[str, Any]:
-        rms = np.where(self.rows > 0.0, self.rms, np.nan).tolist()
-        named = zip(self.joints, rms, self.percent.tolist(), strict=True)
-        return {joint: {"rms": rms, "percent": percent} for joint, rms, percent in named}
+        rms = np.where(self.rows > 0.0, self.rms, np.nan)
+        return by_name(self.joints, rms=rms.tolist(), percent=self.percent.tolist())
 
 
 def run_scales(compressed: Compressed, runs: int) -> Array:
@@ -203,7 +206,7 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
     scales = np.ones((runs, size))
     member = np.arange(runs)[:, None] == compressed.run  # (R, G)
     rows, independent = member @ compressed.rows, member @ compressed.independent
-    signal = np.sqrt(compressed.signal / np.maximum(rows.sum(axis=0), 1))
+    signal = compressed.rms
     together = np.maximum(signal, 1e-300)
     try:
         for _ in range(MOST_SCALE_ROUNDS):
@@ -241,8 +244,7 @@ class GroupFactors:
         self._factors: dict[tuple[int, int], Array] = {}
 
     def add(self, group: int, sides: Array, share: float = 1.0, present: Array | None = None) -> None:
-        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one; present (J,): part of
-        them that are equations at all."""
+        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one (see ``Rows``)."""
         bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
         for equation, side in enumerate(sides):
             self._widen(equation, bits[equation] != 0)
@@ -251,18 +253,6 @@ class GroupFactors:
         self.instants[group] += sides.shape[2]
         self.rows[group] += count
         self.independent[group] += share * count
-
-    def merge(self, other: GroupFactors) -> None:
-        """Take over all that another one has, for the same groups."""
-        for equation, seen in enumerate(other._seen):
-            self._widen(equation, seen)
-        for (group, equation), factor in other._factors.items():
-            rows = np.zeros((self._seen[equation].sum(), len(factor)))
-            rows[other._seen[equation][self._seen[equation]]] = factor.T
-            self._absorb(group, equation, rows)
-        self.instants += other.instants
-        self.rows += other.rows
-        self.independent += other.independent
 
     def dense(self, group: int) -> Array:
         """(J, p + 1, p + 1) the factors of a group, with zeros for columns that are not there."""
@@ -274,7 +264,6 @@ class GroupFactors:
         return out
 
     def _widen(self, equation: int, seen: NDArray[np.bool_]) -> None:
-        """Room for columns that were zero until now."""
         before, after = self._seen[equation], self._seen[equation] | seen
         if (before == after).all():
             return
@@ -328,18 +317,17 @@ def compress(
                         task.result()
                 finally:  # an error, or Ctrl-C: the others must not go on to the end of the log
                     stop.set()
-    whole = parts[0]
-    for part in parts[1:]:
-        whole.merge(part)
-    kept = np.flatnonzero(whole.instants)
+    instants, rows, independent = (np.sum([getattr(part, name) for part in parts], axis=0) for name in OF_PARTS)
+    kept = np.flatnonzero(instants)
     if not kept.size:
         raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
+    dense = np.stack([[part.dense(group) for part in parts] for group in kept.tolist()]).swapaxes(1, 2)
     return Compressed(
         parameters=tuple(parameters),
         joints=tuple(joints),
-        factors=np.stack([whole.dense(group) for group in kept.tolist()]),
-        rows=np.rint(whole.rows[kept]).astype(np.int64),
-        independent=whole.independent[kept],
+        factors=dense[:, :, 0] if jobs == 1 else np.stack([[_triangular(one) for one in some] for some in dense]),
+        rows=np.rint(rows[kept]).astype(np.int64),
+        independent=independent[kept],
         run=kept // folds,
         fold=kept % folds,
     )
@@ -352,3 +340,53 @@ def _add(part: GroupFactors, run: int, fold: IntArray, rows: Rows, folds: int) -
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
         if start < end:
             part.add(run * folds + int(fold[start]), sides[:, :, start:end], share, rows.present)
+
+
+# -- blocked cross-validation: a fold is left out, the fit is judged on it, nothing is re-read -------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """squares (K, J): of residuals held out, over noise², in each of K folds; rows (K, J): how many."""
+
+    squares: Array
+    rows: Array
+
+    @property
+    def mean(self) -> float:
+        """Over all joints and folds."""
+        return float(self.squares.sum() / self.rows.sum())
+
+    def error_of_difference(self, other: Score) -> float:
+        """σ of mean − other.mean, from how the difference scatters between folds."""
+        difference = (self.squares - other.squares).sum(axis=1) / self.rows.sum(axis=1)
+        return float(difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+def cross_validate(
+    compressed: Compressed, fits: Callable[[Compressed], Iterable[Array]], noise: ArrayLike
+) -> tuple[Score, ...]:
+    """fits: of equations, all but one fold, the parameters (p,) of each of several models, whose scores these are;
+    noise: σ (J,) to measure residuals with."""
+    folds = np.unique(compressed.fold)
+    if len(folds) < 2:
+        raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
+    sigma = compressed.per_group(noise)
+    squares, rows = [], []
+    for fold in folds:
+        held_out = compressed.fold == fold
+        found = fits(compressed.where(~held_out))
+        squares.append([(compressed.squares(values) / sigma**2)[held_out].sum(axis=0) for values in found])
+        rows.append(compressed.rows[held_out].sum(axis=0))
+    return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))
+
+
+def simplest_within_error(scores: Sequence[Score], largest_excess: float = np.inf) -> int:
+    """Which of several, ordered from the simplest: the first whose score is not worse than the best's by more than the
+    standard error of the difference, nor by more than ``largest_excess`` of the best's."""
+    best = int(np.argmin([score.mean for score in scores]))
+    for index, score in enumerate(scores[:best]):
+        excess = score.mean - scores[best].mean
+        if excess <= min(score.error_of_difference(scores[best]), largest_excess * scores[best].mean):
+            return index
+    return best

@@ -19,6 +19,9 @@ from exciter.typing import Array
 POOR_STD_RATIO = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
+MOST_NOISE_ROUNDS = 100
+SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+Fit = TypeVar("Fit")
 
 
 def assumed(*texts: str) -> tuple[Note, ...]:
@@ -29,9 +32,6 @@ def assumed(*texts: str) -> tuple[Note, ...]:
 WHITE = assumed("every equation has an error of its own, of one variance per joint, and W is exact")
 FILTERED = assumed("filtered rows count for as many as their bandwidth is worth")
 GIVEN = assumed("σ was given")
-MOST_NOISE_ROUNDS = 100
-SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
-Fit = TypeVar("Fit")
 
 
 def student_quantile(level: float, freedom: float) -> float:
@@ -40,7 +40,6 @@ def student_quantile(level: float, freedom: float) -> float:
 
 
 def finite_or_none(number: float) -> float | None:
-    """For JSON, which has neither infinity nor NaN."""
     return float(number) if np.isfinite(number) else None
 
 
@@ -111,7 +110,6 @@ class Estimate:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many parameters have each status, in a fixed order."""
         status = self.status
         return {word: status.count(word) for word in (WELL, POOR, INSIGNIFICANT)}
 
@@ -146,10 +144,14 @@ def enough_rows(compressed: Compressed) -> Compressed:
 def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
     """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e² of a
     joint has as many degrees of freedom as rows less what the fit took."""
+    return residual_noise(compressed, values, taken(compressed, weights))
+
+
+def residual_noise(compressed: Compressed, values: Array, took: Array) -> Array:
+    """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
     rows = compressed.rows.sum(axis=0)
-    signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
-    sigma = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows - taken(compressed, weights), 1.0))
-    return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * signal, 1e-300)))
+    sigma = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows - took, 1.0))
+    return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * compressed.rms, 1e-300)))
 
 
 def until_noise_settles(

@@ -15,10 +15,8 @@ from scipy import linalg
 from exciter.errors import ParameterError
 from exciter.typing import Array
 
-#: singular value of R with columns of length one, below which a direction says nothing
-SINGULAR_VALUE_TOLERANCE = 1e-11
-#: length of a column over the longest one, below which it is rounding; units may differ by 1e12
-EMPTY_COLUMN_TOLERANCE = 1e-15
+SINGULAR_VALUE_TOLERANCE = 1e-11  #: of R with columns of length one: a direction with less says nothing
+EMPTY_COLUMN_TOLERANCE = 1e-15  #: length of a column over the longest: less is rounding; units may differ by 1e12
 MOST_UNDETERMINED_NAMED = 12  # parameters in a message
 NULL_SPACE_SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
 
@@ -66,8 +64,6 @@ class Information:
         upper[:p, :p], upper[:p, p], upper[p, p] = self.r, self.z, np.sqrt(self.residual)
         return upper
 
-    # -- more of it ----------------------------------------------------------------------------------------------
-
     def add(self, w: ArrayLike, y: ArrayLike) -> Information:
         """With more rows w (m, p), y (m,), already divided by their standard deviations."""
         w, y = np.asarray(w, dtype=float), np.asarray(y, dtype=float)
@@ -92,8 +88,6 @@ class Information:
     def _absorb(self, block: Array, rows: int) -> Information:
         factor: Array = np.asarray(np.linalg.qr(np.vstack([self.factor, block]), mode="r"))
         return Information.of_factor(factor, self.rows + rows)
-
-    # -- the answer ----------------------------------------------------------------------------------------------
 
     def solve(self, names: Sequence[str] | None = None) -> tuple[Array, Array]:
         """Estimate (p,) and its covariance (p, p); names: to say which parameters the rows say nothing of."""
@@ -120,8 +114,6 @@ class Information:
         scale = np.linalg.norm(self.r, axis=0)
         return _condition(self.r / scale) if (scale > 0).all() else float("inf")
 
-    # -- what it does not say ------------------------------------------------------------------------------------
-
     def refuse_singular(self, names: Sequence[str] | None = None) -> None:
         """An error that names the parameters the rows do not determine."""
         if not (np.isfinite(self.r).all() and np.isfinite(self.z).all()):
@@ -130,9 +122,7 @@ class Information:
         if not lost:
             return
         named = "" if names is None else f": {', '.join([names[k] for k in lost[:MOST_UNDETERMINED_NAMED]])}"
-        more = (
-            f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if named and len(lost) > MOST_UNDETERMINED_NAMED else ""
-        )
+        more = f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if named and lost[MOST_UNDETERMINED_NAMED:] else ""
         few = f"{self.rows} rows" if self.rows < len(self.z) else "the rows"
         raise ParameterError(
             f"{few} do not determine all {len(self.z)} parameters{named}{more}; use base parameters, move more, or "

@@ -53,15 +53,12 @@ class Problem:
                     f"{', '.join(self.model.robot.joint_names)}; see Recording.arranged"
                 )
 
-    # -- what is asked ---------------------------------------------------------------------------------------------
-
     @cached_property
     def base(self) -> BaseParameters:
         return self.formulation.base(self.model)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters."""
         return self.base.names
 
     @cached_property
@@ -93,8 +90,6 @@ class Problem:
             return self
         return replace(self, runs=tuple(run.bounded for run in self.runs))
 
-    # -- equations -------------------------------------------------------------------------------------------------
-
     def pieces(self, run: Run) -> Iterator[Processed]:
         """Motion, torque and wrench of a run, without what a known payload took."""
         for piece in run.parts:
@@ -106,8 +101,7 @@ class Problem:
             yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
-        """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; can be gone through
-        again and again."""
+        """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
         scales = self.scales
         for index, rows in self._as_measured():
             yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])
@@ -150,9 +144,9 @@ class Problem:
                     "or give a log in which it moves"
                 )
         scales = self.scales[measured.run]
-        return (
-            measured if (scales == 1.0).all() else replace(measured, factors=measured.factors / scales[..., None, None])
-        )
+        if (scales == 1.0).all():
+            return measured
+        return replace(measured, factors=measured.factors / scales[..., None, None])
 
 
 def zero_torque(joint: str, run: str = "") -> RecordingError:

@@ -22,19 +22,14 @@ from exciter.typing import Array
 
 
 class SequentialEstimator:
-    """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before the first
-    one, nothing unless given.
+    """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before.
 
     forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999
     at 1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it.
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        noise: ArrayLike,
-        prior: Information | None = None,
-        forgetting: float = 1.0,
+        self, names: Sequence[str], noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
     ) -> None:
         self.names, self.noise = tuple(names), np.atleast_1d(np.array(noise, dtype=float))
         if self.noise.ndim != 1 or not ((self.noise > 0.0) & np.isfinite(self.noise)).all():
@@ -83,13 +78,6 @@ class SequentialEstimator:
         return self.information.solve(self.names)[1]
 
 
-def _absorb(factor: Array, sides: Array, forgetting: float) -> None:
-    """The same as the kernel, without Numba."""
-    size = len(factor)
-    for rows in sides:
-        factor[:] = np.linalg.qr(np.vstack([np.sqrt(forgetting) * factor, rows]), mode="r")[:size]
-
-
 class LiveIdentification:
     """Base parameters of a model from samples as they come; see ``SequentialEstimator`` for prior and forgetting.
 
@@ -123,3 +111,10 @@ class LiveIdentification:
     def covariance(self) -> Array:
         """(p, p) of the estimate."""
         return self.estimator.covariance
+
+
+def _absorb(factor: Array, sides: Array, forgetting: float) -> None:
+    """The same as the kernel, without Numba."""
+    size = len(factor)
+    for rows in sides:
+        factor[:] = np.linalg.qr(np.vstack([np.sqrt(forgetting) * factor, rows]), mode="r")[:size]

@@ -28,8 +28,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.prior_metric import Reference, svec
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, fill_blocks, svec
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
@@ -42,6 +41,8 @@ from exciter.typing import Array
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number
 INF = float("inf")
 JointName = Annotated[str, Text("a joint")]
+BASE_COEFFICIENT_ROUNDING = 1e-9
+ROTOR_INERTIA_ROUNDING = 1e-9  # of the largest rotor
 
 
 class Bound(Settings, ABC):
@@ -77,12 +78,12 @@ class MassBound(Bound):
 
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
         chosen = range(model.n) if self.joint is None else [model.robot.index(self.joint)]
-        row = np.zeros(len(model.standard))
-        row[[10 * j for j in chosen]] = 1.0
+        row = np.zeros((1, len(model.standard)))
+        row[0, [10 * j for j in chosen]] = 1.0
         scale = max(float(sum(reference.links[j, 0] for j in chosen)), self.lower)
         sides = [(row, -self.lower)] if self.lower > 0.0 else []
         sides += [(-row, self.upper)] if np.isfinite(self.upper) else []
-        return [Cone("nonnegative", g[None] / scale, np.array([h / scale]), self._words, True) for g, h in sides]
+        return [Cone("nonnegative", g / scale, np.array([h / scale]), self._words, True) for g, h in sides]
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,7 @@ class CentreBox(Bound):
         mass, moment, size = _first_moments(model, reference, self.joint)
         rows = [moment[k] - low * mass for k, low in enumerate(self.lower) if np.isfinite(low)]
         rows += [high * mass - moment[k] for k, high in enumerate(self.upper) if np.isfinite(high)]
-        if not rows:
-            return []
-        return [Cone("nonnegative", np.array(rows) / size, np.zeros(len(rows)), self._words, True)]
+        return [Cone("nonnegative", np.array(rows) / size, np.zeros(len(rows)), self._words, True)] if rows else []
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,6 @@ class KnownOfABody(Kind):
 
 
 def one_by_one(given: Iterable[Any]) -> tuple[Bound, ...]:
-    """Bounds of entries that may be several."""
     return tuple(bound for one in given for bound in ((one,) if isinstance(one, Bound) else one))
 
 
@@ -219,8 +217,7 @@ def _point(values: Sequence[float]) -> str:
 
 
 def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tuple[Array, Array, float]:
-    """Rows that give the mass (p,) and the first moments (3, p) of a link in the robot's own joint frame, and the size
-    [kg·m] of such moments."""
+    """Rows for mass (p,) and first moments (3, p) of a link in the robot's own joint frame, and their size [kg·m]."""
     j = model.robot.index(joint)
     mass, moment = np.zeros(len(model.standard)), np.zeros((3, len(model.standard)))
     mass[10 * j] = 1.0
@@ -231,63 +228,51 @@ def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tup
     return mass, moment, float(phi[0] * max(gyration, 1e-9))
 
 
-BASE_COEFFICIENT_ROUNDING = 1e-9
-ROTOR_INERTIA_ROUNDING = 1e-9  # of the largest rotor
-
-
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
-    bodies = []
-    for j, joint in enumerate(equations.model.robot.joints):
-        g = np.zeros((10, len(equations.model.standard)))
-        g[:, 10 * j : 10 * j + 10] = reference.whitening[j]
-        h = -margin * svec(np.eye(4))
-        bodies.append(Cone("semidefinite", g, h, f"the link of '{joint.name}' is a body"))
+    g = np.zeros((equations.links, len(equations.model.standard)))
+    fill_blocks(g, reference.whitening)
+    names = [f"the link of '{name}' is a body" for name in equations.model.robot.joint_names]
+    h = -margin * svec(np.eye(4))
+    bodies = [Cone("semidefinite", g[10 * j : 10 * j + 10], h, name) for j, name in enumerate(names)]
     return [*bodies, *physical_terms(equations)]
 
 
 def physical_terms(equations: StandardEquations) -> list[Cone]:
-    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0."""
-    wanted = np.flatnonzero(equations.nonnegative)
-    g = np.zeros((len(wanted), len(equations.model.standard)))
-    g[np.arange(len(wanted)), equations.links + wanted] = 1.0 / equations.term_scale[wanted]
-    name = "friction, rotor inertia and stiffness are not negative"
-    positive = [Cone("nonnegative", g, np.zeros(len(wanted)), name)] if len(wanted) else []
-    return [*positive, *_rotors(equations)]
-
-
-def rotor_matrices(model: DynamicModel) -> Array:
-    """(t, n, n): what every joint-term parameter adds to the inertia matrix, per unit."""
-    n = model.n
-    still = np.zeros((n, n))
-    unit = Motion.at(still, np.eye(n), still)
-    found = []
-    for term in model.bound:
-        block = np.zeros((len(term.names), n, n))
-        momentum = term.momentum(unit)
-        if momentum is not None:
-            for k, (row, column) in enumerate(term.rows):
-                block[column, row] += momentum[k]
-        found.append(block)
-    return np.concatenate(found) if found else np.zeros((0, n, n))
-
-
-def _rotors(equations: StandardEquations) -> list[Cone]:
-    """Σ χ A ⪰ 0 of joints whose rotors are coupled; others are ≥ 0 by themselves."""
+    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0, and Σ χ A ⪰ 0 of joints whose
+    rotors are coupled; others are ≥ 0 by themselves."""
+    wanted, cones = np.flatnonzero(equations.nonnegative), []
+    if len(wanted):
+        g = np.zeros((len(wanted), len(equations.model.standard)))
+        g[np.arange(len(wanted)), equations.links + wanted] = 1.0 / equations.term_scale[wanted]
+        name = "friction, rotor inertia and stiffness are not negative"
+        cones.append(Cone("nonnegative", g, np.zeros(len(g)), name))
     matrices = rotor_matrices(equations.model)
     coupled = np.abs(matrices).sum(axis=0)
     np.fill_diagonal(coupled, 0.0)
     joints = np.flatnonzero(coupled.any(axis=0))
-    if not len(joints):
-        return []
-    scale = equations.term_scale[np.abs(matrices).sum(axis=(1, 2)) > 0.0].min()
-    g = np.zeros((len(joints) * (len(joints) + 1) // 2, len(equations.model.standard)))
-    g[:, equations.links :] = svec(matrices[:, joints][:, :, joints]).T / scale
-    return [Cone("semidefinite", g, np.zeros(len(g)), "the inertia of coupled rotors is positive")]
+    if len(joints):
+        scale = equations.term_scale[np.abs(matrices).sum(axis=(1, 2)) > 0.0].min()
+        g = np.zeros((len(joints) * (len(joints) + 1) // 2, len(equations.model.standard)))
+        g[:, equations.links :] = svec(matrices[:, joints][:, :, joints]).T / scale
+        cones.append(Cone("semidefinite", g, np.zeros(len(g)), "the inertia of coupled rotors is positive"))
+    return cones
+
+
+def rotor_matrices(model: DynamicModel) -> Array:
+    """(t, n, n): what every joint-term parameter adds to the inertia matrix, per unit."""
+    still = np.zeros((model.n, model.n))
+    unit = Motion.at(still, np.eye(model.n), still)
+    found = [np.zeros((0, model.n, model.n))]
+    for term in model.bound:
+        found.append(np.zeros((len(term.names), model.n, model.n)))
+        if (momentum := term.momentum(unit)) is not None:
+            for k, (row, column) in enumerate(term.rows):
+                found[-1][column, row] += momentum[k]
+    return np.concatenate(found)
 
 
 def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
-    """(b,)"""
     equations = StandardEquations.of(problem)
     links, terms = np.split(equations.grouping, [equations.links], axis=1)
     negligible = BASE_COEFFICIENT_ROUNDING * np.abs(equations.grouping).max(axis=1)
@@ -313,9 +298,8 @@ def physical_problems(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:
     problems = [str(link) for link in bodies.links if not link.consistent]
     terms = values[10 * model.n :]
     wanted = [flag for term in model.bound for flag in term.nonnegative]
-    for name, value, positive in zip(model.standard[10 * model.n :], terms, wanted, strict=True):
-        if positive and value < 0.0:
-            problems.append(f"{name} is negative ({value:.4g})")
+    named = zip(model.standard[10 * model.n :], terms, wanted, strict=True)
+    problems += [f"{name} is negative ({value:.4g})" for name, value, asked in named if asked and value < 0.0]
     rotors = np.tensordot(terms, rotor_matrices(model), axes=1)
     if np.linalg.eigvalsh(rotors)[0] < -ROTOR_INERTIA_ROUNDING * np.abs(rotors).max(initial=0.0) and not problems:
         problems.append("the inertia of coupled rotors is not positive")

@@ -68,8 +68,7 @@ def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> 
 
 
 def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tuple[Array, Any]:
-    """The shortest u with value − a u in the cones, found as a multiple of ``unit``, NaN where none was; and what the
-    solver says."""
+    """The shortest u with value − a u in the cones, in multiples of ``unit``, NaN where there is none; its solution."""
     if not np.isfinite(unit):
         return np.full(a.shape[1], np.nan), None
     settings = clarabel.DefaultSettings()

@@ -6,30 +6,36 @@ cross-validation: the weight whose fits predict stretches of time left out; weig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.information.compressed import Compressed, ResidualSizes
-from exciter.identification.information.cross_validation import Score, cross_validate
+from exciter.identification.information.compressed import Compressed, ResidualSizes, Score, cross_validate
 from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
-from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, fill_blocks
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import (
+    Metric,
+    PseudoInertia,
+    Reference,
+    StandardEquations,
+    fill_blocks,
+)
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 
 Sides = tuple[Array, Array]
 TRACE_WEIGHT = 1e-4  #: λ of what is always there: every number of a link known to 100 times its size, terms likewise
-FIRST_NEWTON_WEIGHT, NEWTON_WEIGHT_RATIO = (
-    100.0,
-    10.0,
-)  # weight at which Newton's method starts at the reference; from one weight to the next
+FIRST_NEWTON_WEIGHT = 100.0  # at which Newton's method starts at the reference
+NEWTON_WEIGHT_RATIO = 10.0  # from one weight to the next
 MOST_NEWTON_STEPS = 100
 SETTLED_NEWTON_DECREMENT = 1e-9  # squared Newton step, in units of the noise, over the objective
 SMALLEST_NEWTON_DECREMENT = 1e-14  # of a step that must still lead down
+LOWEST_WEIGHT_DECADE = -4  # log10 λ: as little as is always there
+SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
+NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
+EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +81,6 @@ class PenalisedObjective:
             chi, value = chi + step, trial
         return chi, factor
 
-    def value(self, sides: Sides, chi: Array) -> float:
-        """Less what no χ explains."""
-        return self._value(self._with_trace(sides), chi)
-
-    def gradient(self, sides: Sides, chi: Array) -> Array:
-        """(p,)"""
-        rows, target = self._rows(self._with_trace(sides), chi)
-        return np.asarray(rows.T @ (rows @ chi - target))
-
-    # -- with the trace put to the data ----------------------------------------------------------------------------
-
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""
         root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
@@ -124,9 +119,6 @@ def _compressed(rows: Array, right: Array) -> Sides:
     return upper[:p, :p], upper[:p, p]
 
 
-LOWEST_WEIGHT_DECADE = -4  # log10 λ: as little as is always there
-
-
 @dataclass(frozen=True, eq=False)
 class WeightChoice:
     """weights λ (K,) descending, the scores of their fits on what was left out, and which was chosen."""
@@ -162,22 +154,15 @@ def choose_weight(
     prior that is wrong would win by being wrong.
     """
     weights = candidates(equations, reference, noise)
-    sides: dict[bytes, Sides] = {}  # of all folds but one
-    last: dict[bytes, Array] = {}  # what the weight before found
 
-    def score(weight: float) -> Score:
-        objective = PenalisedObjective(equations, reference, metric, weight)
+    def fits(kept: Compressed) -> Iterator[Array]:
+        """Each begins at what the weight before found."""
+        sides, chi = equations.where(kept).sides(noise), None
+        for weight in weights:
+            chi, _ = PenalisedObjective(equations, reference, metric, float(weight)).minimum(sides, cones, chi)
+            yield np.asarray(equations.grouping @ chi)
 
-        def fit(kept: Compressed) -> Array:
-            key = kept.fold.tobytes()
-            if key not in sides:
-                sides[key] = equations.where(kept).sides(noise)
-            last[key], _ = objective.minimum(sides[key], cones, last.get(key))
-            return np.asarray(equations.grouping @ last[key])
-
-        return cross_validate(equations.compressed, fit, noise)
-
-    scores = tuple(score(float(weight)) for weight in weights)
+    scores = cross_validate(equations.compressed, fits, noise)
     return WeightChoice(weights=weights, scores=scores, chosen=int(np.argmin([score.mean for score in scores])))
 
 
@@ -189,11 +174,6 @@ def candidates(equations: StandardEquations, reference: Reference, noise: Array)
     seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
     strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
     return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
-
-
-SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
-NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
-EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
 
 
 @dataclass(frozen=True, eq=False)

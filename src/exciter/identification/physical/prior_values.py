@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.physical.prior_metric import Reference, whitened_links
-from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, whitened_links
 from exciter.notes import done, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import dummies
@@ -22,6 +23,12 @@ from exciter.typing import Array
 ROD_RADIUS_FRACTION = 1.0 / 3.0  #: radius of a rod over the mean length of the links
 SHORTEST_ROD_FRACTION = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
 UNKNOWN_LENGTH_M = 0.1  # [m] mean length of a robot whose axes all cross in one point
+WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
+WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
+LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
+THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
+#: of that rod: what it then has at least; a prior must not be sure of directions nobody described
+REPAIRED_BODY_FRACTION = 0.1
 
 
 def uniform_rods(robot: Robot) -> Array:
@@ -39,8 +46,9 @@ def uniform_rods(robot: Robot) -> Array:
     for joint, end, length, mass in zip(robot.joints, ends, lengths, masses, strict=True):
         stub = length < 1e-6 * mean
         direction = joint.axis if stub else end / length
-        inertia = _cylinder(mass, ROD_RADIUS_FRACTION * mean, max(float(length), SHORTEST_ROD_FRACTION * mean))
-        turn = rotation_to(direction)
+        radius, long = ROD_RADIUS_FRACTION * mean, max(float(length), SHORTEST_ROD_FRACTION * mean)
+        across = mass * (radius**2 / 4.0 + long**2 / 12.0)
+        inertia, turn = np.diag([across, across, 0.5 * mass * radius**2]), rotation_to(direction)  # axis along z
         rods.append(inertial.from_mass_com_inertia(float(mass), 0.5 * end, turn @ inertia @ turn.T))
     return np.array(rods)
 
@@ -52,21 +60,6 @@ def _end(robot: Robot, j: int) -> Array:
         return np.asarray(np.mean(carried, axis=0))
     frames = [frame.translation for frame in robot.frames if frame.joint == j]
     return max(frames, key=lambda at: float(np.linalg.norm(at)), default=np.zeros(3))
-
-
-def _cylinder(mass: float, radius: float, length: float) -> Array:
-    """(3, 3) inertia about the centre, axis along z [kg·m²]."""
-    across = mass * (radius**2 / 4.0 + length**2 / 12.0)
-    return np.diag([across, across, 0.5 * mass * radius**2])
-
-
-WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
-WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
-LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
-THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
-REPAIRED_BODY_FRACTION = (
-    0.1  #: of that rod: what it then has at least; a prior must not be sure of directions nobody described
-)
 
 
 class PriorValues(Settings, ABC):
@@ -97,15 +90,15 @@ class Described(PriorValues):
             )
         factor, worse = fitted_mass(equations, links)
         wrong = worse > WRONG_MASS_RESIDUAL_RATIO and not 1.0 / WRONG_MASS_FACTOR < factor < WRONG_MASS_FACTOR
-        links = links * (factor if wrong else 1.0)
-        links, repaired = _thickened(links, mass * (factor if wrong else 1.0) * _rods(equations))
-        names = [equations.model.robot.joints[j].name for j in repaired]
+        factor = factor if wrong else 1.0
+        links, thin = _thickened(links * factor, mass * factor * _rods(equations))
+        names = compress(equations.model.robot.joint_names, thin)
         plausible = " (plausible values, not the manufacturer's)" if equations.model.robot.nominal else ""
         notes = [done("prior", f"prior: the inertias of the robot's description{plausible}")]
         if wrong:
             text = f"its masses times {factor:.3g}, or torques make no sense: are they in kg, and the torques in N·m?"
             notes.append(warning("prior", text))
-        if names:
+        if thin.any():
             text = f"made a body that can exist of what the description says for {', '.join(names)}"
             notes.append(note("prior", text))
         return Reference(links=links, terms=equations.nonnegative_part(terms), notes=tuple(notes))
@@ -153,9 +146,8 @@ def fitted_mass(equations: StandardEquations, links: Array) -> tuple[float, floa
     torque = a[:, : equations.links] @ links.ravel()
     factor, left = _nonnegative_factor(terms, torque, z)
     most = float(np.linalg.norm(z) / max(float(np.linalg.norm(torque)), 1e-300))
-    factor = (
-        factor if factor > LEAST_LINK_TORQUE_FRACTION * most else most
-    )  # torques that ask for no mass at all: at most as large as they
+    if factor <= LEAST_LINK_TORQUE_FRACTION * most:  # torques that ask for no mass at all: at most as large as they
+        factor = most
     _, as_given = _nonnegative_factor(terms, np.zeros_like(z), z - torque)
     return factor, as_given / max(left, 1e-300)
 
@@ -164,10 +156,8 @@ def _nonnegative_factor(terms: Array, torque: Array, z: Array) -> tuple[float, f
     """x ≥ 0 of ‖x · torque + terms · anything − z‖ at its least, and that least."""
     q, _ = np.linalg.qr(terms / np.maximum(np.linalg.norm(terms, axis=0), 1e-300))
     along, right = (v - q @ (q.T @ v) for v in (torque, z))
-    seen = float(along @ along) > LEAST_LINK_TORQUE_FRACTION**2 * float(
-        torque @ torque
-    )  # or terms can do all that the links do
-    factor = max(float(along @ right) / float(along @ along), 0.0) if seen else 0.0
+    size, least = float(along @ along), LEAST_LINK_TORQUE_FRACTION**2 * float(torque @ torque)
+    factor = max(float(along @ right) / size, 0.0) if size > least else 0.0  # or terms can do all that the links do
     return factor, float(np.linalg.norm(right - factor * along))
 
 
@@ -178,11 +168,11 @@ def _rods(equations: StandardEquations) -> Array:
     return np.array([transform_inertia(phi, r.T, -r.T @ p) for phi, r, p in placed])
 
 
-def _thickened(links: Array, rods: Array) -> tuple[Array, list[int]]:
+def _thickened(links: Array, rods: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Links with nothing thinner than a part of the rods, and which of them were."""
     lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(rods)))
     values, vectors = np.linalg.eigh(whitened_links(links, lower))
     thin = values[:, 0] < THINNEST_BODY_FRACTION
     thicker = vectors * np.maximum(values, REPAIRED_BODY_FRACTION)[:, None, :] @ vectors.swapaxes(1, 2)
     repaired = from_pseudo_inertia(lower @ thicker @ lower.swapaxes(1, 2))
-    return np.where(thin[:, None], repaired, links), [int(k) for k in np.flatnonzero(thin)]
+    return np.where(thin[:, None], repaired, links), thin

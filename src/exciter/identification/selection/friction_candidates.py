@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,25 @@ FIRST_PRESLIDING_TRAVEL_MOTOR, FIRST_PRESLIDING_TRAVEL_LINK = 1e-4, 1e-3
 RIPPLE_TRAVEL_RAD = 1.0  #: less, and what repeats once per turn cannot be distinguished from a straight line
 SPRING_TERMS = (GasSpring, GravitySpring, Spring)
 FRICTION_TERMS = (Viscous, Coulomb, Offset, SqrtViscous, LoadFriction, Ripple)  #: what is chosen anew
+#: By the kind of a term: what names of candidates call it, and its torque
+FRICTION_PARTS: dict[type, tuple[str, str]] = {
+    Viscous: ("viscous", "Fv q̇: grows with the speed q̇"),
+    Coulomb: ("Coulomb", "Fs sgn q̇: dry friction, the same at every speed, against the motion"),
+    AsymmetricCoulomb: ("asymmetric Coulomb", "Fsp forwards, Fsn backwards: dry friction that differs by direction"),
+    Dahl: (
+        "Dahl",
+        "Fs z, dry friction that builds up over a short travel δ after a reversal (pre-sliding) instead of jumping: "
+        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian (of a metre for prismatic joints)",
+    ),
+    SqrtViscous: ("√", "Fr √|q̇| sgn q̇: rises steeply at low speed and less above, as in lubricated gears"),
+    LoadFriction: (
+        "load",
+        "Fl z |τ|: a share Fl of the torque τ that the gear carries for weight and inertia of the links",
+    ),
+    Ripple: ("ripple", "Rs sin q + Rc cos q: repeats with every turn of the joint, as of cables or an eccentric gear"),
+    Stribeck: ("Stribeck", "Fst sgn q̇ exp(−(q̇/v)²): more dry friction at low speed; the number is v [rad/s or m/s]"),
+    Offset: ("offset", "constant: a sensor's zero, or dry friction that differs by direction"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,27 +99,6 @@ class FrictionCandidate:
                 )
 
 
-#: By the kind of a term: what names of candidates call it, and its torque
-FRICTION_PARTS: dict[type, tuple[str, str]] = {
-    Viscous: ("viscous", "Fv q̇: grows with the speed q̇"),
-    Coulomb: ("Coulomb", "Fs sgn q̇: dry friction, the same at every speed, against the motion"),
-    AsymmetricCoulomb: ("asymmetric Coulomb", "Fsp forwards, Fsn backwards: dry friction that differs by direction"),
-    Dahl: (
-        "Dahl",
-        "Fs z, dry friction that builds up over a short travel δ after a reversal (pre-sliding) instead of jumping: "
-        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian (of a metre for prismatic joints)",
-    ),
-    SqrtViscous: ("√", "Fr √|q̇| sgn q̇: rises steeply at low speed and less above, as in lubricated gears"),
-    LoadFriction: (
-        "load",
-        "Fl z |τ|: a share Fl of the torque τ that the gear carries for weight and inertia of the links",
-    ),
-    Ripple: ("ripple", "Rs sin q + Rc cos q: repeats with every turn of the joint, as of cables or an eccentric gear"),
-    Stribeck: ("Stribeck", "Fst sgn q̇ exp(−(q̇/v)²): more dry friction at low speed; the number is v [rad/s or m/s]"),
-    Offset: ("offset", "constant: a sensor's zero, or dry friction that differs by direction"),
-}
-
-
 def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:
     """Of these terms: what names of candidates call them, and their torque; in the order of ``FRICTION_PARTS``."""
     kinds = {Dahl if type(term) is Coulomb and isinstance(term.shape, Dahl) else type(term) for term in terms}
@@ -108,7 +106,6 @@ def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:
 
 
 def on_joints(term: JointTerm, joints: Sequence[str] | None) -> JointTerm:
-    """The same term on some joints, None for all."""
     some: Any = {"joints": None if joints is None else tuple(joints)}
     return replace(term, **some)  # type: ignore[type-var]
 
@@ -127,23 +124,14 @@ def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tu
     the torque. ripple: whether joints turn."""
     found = []
     names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
-    for count in range(len(names) + 1):
-        for some in combinations(names, count):
-            found += [_candidate(some, dry, load) for dry in DRY_FRICTION_SHAPES]
+    chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
+    for some, (dry, shape) in product(chosen, DRY_FRICTION_SHAPES.items()):
+        more: dict[str, JointTerm] = {"√": SqrtViscous(), "ripple": Ripple()}
+        if load is not None:
+            more["load"] = LoadFriction(shape, links=load.links, springs=load.springs)
+        terms = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
+        found.append(FrictionCandidate(" + ".join(["viscous", dry, *some, "offset"]), terms))
     return tuple(found)
-
-
-def _candidate(some: Sequence[str], dry: str, load: LoadFriction | None) -> FrictionCandidate:
-    shape = DRY_FRICTION_SHAPES[dry]
-    terms: list[JointTerm] = [Viscous(), Coulomb(shape), Offset()]
-    if "√" in some:
-        terms.append(SqrtViscous())
-    if "load" in some and load is not None:
-        terms.append(LoadFriction(shape, links=load.links, springs=load.springs))
-    if "ripple" in some:
-        terms.append(Ripple())
-    name = " + ".join(["viscous", dry, *some, "offset"])
-    return FrictionCandidate(name, tuple(terms))
 
 
 def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
@@ -163,7 +151,8 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     """What joints cannot have: ripple where there is no turn, or too little of it was seen, or where the weight of the
     links has the same shape, or has it nearly, as where a base leans a little: the prior would decide between them, and
     the load on the gears would be its guess."""
-    travel = np.max([_travel(run) for run in runs], axis=0)
+    seen = [[part.motion.q for part in run.bounded.parts] for run in runs]
+    travel = np.max([np.ptp(np.concatenate(parts), axis=0) for parts in seen], axis=0)
     gravity = np.asarray(robot.gravity, dtype=float)
     along = np.zeros(3)  # the nearest gravity along an axis of the base
     k = int(np.argmax(np.abs(gravity)))
@@ -188,12 +177,6 @@ def _own_ripple(robot: Robot) -> set[str]:
     return {name for name, own in zip(turning, found, strict=True) if set(own) <= single}
 
 
-def _travel(run: Run) -> list[float]:
-    low = np.min([part.motion.q.min(axis=0) for part in run.bounded.parts], axis=0)
-    high = np.max([part.motion.q.max(axis=0) for part in run.bounded.parts], axis=0)
-    return list(high - low)
-
-
 def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[str, tuple[JointTerm, ...]]]:
     """Kept terms with the friction of coupled motors with pre-sliding, and with a √ part beside it; in words."""
     couplings = [term for term in kept if isinstance(term, DriveCoupling)]
@@ -208,7 +191,6 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
 
 
 def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
-    """In the order in which candidates have them."""
     found: list[JointTerm] = []
     for candidate in candidates:
         found += [term for term in candidate.terms if term not in found]

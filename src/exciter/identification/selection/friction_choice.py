@@ -1,22 +1,28 @@
 """Which friction model each joint wants, by blocked cross-validation, with the evidence kept.
 
 One model with the columns of all candidates is compressed once, fold by fold; a candidate is a choice of columns. The
-friction of a joint is in its own equations alone, so that joints are judged one after the other by their own residuals
-held out, rigid parameters fitted anew each time, until no joint changes its mind.
+friction of a joint is in its own equations alone: a row is [rigid columns, its own friction columns, y], so that the
+factors stay small however many joints there are. Joints are judged one after the other by their own residuals held out,
+rigid parameters fitted anew each time, until no joint changes its mind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.identification.information.compressed import IntArray, Score, compress, simplest_within_error
+from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import (
     FrictionCandidate,
     distinct_terms,
@@ -24,9 +30,9 @@ from exciter.identification.selection.friction_candidates import (
     on_joints,
     usual_candidates,
 )
-from exciter.identification.selection.friction_equations import FrictionEquations, friction_equations
 from exciter.notes import Note, done, note, texts
-from exciter.parameters.terms import JointTerm
+from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
+from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 MOST_SWEEPS = 4  # over all joints, at most
@@ -34,6 +40,9 @@ UNSETTLED = note(
     "friction", f"joints still changed their minds after {MOST_SWEEPS} rounds: some candidates are as good as others"
 )
 ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
+FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
+FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
+Slots = tuple[tuple[JointTerm, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -48,9 +57,7 @@ class JudgedCandidate:
     chosen: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        numbers = {"rms": self.rms, "excess": self.excess, "error": self.error}
-        return {"candidate": self.candidate.name, **numbers, "chosen": self.chosen}
+        return {**vars(self), "candidate": self.candidate.name}
 
 
 @dataclass(frozen=True)
@@ -79,18 +86,17 @@ class JointFriction:
         text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} N·m held out"
         if not self.is_best:
             longer = len(best.candidate.terms) > len(chosen.candidate.terms)
+            why = "not worth the longer model" if longer else "they cannot be distinguished"
             text += (
                 f"; {best.candidate.name} has {best.rms:.4g} N·m, a difference of {100 * chosen.excess:.2g} ± "
-                f"{100 * chosen.error:.2g} % in squares: "
-                f"{'not worth the longer model' if longer else 'they cannot be distinguished'}"
+                f"{100 * chosen.error:.2g} % in squares: {why}"
             )
         return done("friction", text, self.joint)
 
 
 @dataclass(frozen=True, eq=False)
 class FrictionChoice:
-    """terms: for the final model, the kept ones first. per_joint: the evidence. settled: whether the last sweep over
-    the joints changed nothing."""
+    """terms: for the final model, kept ones first. per_joint: the evidence. settled: the last sweep changed nothing."""
 
     terms: tuple[JointTerm, ...]
     per_joint: tuple[JointFriction, ...]
@@ -120,12 +126,8 @@ class FrictionChoice:
         return np.array(found)[:, 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "joints": {joint.joint: [row.to_dict() for row in joint.table] for joint in self.per_joint},
-            "settled": self.settled,
-            "words": texts(self.notes),
-        }
+        joints = {joint.joint: [row.to_dict() for row in joint.table] for joint in self.per_joint}
+        return {"joints": joints, "settled": self.settled, "words": texts(self.notes)}
 
 
 def choose_friction(
@@ -153,70 +155,251 @@ def choose_friction(
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
     allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
-    search = _FrictionSearch(friction_equations(problem, kept, candidates, pull), allowed)
-    settled = search.run()
-    chosen = [candidates[k] for k in search.choice]
+    choice, noise, scores, settled = _swept(friction_equations(problem, kept, candidates, pull), allowed)
+    chosen = [candidates[k] for k in choice]
     terms = []
     for term in distinct_terms(chosen):
         joints = [joint for joint, one in zip(problem.joints, chosen, strict=True) if term in one.terms]
         terms.append(on_joints(term, None if len(joints) == len(chosen) else joints))
-    per_joint = tuple(search.table(j) for j in range(len(chosen)))
-    return FrictionChoice(terms=(*kept, *terms), per_joint=per_joint, settled=settled)
-
-
-class _FrictionSearch:
-    """choice (J,): the candidate of each joint, changed until it stays."""
-
-    def __init__(self, equations: FrictionEquations, allowed: Sequence[Sequence[int]]) -> None:
-        """allowed: which candidates each joint has, in order."""
-        self.equations, self.allowed = equations, allowed
-        self.families = [candidate.family for candidate in equations.candidates]
-        self.columns = [equations.columns(candidate) for candidate in equations.candidates]
-        self.choice = [max(some, key=lambda k: len(self.columns[k])) for some in allowed]  # the richest
-        self.noise = equations.noise([self.columns[k] for k in self.choice])
-        self.scores: list[list[Score]] = [[] for _ in equations.joints]
-        self._seen: list[tuple[int, ...]] = [()] * len(equations.joints)
-
-    def run(self) -> bool:
-        for _ in range(MOST_SWEEPS):
-            before = list(self.choice)
-            for j in range(len(self.choice)):
-                self._choose(j)
-            if self.choice == before:
-                return True
-        return False
-
-    def _choose(self, j: int) -> None:
-        others = tuple(self.choice[:j] + self.choice[j + 1 :])
-        if self.scores[j] and others == self._seen[j]:
-            return  # nothing it depends on has changed
-        self._seen[j] = others
-        self.scores[j] = self.equations.scores(j, self.columns, [self.columns[k] for k in self.choice], self.noise)
-        some = self.allowed[j]
-        family = self.families[some[simplest_within_error([self.scores[j][k] for k in some])]]
-        alike = [k for k in some if self.families[k] == family]
-        self.choice[j] = min(alike, key=lambda k: self.scores[j][k].mean)
-
-    def table(self, j: int) -> JointFriction:
-        """The evidence on joint j."""
-        scores = {k: self.scores[j][k] for k in self.allowed[j]}
-        best = min(scores.values(), key=lambda score: score.mean)
-        rows = tuple(
+    per_joint = []
+    for j, joint in enumerate(problem.joints):
+        best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
+        table = tuple(
             JudgedCandidate(
-                candidate=self.equations.candidates[k],
-                rms=float(self.noise[j] * np.sqrt(score.mean)),
-                excess=score.mean / best.mean - 1.0,
-                error=score.error_of_difference(best) / best.mean,
-                chosen=k == self.choice[j],
+                candidate=candidates[k],
+                rms=float(noise[j] * np.sqrt(scores[j][k].mean)),
+                excess=scores[j][k].mean / best.mean - 1.0,
+                error=scores[j][k].error_of_difference(best) / best.mean,
+                chosen=k == choice[j],
             )
-            for k, score in scores.items()
+            for k in allowed[j]
         )
-        return JointFriction(self.equations.joints[j], rows)
+        per_joint.append(JointFriction(joint, table))
+    return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled)
 
 
 def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
-    """Numbers of the candidates without barred terms."""
     found = [k for k, one in enumerate(candidates) if not any(term in barred for term in one.terms)]
     if not found:
         raise ParameterError("every candidate has a term that is barred for a joint; give one without")
     return found
+
+
+def _swept(
+    equations: FrictionEquations, allowed: Sequence[Sequence[int]]
+) -> tuple[list[int], Array, list[list[Score]], bool]:
+    """The candidate of each joint, of those ``allowed``, changed until it stays; the noise (J,) in whose unit scores
+    are; the last scores of all candidates on each joint; and whether it stayed."""
+    columns = [equations.columns(candidate) for candidate in equations.candidates]
+    choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
+    noise = equations.noise([columns[k] for k in choice])
+    families = [candidate.family for candidate in equations.candidates]
+    scores = [list[Score]() for _ in choice]
+    seen: list[list[int] | None] = [None] * len(choice)
+    for _ in range(MOST_SWEEPS):
+        before = list(choice)
+        for j, some in enumerate(allowed):
+            others = choice[:j] + choice[j + 1 :]
+            if others == seen[j]:
+                continue  # nothing it depends on has changed
+            seen[j] = others
+            scores[j] = equations.scores(j, columns, [columns[k] for k in choice], noise)
+            family = families[some[simplest_within_error([scores[j][k] for k in some])]]
+            alike = [k for k in some if families[k] == family]
+            choice[j] = min(alike, key=lambda k: scores[j][k].mean)
+        if choice == before:
+            return choice, noise, scores, True
+    return choice, noise, scores, False
+
+
+@dataclass(frozen=True)
+class _Labelled(JointTerm):
+    """A term whose parameters have a label: several of a kind can be in one model."""
+
+    term: JointTerm
+    label: str
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        bound = self.term.bind(robot, rigid)
+        return replace(bound, columns=replace(bound.columns, names=tuple(f"{self.label}{n}" for n in bound.names)))
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionEquations:
+    """p rigid columns and c friction columns of the own joint, in factors (J, p + c + 1, p + c + 1).
+
+    train: without each of K folds (K, J, …); held: of the fold alone; whole: all of it (J, …). rows (K, J): in a fold.
+    slots: columns 0 … c − 1 of every distinct term. nonnegative (c,). prior (m, p + 1): what is known of the rigid
+    parameters beforehand, as rows and right sides that count in every fit; none where nothing is.
+    """
+
+    candidates: tuple[FrictionCandidate, ...]
+    rigid: int
+    slots: Slots
+    nonnegative: NDArray[np.bool_]
+    train: Array
+    held: Array
+    whole: Array
+    rows: Array
+    prior: Array
+
+    def columns(self, candidate: FrictionCandidate) -> IntArray:
+        found = [k for term in candidate.terms for other, slots in self.slots if other == term for k in slots]
+        return np.array(found, dtype=np.int64)
+
+    def noise(self, chosen: Sequence[IntArray]) -> Array:
+        """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
+        noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
+        for _ in range(FRICTION_NOISE_ROUNDS):
+            seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
+            upper = _merged([*seen, self.prior])
+            beta = _solved(upper[:-1, :-1], upper[:-1, -1])
+            left = []
+            for factor, columns in zip(self.whole, chosen, strict=True):
+                own, y = factor[:, self.rigid + columns], factor[:, -1] - factor[:, : self.rigid] @ beta
+                left.append(np.linalg.norm(y - own @ _solved(own, y)))
+            noise = self._rms(np.array(left))
+        return noise
+
+    def _rms(self, left: Array) -> Array:
+        signal = np.linalg.norm(self.whole[:, :, -1], axis=1)
+        return np.asarray(np.maximum(left, 1e-9 * signal) / np.sqrt(self.rows.sum(axis=0)))
+
+    def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
+        """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns."""
+        squares = np.array([self._fold(k, j, candidates, chosen, noise) for k in range(len(self.train))])
+        return [Score(squares[:, [k]], self.rows[:, [j]]) for k in range(len(candidates))]
+
+    def _fold(self, k: int, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> Array:
+        """(candidates,) sums of squares held out in fold k, over noise²."""
+        p = self.rigid
+        others = [self._marginal(self.train[k, i], chosen[i]) / noise[i] for i in range(len(noise)) if i != j]
+        own = self.train[k, j] / noise[j]
+        both = np.vstack([*others, self.prior])
+        wide = np.zeros((len(both), own.shape[1]))
+        wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
+        # rigid columns first: below them is what friction has to explain when the rigid part does its best
+        upper = _merged([wide, own])
+        inverse = np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE)
+        below, right = upper[p:-1, p:-1], upper[p:-1, -1]
+        squares = []
+        for columns in candidates:
+            friction = self._friction(below, right, columns)
+            beta = inverse @ (upper[:p, -1] - upper[:p, p:-1] @ friction)
+            left = self.held[k, j] @ np.concatenate([-beta, -friction, [1.0]])
+            squares.append(float(left @ left) / noise[j] ** 2)
+        return np.array(squares)
+
+    def _friction(self, w: Array, y: Array, columns: IntArray) -> Array:
+        """(c,) the columns that a candidate has, least squares, with friction ≥ 0."""
+        found = np.zeros(w.shape[1])
+        if not len(columns):
+            return found
+        bound = self.nonnegative[columns]
+        order = np.concatenate([columns[~bound], columns[bound]])
+        free = int((~bound).sum())
+        q, r = np.linalg.qr(w[:, order])
+        right = q.T @ y
+        below, _ = optimize.nnls(r[free:, free:], right[free:]) if bound.any() else (np.zeros(0), 0.0)
+        above = _solved(r[:free, :free], right[:free] - r[:free, free:] @ below)
+        found[order] = np.concatenate([above, below])
+        return found
+
+    def _marginal(self, factor: Array, columns: IntArray) -> Array:
+        """What a joint's equations say of the rigid parameters, its own friction columns being free (rows, p + 1)."""
+        p = self.rigid
+        ordered = np.column_stack([factor[:, p + columns], factor[:, :p], factor[:, -1]])
+        upper: Array = np.asarray(np.linalg.qr(ordered, mode="r"))
+        return upper[len(columns) :, len(columns) :]
+
+
+def friction_equations(
+    problem: Problem,
+    kept: Sequence[JointTerm],
+    candidates: Sequence[FrictionCandidate],
+    pull: tuple[Reference, float] | None = None,
+) -> FrictionEquations:
+    """Go through the runs once, with the columns of all candidates. pull: a prior on the links, and its weight."""
+    model = problem.model
+    if problem.joints != model.robot.joint_names:
+        name = type(problem.formulation).__name__
+        raise ParameterError(f"{name} mixes joints, and friction is chosen for each; use inverse dynamics")
+    rigid_model = DynamicModel(model.robot, tuple(kept), model.engine)
+    base = problem.formulation.base(rigid_model)
+    rigid = base.independent
+    prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
+    distinct = distinct_terms(candidates)
+    labelled = tuple(_Labelled(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
+    union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
+    slots, own, nonnegative = _own_columns(union, distinct, len(kept))
+    first = len(rigid_model.standard)
+    chosen = np.concatenate([rigid, np.arange(first, len(union.standard))])
+    parameters = (*(union.standard[k] for k in rigid), *(f"slot {k}" for k in range(own.shape[1])))
+
+    def rows() -> Iterator[tuple[int, IntArray, Rows]]:
+        for index, run in enumerate(problem.runs):
+            for piece in problem.formulation.rows(union, problem.pieces(run), chosen):
+                yield index, run.fold(piece.time, problem.folds), _own_rows(piece, len(rigid), own, parameters)
+
+    found = compress(rows(), parameters, problem.joints, len(problem.runs), problem.folds)
+    folds = np.unique(found.fold)
+    if len(folds) < 2:
+        raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
+    by_joint = found.factors.transpose(1, 0, 2, 3)
+    whole = np.array([_merged(factors) for factors in by_joint])
+    p = len(rigid)
+    together = _merged([*whole[:, :, [*range(p), -1]], prior])
+    Information(together[:p, :p], together[:p, p], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
+    return FrictionEquations(
+        candidates=tuple(candidates),
+        rigid=p,
+        slots=slots,
+        nonnegative=nonnegative,
+        train=np.array([[_merged(factors[found.fold != k]) for factors in by_joint] for k in folds]),
+        held=np.array([[_merged(factors[found.fold == k]) for factors in by_joint] for k in folds]),
+        whole=whole,
+        rows=np.array([found.rows[found.fold == k].sum(axis=0) for k in folds], dtype=float),
+        prior=prior,
+    )
+
+
+def _own_columns(
+    union: DynamicModel, distinct: Sequence[JointTerm], kept: int
+) -> tuple[Slots, IntArray, NDArray[np.bool_]]:
+    """Slots of each distinct term; (J, c) which of the union's friction columns is in a slot of a joint; (c,) ≥ 0."""
+    slots, own, nonnegative, at = list[tuple[JointTerm, tuple[int, ...]]](), list[list[int]](), list[bool](), 0
+    for term, bound in zip(distinct, union.bound[kept:], strict=True):
+        per_joint = [[column for row, column in bound.rows if row == j] for j in range(union.n)]
+        if len(bound.rows) != len(bound.names) or len({len(columns) for columns in per_joint}) != 1:
+            raise ParameterError(
+                f"{type(term).__name__} does not act on each joint alone; keep it in the model instead"
+            )
+        slots.append((term, tuple(range(len(own), len(own) + len(per_joint[0])))))
+        own += [[at + columns[k] for columns in per_joint] for k in range(len(per_joint[0]))]
+        nonnegative += [bound.nonnegative[column] for column in per_joint[0]]
+        at += len(bound.names)
+    table = np.array(own, dtype=np.int64).reshape(len(own), union.n)
+    return tuple(slots), table.T, np.array(nonnegative, dtype=bool)
+
+
+def _own_rows(piece: Rows, p: int, own: IntArray, parameters: tuple[str, ...]) -> Rows:
+    """Of the friction columns of all joints, those of the equation's own joint."""
+    sides = np.empty((*piece.sides.shape[:2], len(parameters) + 1))
+    sides[..., :p], sides[..., -1] = piece.sides[..., :p], piece.sides[..., -1]
+    for j, columns in enumerate(own):
+        sides[:, j, p:-1] = piece.sides[:, j, p + columns]
+    sides.flags.writeable = False
+    return replace(piece, sides=sides, parameters=parameters)
+
+
+def _merged(factors: Sequence[Array] | Array) -> Array:
+    """One square triangular factor of several with the same columns."""
+    stacked = np.concatenate(list(factors))
+    upper = np.zeros((stacked.shape[1], stacked.shape[1]))
+    found = np.linalg.qr(stacked, mode="r")
+    upper[: len(found)] = found
+    return upper
+
+
+def _solved(r: Array, z: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(r, z, rcond=FRICTION_RANK_TOLERANCE)[0])

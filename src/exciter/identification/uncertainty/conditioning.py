@@ -1,5 +1,5 @@
 """How well the motion determines parameters: singular values of W, correlations of the estimates, and why a parameter
-is not well identified: its share of the torque is small, or another one does the same. How sure a predicted torque is.
+is not well identified: its share of the torque is small, or another one does the same.
 """
 
 from __future__ import annotations
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import WELL, Estimate
 from exciter.notes import Note, note
-from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 LISTED_PAIR_CORRELATION = 0.9  #: correlation of two estimates beyond which they are listed
 MOST_LISTED_PAIRS = 20
+SHARED_STD_RATIO = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
+NAMED_CORRELATION = 0.5  # correlation of estimates, from which on a parameter is named
+MOST_NAMED_PARAMETERS = 3  # at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,6 @@ class Conditioning:
         at = [np.unravel_index(k, upper.shape) for k in strongest]
         pairs = [(estimate.names[a], estimate.names[b], float(upper[a, b])) for a, b in at]
         return cls(np.asarray(values), tuple(pair for pair in pairs if abs(pair[2]) > LISTED_PAIR_CORRELATION))
-
-
-# -- why a parameter is not well identified, in one sentence ---------------------------------------------------------
-
-
-SHARED_STD_RATIO = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
-NAMED_CORRELATION = 0.5  # correlation of estimates, from which on a parameter is named
-MOST_NAMED_PARAMETERS = 3  # at most
 
 
 def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
@@ -91,42 +84,3 @@ def _share(compressed: Compressed, estimate: Estimate, k: int) -> str:
         f"its part of the equations of {compressed.joints[joint]} is {effect[joint]:.2g} (rms), "
         f"the noise {estimate.noise[joint]:.2g}; move more of what shows it, or record longer"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Band:
-    """torque (N, n) that the estimate predicts; std (N, n): of that prediction; measured (N, n): of one measurement
-    less it, which has noise of its own. reach: how many σ a confidence interval goes to both sides."""
-
-    torque: Array
-    std: Array
-    measured: Array
-    reach: float
-
-    @property
-    def interval(self) -> tuple[Array, Array]:
-        """Ends (N, n) of the confidence interval of the torque itself, instant by instant."""
-        return self.torque - self.reach * self.std, self.torque + self.reach * self.std
-
-    @property
-    def prediction_interval(self) -> tuple[Array, Array]:
-        """Ends (N, n) of the interval of a measurement."""
-        return self.torque - self.reach * self.measured, self.torque + self.reach * self.measured
-
-
-def torque_band(model: DynamicModel, estimate: Estimate, motion: Motion, level: float = 0.95) -> Band:
-    """Along a motion, √diag(Φ_b C Φ_bᵀ) piece by piece; ``level``: of each interval, not of all instants together."""
-    if estimate.names != model.base.names:
-        raise ParameterError("the estimate is not of this model's base parameters; it does not predict torques")
-    if estimate.joints != model.robot.joint_names:
-        noise = np.full(model.n, np.nan)  # equations of other kinds: energies, wrenches
-    else:
-        noise = np.asarray(estimate.noise, dtype=float)
-    values, vectors = np.linalg.eigh(estimate.covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    torque, std = np.empty((2, len(motion), model.n))
-    for part, phi in model.regressor_chunks(motion):
-        rows = phi[:, :, model.base.independent]
-        torque[part] = rows @ estimate.values
-        std[part] = np.linalg.norm(rows @ root, axis=2)
-    return Band(torque=torque, std=std, measured=np.hypot(std, noise), reach=estimate.quantile(level))

@@ -25,21 +25,23 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
-from exciter.identification.uncertainty.linear_equations import (
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    Correlation,
     LinearEquations,
     LinearFit,
+    Taper,
     by_time,
+    correlations,
     linear_fit,
     stretches,
 )
-from exciter.identification.uncertainty.residual_autocorrelation import Correlation, Taper, correlations
 from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
 
 LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG_LOG_ROWS = 20_000  # rows of a joint that are many
-Complex = NDArray[np.complex128]
+UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +124,12 @@ class StationaryErrors(CorrelatedErrors):
         return Taper.parzen(lags)
 
     def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
-        """That of blocks, and what W has within blocks times the errors there, taken as white: W is slow, there is
-        next to nothing of it."""
+        """That of blocks, and what little W, which is slow, has within blocks times errors taken as white."""
         fit = residuals.fit
         kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
         joints, f = len(fit.weights), len(fit.free)
         total, slow = np.zeros((joints, joints, f, f)), np.zeros((joints, f, f))
-        for rate, parts in stretches(equations, residuals.block):
+        for rate, parts in stretches(equations.rows(), residuals.block):
             kernel = kernels[rate]
             for piece in overlapped(parts, Margin(samples=kernel.shape[2] // 2 + 1), Rows.join):
                 _add(total, slow, piece, fit.free, kernel, self.across_joints)
@@ -153,7 +154,11 @@ def _add(
     """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
     sides, reach = by_time(piece.whole), kernel.shape[2] // 2
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)
-    response = _response(kernel, size)
+    wrapped = np.zeros((*kernel.shape[:2], size))  # the middle of the kernel is lag zero
+    wrapped[..., : reach + 1] = kernel[..., reach:]
+    if reach:
+        wrapped[..., -reach:] = kernel[..., :reach]
+    response = fft.rfft(wrapped)  # (J, J, F)
     moving = [np.flatnonzero(w.any(axis=1)) for w in sides[:, free]]
     inner = [np.ascontiguousarray(w[free[m], piece.inner]) for w, m in zip(sides, moving, strict=True)]
     for second, columns in enumerate(moving):
@@ -165,19 +170,6 @@ def _add(
             total[first, second][np.ix_(moving[first], columns)] += block
             if first != second:
                 total[second, first][np.ix_(columns, moving[first])] += block.T
-
-
-def _response(kernel: Array, size: int) -> Complex:
-    """(J, J, F) spectrum of a kernel whose middle is lag zero."""
-    reach = kernel.shape[2] // 2
-    wrapped = np.zeros((*kernel.shape[:2], size))
-    wrapped[..., : reach + 1] = kernel[..., reach:]
-    if reach:
-        wrapped[..., -reach:] = kernel[..., :reach]
-    return np.asarray(fft.rfft(wrapped))
-
-
-# -- the sandwich ------------------------------------------------------------------------------------------------------
 
 
 def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
@@ -245,9 +237,6 @@ def with_correlated_errors(
     )
 
 
-# -- Newey and West's covariance -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class HeteroscedasticErrors(CorrelatedErrors):
     """Errors of any size at any time, alike within ``lags`` samples at most, in time and between joints."""
@@ -256,8 +245,9 @@ class HeteroscedasticErrors(CorrelatedErrors):
 
     @property
     def assumptions(self) -> tuple[Note, ...]:
-        text = "errors may change their size and be alike for a while, in time and between joints, and W is exact"
-        return assumed(text)
+        return assumed(
+            "errors may change their size and be alike for a while, in time and between joints, and W is exact"
+        )
 
     def taper(self, lags: int) -> Taper:
         return Taper.bartlett(lags)
@@ -269,17 +259,12 @@ class HeteroscedasticErrors(CorrelatedErrors):
         width = {c.rate: taper.lags + 1 for c, taper in residuals.tapered}
         scale = {c.rate: 1.0 / (fit.weights**2 * np.sqrt(c.left(taper))) for c, taper in residuals.tapered}
         residual = np.append(-fit.values, 1.0)
-        for rate, parts in stretches(equations, residuals.block):
-            scores = (_scores(by_time(rows), residual, scale[rate], fit.free) for rows in parts)
+        for rate, parts in stretches(equations.rows(), residuals.block):
+            scaled = ((sides, (residual @ sides) * scale[rate][:, None]) for sides in map(by_time, parts))
+            scores = (np.einsum("jfm,jm->fm", sides[:, fit.free], errors) for sides, errors in scaled)
             for window in _windows(scores, width[rate], f):
                 total += window @ window.T / width[rate]
         return total[None, None]
-
-
-def _scores(sides: Array, residual: Array, scale: Array, free: NDArray[np.int64]) -> Array:
-    """(f, M)."""
-    errors = (residual @ sides) * scale[:, None]
-    return np.asarray(np.einsum("jfm,jm->fm", sides[:, free], errors))
 
 
 def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
@@ -293,9 +278,6 @@ def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
     yield whole[:, -1:] - whole[:, :-1]
 
 
-UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
-
-
 def with_correlated_errors_and_prior(
     equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors
 ) -> PhysicalEstimate:
@@ -306,10 +288,7 @@ def with_correlated_errors_and_prior(
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
-    fit = LinearFit(
-        compressed=compressed, values=estimate.values, weights=estimate.weights, free=every, inverse_root=root
-    )
-    found = sandwich(equations, fit, errors)
+    found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
     reach = root.T @ prior[:, :-1].T  # (b, m)
     free = root @ information.z  # without bounds, which would pull from the prior as well
     off = _off(prior, free, found.covariance, reach)

@@ -26,7 +26,7 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     StationaryErrors,
     sandwich,
 )
-from exciter.identification.uncertainty.linear_equations import LinearFit
+from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
 
@@ -54,8 +54,7 @@ class Drift:
 
     @property
     def possible(self) -> bool:
-        """Friction that would be negative at one end did not change: the motion at both ends was too different, and
-        too little, to tell."""
+        """Friction that would be negative at one end did not change: the motion was too little to tell."""
         below = 0.5 * abs(self.change) - abs(self.value)
         return self.parameter.startswith(OFFSET_SYMBOL) or below <= 2.0 * self.std
 
@@ -114,9 +113,8 @@ def find_drift(
 
 def candidates(problem: Problem) -> tuple[DriftCandidate, ...]:
     """Friction of any kind that acts on one joint, and the offset of every joint where equations are torques."""
-    model, found = problem.model, list[DriftCandidate]()
+    model, found, at = problem.model, list[DriftCandidate](), 10 * problem.model.n
     columns = {int(standard): k for k, standard in enumerate(problem.base.independent)}
-    at = 10 * model.n
     for term in model.bound:
         for k, (name, unit) in enumerate(zip(term.names, term.units, strict=True)):
             joints = {joint for joint, column in term.rows if column == k}

@@ -1,21 +1,29 @@
 """How residuals of neighbouring instants and of joints are alike, in one pass over the rows, in constant memory.
 
+Equations are gone through once more: in order of time, without gaps. The weighted linear least-squares fit is
+recognised from its estimate: which weights, which parameters free.
+
 How far correlation reaches, with which weights lags are summed so that no variance becomes negative, and whether
 residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
-from scipy import fft, stats
+from numpy.typing import NDArray
+from scipy import fft, linalg, stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.resample import peeked, segments
+from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty.linear_equations import LinearEquations, LinearFit, by_time, stretches
 from exciter.typing import Array
 
 MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
@@ -24,13 +32,145 @@ TAPER_FADING_RATIO = 6  #: times the lag where correlation has faded, that the t
 FADED_STANDARD_ERRORS = 3.0  #: standard errors within which a correlation counts as faded
 FADED_EXTRA_LAGS = 5  #: lags, and as many again as before, for which it must stay faded
 LASTING_CORRELATION = 0.3  #: a correlation this large, in the second half of the lags looked at, has not faded
-COLUMN_PROBES = (
-    16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
-)
-FEW_PROBES_ROWS = (
-    100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
-)
+COLUMN_PROBES = 16  # random combinations that stand for all columns; fewer columns than this stand for themselves
+FEW_PROBES_ROWS = 100_000  # rows of a joint, from which on two are enough: they average over more frequencies
 LEAST_POWER_SHARE = 0.1  # of the noise's power: that much is always taken as left by the fit
+ERROR_GAP_INTERVALS = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
+SAME_ESTIMATE_SIGMAS = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
+ESTIMATE_ROUNDING_FRACTION = 1e-9  # of the parameters over their σ: the same for data without noise
+Sums = tuple[Array, Array, Array]
+WHITENESS_TEST_LAGS = 20  # that the test looks at
+WHITENESS_TEST_LEVEL = 0.01  # of the test
+SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
+COLOURED_POWER_RATIO = 1.5  # times the power of white residuals: a part of the band with more has too much
+
+
+class LinearEquations(Protocol):
+    """W χ = y of J ``joints`` for p parameters ``names``: a ``Problem``, or one with further columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def joints(self) -> tuple[str, ...]: ...
+
+    @property
+    def compressed(self) -> Compressed: ...
+
+    def rows(self) -> Iterator[tuple[int, Rows]]: ...
+
+
+def stretches(
+    equations: Iterable[tuple[int, Rows]], block: float = 0.0, combinations: Array | None = None
+) -> Iterator[tuple[float, Iterator[Rows]]]:
+    """(rate [Hz], rows piece by piece) of every stretch without a gap, of (run, rows); a run is at least one. A stretch
+    is gone when the next one is asked for.
+
+    block [s]: rows within so much time are put together to one, see ``blocked``; rate is then that of the blocks.
+    combinations (m, p + 1): of columns of W and y, in their place; the last is y.
+    """
+    for _, numbered in groupby(equations, key=itemgetter(0)):
+        first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
+        if first is not None:
+            size = max(1, int(block * first.rate + 1e-9))
+            for segment in segments(parts, ERROR_GAP_INTERVALS / first.rate):
+                chosen = segment if combinations is None else (_combined(rows, combinations) for rows in segment)
+                yield first.rate / size, blocked(chosen, size)
+
+
+def _combined(rows: Rows, combinations: Array) -> Rows:
+    sides = combinations @ by_time(rows)
+    sides.flags.writeable = False
+    return replace(rows, sides=sides.transpose(2, 0, 1), parameters=("combination",) * (len(combinations) - 1))
+
+
+def blocked(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """Sums of ``size`` rows that follow each other, over √size: an orthogonal projection of the equations onto what is
+    slow, white errors keeping their σ. An end shorter than a block is left out."""
+    if size == 1:
+        yield from parts
+        return
+    rest: Rows | None = None
+    for rows in parts:
+        begin = 0
+        if rest is not None:
+            begin = min(size - len(rest), len(rows))
+            rest = Rows.join([rest, rows[:begin]])
+            if len(rest) == size:
+                yield _sums(rest, 0, size)
+                rest = None
+        whole = (len(rows) - begin) // size * size
+        if whole:
+            yield _sums(rows, begin, size)
+        if begin + whole < len(rows):
+            rest = rows[begin + whole :]
+
+
+def _sums(rows: Rows, begin: int, size: int) -> Rows:
+    end = begin + (len(rows) - begin) // size * size
+    sides, time = by_time(rows)[..., begin:end], rows.time[begin:end]
+    sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
+    sums.flags.writeable = False
+    return replace(rows, time=time.reshape(-1, size).mean(axis=1), sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
+
+
+def by_time(rows: Rows) -> Array:
+    """(J, p + 1, N) W and y, time last as it is in memory."""
+    return rows.sides.transpose(1, 2, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """values (p,), of which only ``free`` were estimated, with rows divided by weights (J,).
+
+    inverse_root (f, f): R⁻¹ with RᵀR = A, the Gram matrix of the weighted free columns.
+    """
+
+    compressed: Compressed
+    values: Array
+    weights: Array
+    free: NDArray[np.int64]
+    inverse_root: Array
+
+    @classmethod
+    def of(cls, compressed: Compressed, values: Array, weights: Array, free: NDArray[np.int64]) -> LinearFit:
+        information = compressed.columns(free).information(weights)
+        information.refuse_singular([compressed.parameters[k] for k in free])
+        root = linalg.solve_triangular(information.r, np.eye(len(free)))
+        return cls(compressed=compressed, values=values, weights=weights, free=free, inverse_root=np.asarray(root))
+
+    @property
+    def is_least_squares(self) -> bool:
+        """Whether the values are those of least squares with these weights, within a hundredth of σ."""
+        left = self.compressed.factors @ np.append(-self.values, 1.0) / self.weights[:, None]
+        scaled = self.compressed.factors[..., self.free] / self.weights[:, None, None]
+        score = np.einsum("gjrf,gjr->f", scaled, left)
+        size = np.linalg.norm(self.compressed.factors[..., -1] / self.weights[:, None])
+        return bool(
+            np.linalg.norm(self.inverse_root.T @ score)
+            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * float(size))
+        )
+
+
+def linear_fit(equations: LinearEquations, estimate: Estimate) -> LinearFit:
+    """Of an estimate that was ordinary or weighted (by its noise) least squares, perhaps of some parameters only.
+
+    Parameters without any variance count as given. Any other estimate is refused: its covariance is another one.
+    """
+    compressed = equations.compressed
+    if estimate.names != compressed.parameters:
+        raise ParameterError("the estimate is of other parameters than the equations")
+    free = np.flatnonzero(estimate.covariance.diagonal() > 0.0)
+    candidates = [np.asarray(estimate.noise, dtype=float), np.ones(len(compressed.joints))]
+    for weights in candidates:
+        if weights.shape == (len(compressed.joints),) and (weights > 0.0).all():
+            fit = LinearFit.of(compressed, estimate.values, weights, free)
+            if fit.is_least_squares:
+                return fit
+    raise ParameterError(
+        "the covariance for correlated errors is that of ordinary or weighted least squares; this estimate is neither: "
+        "keep the covariance it came with"
+    )
 
 
 def most_lags(rows: int) -> int:
@@ -95,8 +235,7 @@ class Taper:
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """Of residuals at one ``rate`` [Hz], N instants (or blocks of them) with ``rows`` (J,) equations of each joint: N,
-    or fewer where it rests.
+    """Of residuals at one ``rate`` [Hz], N instants or blocks with ``rows`` (J,) equations of a joint (rest has none).
 
     covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over the equations, lags k = 0 … K. leverage (K + 1, J): the sum
     over t of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag.
@@ -119,7 +258,6 @@ class Correlation:
 
     @property
     def fading(self) -> tuple[Fading, ...]:
-        """Of every joint."""
         return tuple(fading(rho, rows) for rho, rows in zip(self.autocorrelation.T, self.rows, strict=True))
 
     def inflation(self, taper: Taper) -> Array:
@@ -168,30 +306,21 @@ def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0)
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
-    joints = len(equations.joints)
-    found: dict[float, Correlation] = {}
-    for rate, pieces in stretches(equations, block, combinations):
-        counted = np.zeros(joints)
-        for covariance, leverage in _lagged(_counting(pieces, counted), most):
-            before = found.get(rate) or Correlation(
-                rate=rate, rows=np.zeros(joints), covariance=np.zeros(1), leverage=np.zeros(1)
-            )
-            found[rate] = replace(
-                before, covariance=before.covariance + covariance, leverage=before.leverage + leverage
-            )
-        if rate in found:
-            found[rate] = replace(found[rate], rows=found[rate].rows + counted)
+    found = correlations_at(stretches(equations.rows(), block, combinations), most)
+    return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
+
+
+def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> tuple[Correlation, ...]:
+    """Of stretches at their rates, y being the residual and W what the leverage is of; lags up to ``most``."""
+    sums: dict[float, Sums] = {}
+    for rate, pieces in found:
+        for more in _lagged(pieces, most):
+            before = sums.get(rate)
+            sums[rate] = more if before is None else (before[0] + more[0], before[1] + more[1], before[2] + more[2])
     return tuple(
-        replace(c, covariance=c.covariance / _pairs(c.rows), leverage=c.leverage / fit.weights**2)
-        for c in found.values()
+        Correlation(rate=rate, rows=rows, covariance=covariance / _pairs(rows), leverage=leverage)
+        for rate, (rows, covariance, leverage) in sums.items()
     )
-
-
-def _counting(pieces: Iterable[Rows], counted: Array) -> Iterator[Array]:
-    """Pieces by time, while their equations are added up in ``counted`` (J,)."""
-    for piece in pieces:
-        counted += piece.counted
-        yield by_time(piece)
 
 
 def _pairs(rows: Array) -> Array:
@@ -212,29 +341,26 @@ def _probes(fit: LinearFit) -> Array:
     return probes
 
 
-Sums = tuple[Array, Array]
+def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
+    """Sums over a stretch, in parts: of equations (J,), products of residuals (K + 1, J, J), and of probes (K + 1, J).
 
-
-def _lagged(signals: Iterable[Array], most: int) -> Iterator[Sums]:
-    """Sums over a stretch, in parts: of products of residuals (K + 1, J, J), and of probes (K + 1, J).
-
-    signals: (J, m + 1, M) pieces, residuals last. They are put together until longer than the lags, and multiplied with
-    themselves and the lags before.
+    Pieces are put together until longer than the lags, and multiplied with themselves and the lags before.
     """
     before: Array | None = None
-    held: list[Array] = []
-    for piece in signals:
-        held.append(piece)
+    counted, held = np.zeros(1), list[Array]()
+    for piece in pieces:
+        held.append(by_time(piece))
+        counted = counted + piece.counted
         if sum(part.shape[2] for part in held) >= 2 * most:
             sums, before = _products(before, np.concatenate(held, axis=2), most)
-            yield sums
-            held = []
+            yield counted, *sums
+            counted, held = np.zeros(1), []
     if held:
-        yield _products(before, np.concatenate(held, axis=2), most)[0]
+        yield counted, *_products(before, np.concatenate(held, axis=2), most)[0]
 
 
-def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]:
-    """Sums of ``now`` with itself and before; and what the next one needs of both."""
+def _products(before: Array | None, now: Array, most: int) -> tuple[tuple[Array, Array], Array]:
+    """Of (J, m + 1, M), residuals last: sums of ``now`` with itself and before; and what the next one needs of both."""
     whole = now if before is None else np.concatenate([before, now], axis=2)
     size = fft.next_fast_len(whole.shape[2] + most + 1, real=True)
     earlier = fft.rfft(whole, size)
@@ -244,14 +370,6 @@ def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]
     covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
     leverage = fft.irfft(own, size)[..., : most + 1].T
     return (covariance, leverage), whole[..., max(0, whole.shape[2] - most) :]
-
-
-WHITENESS_TEST_LAGS = 20  # that the test looks at
-WHITENESS_TEST_LEVEL = 0.01  # of the test
-SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
-COLOURED_POWER_RATIO = (
-    1.5  # times the power of white residuals, from which on a part of the band is said to have too much
-)
 
 
 @dataclass(frozen=True)
@@ -292,8 +410,12 @@ def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness
         raise ParameterError("the estimate is of other parameters than the equations")
     everything = np.arange(len(estimate.values))
     fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
-    found = max(correlations(equations, fit), key=lambda c: float(c.rows.sum()))
-    return tuple(_of_joint(found, j, joint) for j, joint in enumerate(equations.joints))
+    return whiteness_of(correlations(equations, fit), equations.joints)
+
+
+def whiteness_of(correlated: Iterable[Correlation], joints: Sequence[str]) -> tuple[Whiteness, ...]:
+    found = max(correlated, key=lambda c: float(c.rows.sum()))
+    return tuple(_of_joint(found, j, joint) for j, joint in enumerate(joints))
 
 
 def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:

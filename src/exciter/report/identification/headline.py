@@ -104,10 +104,11 @@ def residual_words(run: RunValidation) -> str:
 
 
 def worst_joint(verdict: ValidationVerdict) -> str:
-    worst = verdict.worst_joint
+    base, j = verdict.decisive.baselines, verdict.worst_joint
+    share, rms = float(base.identified.percent[j]) / 100, float(base.identified.rms[j])
     return (
-        f"The worst joint is {worst.joint}: its residual is {percent(worst.percent / 100)} of its torque "
-        f"({number(worst.rms, 3)} of {number(worst.signal, 3)} {worst.unit} rms)."
+        f"The worst joint is {base.joints[j]}: its residual is {percent(share)} of its torque "
+        f"({number(rms, 3)} of {number(float(base.signal[j]), 3)} {base.units[j]} rms)."
     )
 
 

@@ -124,21 +124,21 @@ def spectrum_section(run: ReportedRun) -> Iterator[Section]:
     spectrum = run.found.spectrum
     if spectrum is None:
         return
-    measured, residual, last = spectrum.measured, spectrum.residual, spectrum.filled
+    frequency, last = spectrum.frequency, spectrum.filled
     text = (
         f"Amplitude density of measured torque and residual of {run.name} ({run.kind}), as they enter the equations. "
         "A flat residual is noise; a peak in it shows what the model misses, such as an elastic joint or torque ripple "
         "of the drive."
     )
-    if last < len(measured.frequency):
-        text += f" Above {number(float(measured.frequency[last - 1]), 3)} Hz the filters leave no signal."
+    if last < len(frequency):
+        text += f" Above {number(float(frequency[last - 1]), 3)} Hz the filters leave no signal."
     plots = {
         j: Plot(
             name,
-            measured.frequency[:last],
+            frequency[:last],
             "frequency [Hz]",
             f"density [{unit or 'unit'}/√Hz]",
-            [Line("measured", measured.values[:last, j], unit), Line("residual", residual.values[:last, j], unit)],
+            [Line(name, getattr(spectrum, name)[:last, j], unit) for name in ("measured", "residual")],
             group=f"spectrum-{run.group}",
             log=True,
         )
