@@ -41,7 +41,7 @@ def templates() -> Environment:
 
     found = Environment(
         loader=PackageLoader("exciter.report"),
-        autoescape=True,
+        autoescape=lambda name: not (name or "").endswith(".txt"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -54,6 +54,12 @@ def templates() -> Environment:
 def _printable(content: Any) -> Any:
     """Text without characters that turn or hide what stands around them; what marks it up is escaped afterwards."""
     return content if hasattr(content, "__html__") else visible(str(content), keep="\n\t")
+
+
+def explained(section: str, **values: Any) -> str:
+    """What a section is about, in the words of ``explanations.txt``."""
+    text: str = getattr(templates().get_template("explanations.txt").module, section)(**values)
+    return text.strip().replace("\n", " ")
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -73,10 +79,6 @@ def percent(share: float) -> str:
     if share > 10.0:
         return "> 1000\u00a0%"
     return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
-
-
-def probability(p_value: float) -> str:
-    return "< 0.001" if p_value < 1e-3 else number(p_value, 2)
 
 
 def sort_key(value: float) -> str:

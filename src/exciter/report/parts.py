@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from exciter.report.markup import PagePart, percent
+import numpy as np
+
+from exciter.report.markup import PagePart, number, percent
+from exciter.typing import Array
 
 MOST_REMARKS_SHOWN = 8  #: the others are folded away
 PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
@@ -107,6 +110,11 @@ class PerJoint(PagePart):
     parts: Mapping[int, PagePart]
 
 
+def per_joint(joints: Sequence[str], parts: Mapping[int, PagePart]) -> tuple[JointChoice, PerJoint]:
+    """Parts of joints below the choice among them."""
+    return JointChoice(joints), PerJoint(parts)
+
+
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
@@ -133,8 +141,13 @@ class Bar:
         decades = math.log10(max(value, 1e-3) / PERCENT_OF_EMPTY_BAR)
         return cls(value, percent(value / 100.0), decades / DECADES_OF_FULL_BAR)
 
+    @classmethod
+    def probability(cls, p_value: float) -> Bar:
+        return cls(p_value, "< 0.001" if p_value < 1e-3 else number(p_value, 2))
+
 
 Cell = str | float | Bar | Word
+Columns = Mapping[str, Iterable[Cell] | Array]  #: the cells below each heading
 
 
 @dataclass(frozen=True)
@@ -146,6 +159,11 @@ class HtmlTable(PagePart):
     headings: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     kind: str = ""
+
+    @classmethod
+    def by_column(cls, caption: str, columns: Columns, kind: str = "") -> HtmlTable:
+        cells = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+        return cls(caption, tuple(columns), list(zip(*cells, strict=True)), kind)
 
     @property
     def columns(self) -> list[tuple[str, bool]]:

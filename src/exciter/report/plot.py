@@ -87,9 +87,9 @@ class Plot(PagePart):
         }
 
 
-def band_lines(middle: Array, half: Array, unit: str) -> list[Line]:
-    """The two ends of a band, to stand before the other lines: middle ± half."""
-    return [Line("lower end", middle - half, unit), Line("upper end", middle + half, unit)]
+def band_lines(lower: Array, upper: Array, unit: str) -> list[Line]:
+    """The two ends of a band, to stand before the other lines."""
+    return [Line("lower end", lower, unit), Line("upper end", upper, unit)]
 
 
 def finite(value: float) -> float | None:

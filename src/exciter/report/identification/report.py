@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -57,29 +57,6 @@ class Answers:
     simulation: Sequence[SimulationCheck] = ()
     choices: Sequence[Choice] = ()
 
-    def sections(self) -> Iterator[Section]:
-        if self.payload is not None:
-            yield payload_section(self.payload)
-        if self.gains is not None:
-            yield gains_section(self.gains)
-
-    def chosen(self, settings: Mapping[str, Any]) -> Iterator[Section]:
-        """settings: with everything chosen in them."""
-        if self.choices:
-            yield choices_section(self.choices, settings)
-        if self.friction is not None:
-            yield friction_choice_section(self.friction)
-
-    def checks(self) -> Iterator[Section]:
-        if self.comparison is not None:
-            yield comparison_section(self.comparison)
-        if self.inertia_matrix is not None:
-            yield inertia_section(self.inertia_matrix)
-        if self.known_load is not None:
-            yield known_load_section(self.known_load)
-        if self.simulation:
-            yield simulation_section(self.simulation)
-
 
 def identification_page(
     found: Identification,
@@ -111,14 +88,19 @@ def identification_page(
         "computing time [s]": number(found.seconds),
     }
     sections = [
-        *answers.sections(),
+        *shown(payload_section, answers.payload),
+        *shown(gains_section, answers.gains),
         *run_sections(verdict, found.judge.formulation),
-        *answers.chosen(settings),
+        *shown(choices_section, answers.choices, settings),
+        *shown(friction_choice_section, answers.friction),
         *friction_sections(verdict),
         parameters_section(found),
         conditioning_section(found),
         *residual_analysis(verdict),
-        *answers.checks(),
+        *shown(comparison_section, answers.comparison),
+        *shown(inertia_section, answers.inertia_matrix),
+        *shown(known_load_section, answers.known_load),
+        *shown(simulation_section, answers.simulation),
         *quality_section(quality),
         *processing_section(texts(found.estimate.notes), problem.runs),
         settings_section(values, settings, "identify.yaml", model=problem.model),
@@ -152,13 +134,19 @@ def validation_page(
         *run_sections(verdict, identified.config.evaluation(())),
         *friction_sections(verdict),
         *residual_analysis(verdict),
-        *Answers(inertia_matrix=inertia_matrix, simulation=simulation).checks(),
+        *shown(inertia_section, inertia_matrix),
+        *shown(simulation_section, simulation),
         *quality_section(quality or {}),
         *processing_section((), runs),
         settings_section(values, identified.config.to_dict(), "identify.yaml", model=identified.model),
     ]
     title = f"Validation of {identified.model.robot.name}"
     return Page(title, validation_summary(identified, verdict, notes), sections)
+
+
+def shown(section: Callable[..., Section], found: Any, *more: Any) -> list[Section]:
+    """The section of something that was found; none of nothing."""
+    return [] if found in (None, (), []) else [section(found, *more)]
 
 
 def processing_section(words: Sequence[str], runs: Sequence[Run]) -> Iterator[Section]:
