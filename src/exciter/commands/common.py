@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from exciter.errors import ExciterError, visible
 from exciter.pipeline.saving import refuse_parts_of_results
@@ -87,6 +101,38 @@ def console() -> Console:
     return _Console(width=width, quiet=_quiet)
 
 
+def plain_table(
+    headings: Iterable[str], rows: Iterable[Sequence[str | Text]], right: Container[int] = (), **more: Any
+) -> Table:
+    """Cells below headings; right: the numbers of columns that are aligned there."""
+    table = Table(box=None, **{"padding": (0, 2, 0, 0), **more})
+    for k, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if k in right else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+# -- what a long command is doing: beside what goes to standard output, and gone when it is done -----------------------
+
+
 def screen() -> Console:
-    """For progress: beside what goes to standard output."""
     return _Console(stderr=True, quiet=_quiet)
+
+
+@contextmanager
+def bar_with(*columns: ProgressColumn) -> Iterator[Progress]:
+    """A bar with these columns, behind something that turns."""
+    console = screen()
+    shown = Progress(SpinnerColumn(), *columns, console=console, transient=True, disable=not console.is_terminal)
+    with shown as bar:
+        yield bar
+
+
+@contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar over ``total`` steps; each is named as it begins."""
+    name = TextColumn("{task.description}", markup=False)
+    with bar_with(name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task, begun = bar.add_task("", total=total), itertools.count()
+        yield lambda name: bar.update(task, description=name, completed=next(begun))

@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, print_notes, shown, with_flags
-from exciter.commands.progress import steps
+from exciter.commands.common import console, plain_table, print_notes, shown, steps, with_flags
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.identification import JudgedRun
@@ -79,14 +77,13 @@ def payload_lines(payload: PayloadEstimate) -> list[str]:
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
-    table = plain_table("parameter", "unit", value="right", σ="right", **{"σ %": "right"}, status="left")
+    rows = []
     for k in reading_order(estimate.names):
         relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]
         percent = f"{relative:.0f}" if 99.5 <= relative < 999.5 else f"{relative:.2g}" if relative < 99.5 else "> 999"
         numbers = (f"{estimate.values[k]:.5g}", f"{estimate.std[k]:.2g}", percent)
-        words = Text(status, style=STATUS_STYLES[status])
-        table.add_row(Text(estimate.names[k]), Text(estimate.units[k]), *numbers, words)
-    out.print(table)
+        rows.append((estimate.names[k], estimate.units[k], *numbers, Text(status, style=STATUS_STYLES[status])))
+    out.print(plain_table(("parameter", "unit", "value", "σ", "σ %", "status"), rows, right=(2, 3, 4)))
     assumption, *more = texts(estimate.assumptions)
     out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}", markup=False)
     out.print(
@@ -99,11 +96,10 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
 
 def print_choices(out: Console, choices: Sequence[Choice]) -> None:
     """Errors: see the report."""
-    table = plain_table("setting", "chosen", "why")
+    below = "joint by joint, below"
+    rows = [(one.setting, below if one.setting == "friction" else one.value, one.reason) for one in choices]
+    table = plain_table(("setting", "chosen", "why"), rows)
     table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN_VALUE_COLUMNS
-    for one in choices:
-        value = "joint by joint, below" if one.setting == "friction" else one.value
-        table.add_row(Text(one.setting), Text(value), Text(one.reason))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     out.print(
         "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything",
@@ -114,25 +110,17 @@ def print_choices(out: Console, choices: Sequence[Choice]) -> None:
 
 
 def print_friction(out: Console, choice: FrictionChoice) -> None:
-    table = plain_table("joint", "friction", **{"left out, rms": "right"}, best="left", **{"rms [N·m or N]": "right"})
+    rows = []
     for joint in choice.per_joint:
         chosen, best = joint.chosen, joint.best
         beside = ("it is", "") if joint.is_best else (best.candidate.name, f"{best.rms:.4g}")
-        table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
+        rows.append((joint.joint, chosen.candidate.name, f"{chosen.rms:.4g}", *beside))
+    headings = ("joint", "friction", "left out, rms", "best", "rms [N·m or N]")
+    table = plain_table(headings, rows, right=(2, 4))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     if not choice.settled:
         out.print(UNSETTLED.text, markup=False)
     out.print()
-
-
-def plain_table(*columns: str, **aligned: str) -> Table:
-    """Headings; those by name are aligned left or right."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in columns:
-        table.add_column(Text(heading))
-    for heading, side in aligned.items():
-        table.add_column(Text(heading), justify="right" if side == "right" else "left")
-    return table
 
 
 def print_left_out(out: Console, lost: Iterable[str]) -> None:
@@ -144,15 +132,15 @@ def print_left_out(out: Console, lost: Iterable[str]) -> None:
 
 
 def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
-    table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
     files = [PurePath(one.run).name for one in judged]
     names = files if len(set(files)) == len(files) else [one.run for one in judged]
+    rows = []
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"
         for name, left in ((f"{kind}: {names[k]}", one.residuals), ("  … by the description", one.description)):
-            numbers = [shown(value) for value in (*left.percent, left.total_percent)]
-            table.add_row(Text(name), *numbers)
-    out.print(table)
+            rows.append((name, *map(shown, (*left.percent, left.total_percent))))
+    headings = ("residual / torque [%]", *judged[0].residuals.joints, "total")
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))
     for one in judged[1:]:
         if one.residuals.total_percent >= one.description.total_percent:
             out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
@@ -161,20 +149,20 @@ def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
 def print_comparison(out: Console, comparison: Comparison) -> None:
     """Methods side by side, each beside the first one."""
     first = comparison.methods[0].name
-    numbers = dict.fromkeys(("fit [%]", "validation [%]", "differs by [% of torque]"), "right")
-    table = plain_table("method", **numbers, **{"disagrees on": "left"})
     beside = {one.second: one for one in comparison.differences if one.first == first}
+    rows: list[tuple[str, ...]] = []
     for one in comparison.methods:
         if one.failed:
-            table.add_row(Text(one.name), "–", "–", "–", Text(one.failed))
+            rows.append((one.name, "–", "–", "–", one.failed))
             continue
-        numbers_of = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
-        numbers_of.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
+        numbers = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
+        numbers.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
         other = beside.get(one.name)
         apart = "" if other is None else ", ".join(other.disagree[:MOST_DISAGREEING_PARAMETERS]) or "nothing"
-        numbers_of.append("" if other is None else f"{other.torque_percent:.2g}")
-        table.add_row(Text(one.name), *numbers_of, Text(apart))
-    out.print(table)
+        numbers.append("" if other is None else f"{other.torque_percent:.2g}")
+        rows.append((one.name, *numbers, apart))
+    headings = ("method", "fit [%]", "validation [%]", "differs by [% of torque]", "disagrees on")
+    out.print(plain_table(headings, rows, right=(1, 2, 3)))
 
 
 def run(arguments: argparse.Namespace) -> int:

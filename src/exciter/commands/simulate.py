@@ -8,11 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console, print_notes, refuse_parts_of_sets
-from exciter.commands.progress import bar_with
+from exciter.commands.common import bar_with, chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.own_log_format import check_beside
@@ -93,16 +90,11 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
     )
     if (period := recording.about.period) is not None:
         out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on", markup=False)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("joint")
-    for heading in ("tracking error rms", "largest", "torque rms", "noise", "at the limit"):
-        table.add_column(heading, justify="right")
-    noise = virtual.meter.std(virtual.robot)
+    noise, rows = virtual.meter.std(virtual.robot), []
     for j, joint in enumerate(virtual.robot.joints):
         length, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N·m")
-        table.add_row(
-            Text(joint.name), f"{simulated.tracking[j]:.2e} {length}",
-            f"{abs(simulated.error[:, j]).max():.2e} {length}", f"{simulated.torque_rms[j]:.4g} {force}",
-            f"{noise[j]:.3g} {force}", f"{100 * simulated.saturated[j]:.3g} %",
-        )  # fmt: skip
-    out.print(table)
+        tracking = (f"{error:.2e} {length}" for error in (simulated.tracking[j], abs(simulated.error[:, j]).max()))
+        torque = (f"{simulated.torque_rms[j]:.4g} {force}", f"{noise[j]:.3g} {force}")
+        rows.append((joint.name, *tracking, *torque, f"{100 * simulated.saturated[j]:.3g} %"))
+    headings = ("joint", "tracking error rms", "largest", "torque rms", "noise", "at the limit")
+    out.print(plain_table(headings, rows, right=range(1, 6)))

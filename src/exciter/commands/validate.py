@@ -8,11 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, print_notes, shown
-from exciter.commands.progress import steps
+from exciter.commands.common import console, plain_table, print_notes, shown, steps
 from exciter.files import json_text, output_folder
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
@@ -55,24 +53,16 @@ def print_validation(out: Console, checked: Validated) -> None:
     print_notes(out, map(str, checked.notes), ())
 
 
-def _with(value: float, unit: str) -> str:
-    return f"{shown(value)} {unit}" if math.isfinite(value) else shown(value)
-
-
 def print_models(out: Console, one: RunValidation) -> None:
     """Residuals of every model relative to the torque, joint by joint, and the noise floor."""
-    baselines = one.baselines
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(Text("residual / torque [%]"))
-    for joint in (*baselines.joints, "total"):
-        table.add_column(Text(joint), justify="right")
-    for left in baselines.models:
-        table.add_row(left.model, *(shown(value) for value in (*left.percent, left.total_percent)))
-    floor = one.floor
+    baselines, floor, worst = one.baselines, one.floor, one.baselines.identified
+    left = [(model.model, *model.percent, model.total_percent) for model in baselines.models]
     if floor.total_percent is not None and floor.percent is not None:
-        table.add_row("noise floor", *(shown(value) for value in (*floor.percent, floor.total_percent)))
-    worst = baselines.identified
+        left.append(("noise floor", *floor.percent, floor.total_percent))
+    rows = [(name, *map(shown, values)) for name, *values in left]
     units = zip(worst.worst, baselines.units, strict=True)
-    table.add_row("worst, identified", *(_with(value, unit) for value, unit in units), "")
-    table.add_row(Text("… at [s]"), *(shown(value, 5) for value in worst.when), "")
-    out.print(table)
+    largest = (f"{shown(value)} {unit}" if math.isfinite(value) else shown(value) for value, unit in units)
+    rows.append(("worst, identified", *largest, ""))
+    rows.append(("… at [s]", *(shown(value, 5) for value in worst.when), ""))
+    headings = ("residual / torque [%]", *baselines.joints, "total")
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))
