@@ -33,6 +33,7 @@ from exciter.settings import Settings
 T = TypeVar("T")
 TREE_ARRAY = "tree"
 OWN_MODULES = "exciter."
+DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, AttributeError, ImportError)
 LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
 
 
@@ -61,16 +62,7 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
         raise ExciterError(f"there is no '{path}'; save again") from None
     except ExciterError as error:
         raise ExciterError(f"'{path}' cannot be opened: {error}") from None
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ImportError,
-    ) as error:
+    except DAMAGE as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); design or identify again") from None
 
@@ -203,7 +195,7 @@ def _class(name: str) -> Any:
         if not own:
             raise ExciterError(f"it holds {qualified} of {module}, which is not known here; import it, then open again")
         return own[-1]
-    if not module.startswith(OWN_MODULES) or not qualified.isidentifier():
+    if not qualified.isidentifier():
         raise ValueError(f"'{name}' is no class of Exciter")
     found = getattr(importlib.import_module(module), qualified)
     if not isinstance(found, type) or not (dataclasses.is_dataclass(found) or issubclass(found, Enum)):
