@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
+from exciter.export import templates
 from exciter.export.term_expressions import MATH_FUNCTIONS, expressions, number, used_helpers, used_words
 from exciter.parameters.inertial import INERTIAL_NAMES
 from exciter.parameters.terms import LoadFriction
@@ -59,18 +60,7 @@ def python_module(model: DynamicModel, values: ArrayLike, *, std: ArrayLike | No
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    found = Environment(
-        loader=PackageLoader("exciter.export"),
-        autoescape=False,  # source text, whose names go through filters
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        variable_start_string="${",
-        variable_end_string="}",
-    )
+    found = templates(autoescape=False)  # names go through filters
     found.filters |= {"number": number, "wrapped": wrapped, "c_string": c_string, "python_string": ascii}
     found.filters |= {"numbers": lambda row: ", ".join(map(number, row)), "plain_text": plain_text}
     return found
