@@ -11,7 +11,6 @@ import numpy as np
 
 from exciter.excitation.certificate.certificate import (
     Certificate,
-    LimitVerdict,
     assumed_words,
     failures_words,
     margin_words,
@@ -70,7 +69,11 @@ def headline(design: Design) -> Summary:
         badge = Word("nothing to certify", "unproved")
     return Summary(
         badge,
-        (done_sentence(design), verdict_sentence(certificate), expected_sentence(design)),
+        (
+            done_sentence(design),
+            verdict_sentence(certificate),
+            explained("expected", design=design, percent=WELL_KNOWN_PERCENT),
+        ),
         (
             Remarks(Word("not checked", "fair"), texts(design.unchecked)),
             Remarks(Word("note", "fair"), texts((*design.model.robot.remarks, *design.notes))),
@@ -80,51 +83,13 @@ def headline(design: Design) -> Summary:
 
 
 def done_sentence(design: Design) -> str:
-    robot, trajectory = design.model.robot, design.trajectory
-    family, criterion = written(trajectory)["family"], design.criterion.name
-    starts = len(design.attempts)
-    whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
-    if not starts:
-        return (
-            f"{whose}, a random motion of {number(design.curve.duration)} s was drawn for validation; its criterion "
-            f"{criterion} is {number(design.value, 6)}."
-        )
-    if design.unsearched:
-        return (
-            f"{whose}, a {family} motion of {number(trajectory.duration)} s was generated as a first guess and not "
-            f"optimised. Its criterion {criterion} is {number(design.value, 6)}."
-        )
-    return (
-        f"{whose}, a {family} motion of {number(trajectory.duration)} s was designed by the criterion {criterion}, "
-        f"which reached {number(design.value, 6)} after {number(design.seconds, 3)} s and {starts} "
-        f"{'start' if starts == 1 else 'starts'}{', stopped early' if design.interrupted else ''}."
-    )
+    return explained("design_done", design=design, family=written(design.trajectory)["family"])
 
 
-def verdict_sentence(certificate: Certificate) -> str:
-    worst, assumed = certificate.worst, assumed_words(certificate)
-    if worst is None:
-        return f"No limit is proved: {assumed}." if assumed else "No limit is given, so none can be broken."
-    count = len(certificate.proved)
-    if not certificate.certified:
-        return f"It is not certified: {failures_words(certificate)}; the worst is {limit_words(worst)}."
-    if assumed:
-        limits = "One limit is" if count == 1 else f"{count} limits are"
-    else:
-        limits = "The one limit is" if count == 1 else f"All {count} limits are"
-    held = f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}"
-    return f"{held}; {assumed}." if assumed else f"{held}."
-
-
-def limit_words(limit: LimitVerdict) -> str:
-    return f"{limit.what} of {limit.where} with a margin of {margin_words(limit)}"
-
-
-def expected_sentence(design: Design) -> str:
-    return (
-        f"Of {len(design.parameters)} parameters, {design.well_known} are expected with a standard deviation below "
-        f"{WELL_KNOWN_PERCENT:g} % of their nominal value."
-    )
+def verdict_sentence(found: Certificate) -> str:
+    failures = "" if found.certified else failures_words(found)
+    worst = found.worst and f"{found.worst.what} of {found.worst.where} with a margin of {margin_words(found.worst)}"
+    return explained("certificate", found=found, worst=worst, assumed=assumed_words(found), failures=failures)
 
 
 def key_figures(design: Design) -> dict[str, str]:

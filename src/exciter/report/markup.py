@@ -47,7 +47,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    found.filters |= {"number": number, "data": script_data, "sort_key": sort_key}
+    found.filters |= {"number": number, "percent": percent, "many": many, "data": script_data, "sort_key": sort_key}
     return found
 
 
@@ -57,7 +57,7 @@ def _printable(content: Any) -> Any:
 
 
 def explained(section: str, **values: Any) -> str:
-    """What a section is about, in the words of ``explanations.txt``."""
+    """What a section is about, or the head of a page, in the words of ``explanations.txt``."""
     text: str = getattr(templates().get_template("explanations.txt").module, section)(**values)
     return text.strip().replace("\n", " ")
 
@@ -79,6 +79,11 @@ def percent(share: float) -> str:
     if share > 10.0:
         return "> 1000\u00a0%"
     return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
+
+
+def many(count: int, what: str) -> str:
+    """``1 run``, ``3 runs``; thousands are set apart."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", "\u202f")
 
 
 def sort_key(value: float) -> str:

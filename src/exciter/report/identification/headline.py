@@ -8,9 +8,8 @@ from pathlib import PurePath
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel
-from exciter.identification.information.estimate import WELL
 from exciter.notes import Note, lines
-from exciter.report.markup import number, percent
+from exciter.report.markup import explained, number, percent
 from exciter.report.parts import Cards, Remarks, Summary, Word
 from exciter.settings.in_words import named
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
@@ -20,29 +19,50 @@ from exciter.validation.validation import RunValidation, ValidationVerdict, next
 def identification_summary(
     found: Identification, verdict: ValidationVerdict, notes: Sequence[Note], quality: Mapping[str, Quality]
 ) -> Summary:
-    sentences = [done_sentence(found), fit_sentence(verdict), worst_joint(verdict), sure_sentence(found)]
+    problem, estimate, unseen = found.problem, found.estimate, verdict.unseen
+    well, less, none_of = estimate.counts.values()
+    done = explained(
+        "identified",
+        problem=problem,
+        count=len(estimate.names),
+        runs=some_of([PurePath(run.name).name for run in problem.runs]),
+        seconds=sum(run.span[1] - run.span[0] for run in problem.runs if run.span),
+        equations=int(problem.compressed.rows.sum()),
+        estimator=named(found.estimator),
+        formulation=named(problem.formulation),
+    )
+    validated = unseen.worst if unseen.runs else None
+    fit = explained("fit", run=verdict.fit.worst, unseen=validated, description=DESCRIPTION)
+    physical = found.physically_consistent
+    sure = explained("sure", well=well, less=less, none_of=none_of, physical=physical)
     cards = {
         **residual_figures(verdict),
-        "parameters well identified": f"{found.estimate.counts[WELL]} of {len(found.estimate.names)}",
-        "condition number": number(found.estimate.condition_number),
-        "condition number, normalised columns": number(found.estimate.condition_number_normalized),
+        "parameters well identified": f"{well} of {len(estimate.names)}",
+        "condition number": number(estimate.condition_number),
+        "condition number, normalised columns": number(estimate.condition_number_normalized),
         "computing time of the estimate": f"{number(found.seconds, 3)} s",
     }
+    sentences = (done, fit, worst_joint(verdict), sure)
     return summary(verdict, sentences, next_steps(found, verdict, quality), notes, cards)
 
 
 def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict, notes: Sequence[Note]) -> Summary:
-    runs, worst = verdict.unseen.runs, verdict.unseen.worst
-    seconds = sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs)
-    done = (
-        f"{many(len(identified.estimate.names), 'identified parameter')} of {identified.model.robot.name} were "
-        f"validated on {many(len(runs), 'run')} ({some_of([run.name for run in runs])}; {number(seconds, 3)} s) that "
-        f"{'was' if len(runs) == 1 else 'were'} not used to identify them."
+    runs = verdict.unseen.runs
+    done = explained(
+        "validated",
+        robot=identified.model.robot,
+        count=len(identified.estimate.names),
+        runs=len(runs),
+        names=some_of([run.name for run in runs]),
+        seconds=sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs),
+        worst=verdict.unseen.worst,
+        description=DESCRIPTION,
     )
-    where = f" of {worst.name}, the worst run," if len(runs) > 1 else ""
-    before = residual_share(worst, DESCRIPTION)
-    left = f"The residual{where} is {residual_words(worst)}; with the parameters of the description it is {before}."
-    return summary(verdict, (done, left, worst_joint(verdict)), (), notes, residual_figures(verdict))
+    return summary(verdict, (done, worst_joint(verdict)), (), notes, residual_figures(verdict))
+
+
+def worst_joint(verdict: ValidationVerdict) -> str:
+    return explained("worst_joint", worst=verdict.worst_joint)
 
 
 def summary(
@@ -57,72 +77,9 @@ def summary(
     return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
 
 
-def many(count: int, what: str) -> str:
-    """``1 run``, ``3 runs``; thousands are set apart."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", "\u202f")
-
-
-def done_sentence(found: Identification) -> str:
-    problem = found.problem
-    runs = some_of([PurePath(run.name).name for run in problem.runs])
-    seconds = sum(run.span[1] - run.span[0] for run in problem.runs if run.span)
-    count = len(found.estimate.names)
-    return (
-        f"{many(count, 'parameter')} of {problem.model.robot.name} {'was' if count == 1 else 'were'} identified from "
-        f"{many(len(problem.runs), 'run')} ({runs}; {number(seconds, 3)} s, "
-        f"{many(int(problem.compressed.rows.sum()), 'equation')}) by {named(found.estimator)} on "
-        f"{named(problem.formulation)}."
-    )
-
-
-def fit_sentence(verdict: ValidationVerdict) -> str:
-    fit, unseen = verdict.fit.worst, verdict.unseen
-    held_out = "no validation data were given"
-    if unseen.runs:
-        held_out = f"on validation data ({unseen.worst.name}) it is {residual_words(unseen.worst)}"
-    return (
-        f"The residual on the identification data is {residual_share(fit)} of the measured torque (with the "
-        f"parameters of the description {residual_share(fit, DESCRIPTION)}); {held_out}."
-    )
-
-
 def residual_share(run: RunValidation, model: str = IDENTIFIED) -> str:
     """Over the measured torque, by a model."""
     return percent(run.baselines.of(model).total_percent / 100)
-
-
-def residual_words(run: RunValidation) -> str:
-    """``0.53 % of the torque, 1.4 times the noise floor (0.38 %)``."""
-    left, floor = run.baselines.identified.total_percent, run.floor.total_percent
-    share = f"{percent(left / 100)} of the torque"
-    if not floor:
-        return f"{share} (the noise floor is not known)"
-    noise = percent(floor / 100)
-    if run.down_to_noise:
-        return f"{share}, which is down to the noise floor ({noise})"
-    return f"{share}, {number(left / floor, 2)} times the noise floor ({noise})"
-
-
-def worst_joint(verdict: ValidationVerdict) -> str:
-    worst = verdict.worst_joint
-    return (
-        f"The worst joint is {worst.joint}: its residual is {percent(worst.percent / 100)} of its torque "
-        f"({number(worst.rms, 3)} of {number(worst.signal, 3)} {worst.unit} rms)."
-    )
-
-
-def sure_sentence(found: Identification) -> str:
-    well, less, none = found.estimate.counts.values()
-    physical = {
-        None: "",
-        True: " The parameters are physically consistent: the model can be exported as a whole.",
-        False: " The parameters are not physically consistent: they predict torques, but no links can have them.",
-    }
-    return (
-        f"Of the parameters, {well} are well identified, {less} poorly (relative σ more than ten times the smallest "
-        f"one), and {none} are not significant (zero lies within their 95 % interval)."
-        f"{physical[found.physically_consistent]}"
-    )
 
 
 def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
