@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import (
-    Certificate,
-    assumed_words,
-    failures_words,
-    margin_words,
-)
+from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words, margin_words
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
@@ -22,7 +17,7 @@ from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
 from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
-from exciter.report.parts import Bar, Cards, Columns, Folded, HtmlTable, JointChoice, Remarks, Section, Summary, Word
+from exciter.report.parts import Bar, Cards, Folded, HtmlTable, JointChoice, Remarks, Section, Summary, Word
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.settings import written
@@ -178,7 +173,7 @@ def certificate_section(design: Design) -> Section:
         "limits it is the exact extremum."
     )
     limits = sorted(certificate.limits, key=lambda limit: limit.margin)
-    columns: Columns = {
+    columns = {
         "verdict": [Word(limit.status, LIMIT_TONES[limit.status]) for limit in limits],
         "quantity": [limit.what for limit in limits],
         "joint or body": [limit.where for limit in limits],
@@ -197,7 +192,7 @@ def parameters_section(design: Design) -> Section:
     base, model, names = design.model.base, design.model, design.parameters
     is_base = names == base.names
     units = dict(zip(model.standard, model.units, strict=True))
-    columns: Columns = {
+    columns = {
         "parameter": names,
         "unit": [model.units[k] for k in base.independent] if is_base else [units.get(name, "") for name in names],
         "nominal value": design.nominal,
@@ -223,7 +218,7 @@ def search_section(design: Design) -> Section:
     lines = [Line(f"start {attempt.number}", row) for attempt, row in zip(drawn, values, strict=True)]
     title = f"Criterion ({design.criterion.name}) over computing time"
     plots = [Plot(title, x, "time [s]", "criterion", lines, steps=True, log=log)] if known.size else []
-    columns: Columns = {
+    columns = {
         "start": [f"{attempt.number}" for attempt in by_value],
         "criterion": [float(attempt.value) if attempt.feasible else math.nan for attempt in by_value],
         "evaluations": [float(attempt.evaluations) for attempt in by_value],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class PagePart:
-    """A piece of a page. The macro of its ``template`` that has the name of its class (``joint_choice`` of JointChoice)
-    lays it out; templates place parts as they place text."""
+    """A piece of a page: every class below is made a frozen dataclass. The macro of its ``template`` that has the name
+    of its class (``joint_choice`` of JointChoice) lays it out; templates place parts as they place text."""
 
     template: ClassVar[str] = "parts.html"
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
 
     def html(self) -> str:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from exciter.report.markup import PagePart, number, percent
-from exciter.typing import Array
 
 MOST_REMARKS_SHOWN = 8  #: the others are folded away
 PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
 
 
-@dataclass(frozen=True)
 class Section(PagePart):
     """``key`` is the anchor."""
 
@@ -25,7 +24,6 @@ class Section(PagePart):
     contents: Sequence[PagePart]
 
 
-@dataclass(frozen=True)
 class Word(PagePart):
     """A word with a colour: good, fair or poor; unproved for what rests on an assumption."""
 
@@ -33,7 +31,6 @@ class Word(PagePart):
     tone: str
 
 
-@dataclass(frozen=True)
 class Summary(PagePart):
     """The verdict, what was done in a few sentences, and remarks and cards below."""
 
@@ -42,31 +39,26 @@ class Summary(PagePart):
     contents: Sequence[PagePart]
 
 
-@dataclass(frozen=True)
 class Paragraph(PagePart):
     contents: Sequence[PagePart | str]
 
 
-@dataclass(frozen=True)
 class Cards(PagePart):
     """Single figures in a row, each under its name."""
 
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True)
 class NamedValues(PagePart):
     """One below the other."""
 
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True)
 class Sentences(PagePart):
     texts: Sequence[str]
 
 
-@dataclass(frozen=True)
 class Remarks(PagePart):
     """Sentences after a word each, the first few of them at once."""
 
@@ -79,7 +71,6 @@ class Remarks(PagePart):
         return [texts for texts in parts if texts]
 
 
-@dataclass(frozen=True)
 class Folded(PagePart):
     """Contents that open on demand."""
 
@@ -88,7 +79,6 @@ class Folded(PagePart):
     opened: bool = False
 
 
-@dataclass(frozen=True)
 class Configuration(PagePart):
     """A file of settings; name: under which to save it."""
 
@@ -96,14 +86,12 @@ class Configuration(PagePart):
     text: str
 
 
-@dataclass(frozen=True)
 class JointChoice(PagePart):
     """Buttons that show all joints or one of them."""
 
     joints: Sequence[str]
 
 
-@dataclass(frozen=True)
 class PerJoint(PagePart):
     """By the number of the joint, side by side where there is room; the choice of a joint shows its part alone."""
 
@@ -147,10 +135,8 @@ class Bar:
 
 
 Cell = str | float | Bar | Word
-Columns = Mapping[str, Iterable[Cell] | Array]  #: the cells below each heading
 
 
-@dataclass(frozen=True)
 class HtmlTable(PagePart):
     """Headings and rows. Columns of numbers are aligned right and sort by value, others by text. kind: "whole" is shown
     in full length, "findings" has wide first and last columns as well."""
@@ -161,7 +147,8 @@ class HtmlTable(PagePart):
     kind: str = ""
 
     @classmethod
-    def by_column(cls, caption: str, columns: Columns, kind: str = "") -> HtmlTable:
+    def by_column(cls, caption: str, columns: Mapping[str, Any], kind: str = "") -> HtmlTable:
+        """The cells below each heading, or numbers of an array."""
         cells = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
         return cls(caption, tuple(columns), list(zip(*cells, strict=True)), kind)
 

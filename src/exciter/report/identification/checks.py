@@ -11,7 +11,7 @@ import numpy as np
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.report.identification.parameters import quantity_words
 from exciter.report.markup import PagePart, explained, number
-from exciter.report.parts import Bar, Cell, Columns, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
+from exciter.report.parts import Bar, Cell, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
 from exciter.report.plot import Line, Plot
 from exciter.validation.closed_loop import Followed, SimulationCheck
 from exciter.validation.comparison import Comparison
@@ -34,7 +34,7 @@ def comparison_section(comparison: Comparison) -> Section:
         rows.append((one.name, *map(Bar.percentage, shares), float(one.seconds), status))
     tables = [HtmlTable("Methods compared", headings, rows)]
     if pairs := comparison.differences:
-        columns: Columns = {
+        columns = {
             "method": [pair.first for pair in pairs],
             "other method": [pair.second for pair in pairs],
             "largest parameter difference [σ]": [pair.largest for pair in pairs],
@@ -49,7 +49,7 @@ def comparison_section(comparison: Comparison) -> Section:
 
 def inertia_section(found: InertiaMatrix) -> Section:
     tone = "poor" if not found.definite else "fair" if found.sure is False else "good"
-    columns: Columns = {
+    columns = {
         "joint": found.joints,
         "position": found.posture,
         "unit": found.position_units,
@@ -63,7 +63,7 @@ def inertia_section(found: InertiaMatrix) -> Section:
 
 def known_load_section(found: KnownLoad) -> Section:
     text = f"A load that is known was identified on frame {found.found.frame} as if it were not known."
-    columns: Columns = {
+    columns = {
         "quantity": map(quantity_words, LOAD_QUANTITIES),
         "known": found.known,
         "identified": found.found.values,
@@ -103,7 +103,7 @@ def simulated_parts(run: SimulationCheck) -> Iterator[PagePart]:
 
 
 def closed_table(closed: Followed, name: str) -> HtmlTable:
-    columns: Columns = {
+    columns = {
         "joint": closed.joints,
         "position error, rms": closed.tracking,
         "position unit": closed.position_units,
@@ -119,7 +119,7 @@ def closed_table(closed: Followed, name: str) -> HtmlTable:
 def open_table(found: OpenLoop, name: str) -> HtmlTable:
     """One horizon after the other, each with all joints."""
     horizons, joints = len(found.horizons), len(found.joints)
-    columns: Columns = {
+    columns = {
         "time simulated [s]": np.repeat(found.horizons, joints),
         "joint": found.joints * horizons,
         "identified model": found.model.ravel(),

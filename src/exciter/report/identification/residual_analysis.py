@@ -10,18 +10,7 @@ import numpy as np
 
 from exciter.report.identification.runs import ReportedRun, reported_runs
 from exciter.report.markup import explained, percent
-from exciter.report.parts import (
-    Bar,
-    Columns,
-    Folded,
-    HtmlTable,
-    JointChoice,
-    PerJoint,
-    Section,
-    Sentences,
-    Word,
-    per_joint,
-)
+from exciter.report.parts import Bar, Folded, HtmlTable, JointChoice, PerJoint, Section, Sentences, Word, per_joint
 from exciter.report.plot import HeatMap, Line, Plot, band_lines
 from exciter.validation.residuals import Histogram
 from exciter.validation.structure import Structure
@@ -74,7 +63,7 @@ def structure_section(run: ReportedRun) -> Iterator[Section]:
     found, joints = run.found.structures, run.prediction.joints
     if not found:
         return
-    columns: Columns = {
+    columns = {
         "joint": [one.joint for one in found],
         "quantity": [one.quantity for one in found],
         "explained share of the residual's variance": [
@@ -132,7 +121,7 @@ def spectrum_section(run: ReportedRun) -> Iterator[Section]:
 
 def correlation_section(run: ReportedRun) -> Section:
     found, rows = run.found, run.found.whiteness
-    columns: Columns = {
+    columns = {
         "joint": [one.joint for one in rows],
         "correlation of successive samples": [one.neighbour for one in rows],
         "sample interval [s]": [one.interval for one in rows],

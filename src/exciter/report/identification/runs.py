@@ -16,7 +16,7 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts
 from exciter.report.markup import PagePart, explained, number
-from exciter.report.parts import Bar, Columns, Folded, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
+from exciter.report.parts import Bar, Folded, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
 from exciter.report.plot import Line, Plot, band_lines
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
@@ -94,7 +94,7 @@ def baselines_table(run: ReportedRun) -> HtmlTable:
         total = math.nan if of.total_percent is None else of.total_percent
         return [Bar.percentage(value, bar=bar) for value in (*of.percent, total)]
 
-    columns: Columns = {
+    columns = {
         "joint": (*base.joints, "all"),
         "unit": (*base.units, ""),
         "measured torque, rms": [*base.signal, *nothing],
