@@ -52,7 +52,7 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
             f" ({base.inertial_count} inertial, {len(base) - base.inertial_count} of joint terms)",
         )
     )
-    out.print(f"{base.method}; singular values: {base.decision.words}", style="dim", markup=False)
+    out.print(f"{base.method}; singular values: {base.decision.words}", style="dim")
     out.print("Parameters are those of the links in modified-DH frames; R marks a regrouped one.\n", style="dim")
     if not len(base):
         out.print("Nothing can be identified: no parameter has any effect (is there no gravity?).", style="yellow")
@@ -72,7 +72,7 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
         table.columns[0].max_width, table.columns[1].no_wrap = 24, everything
         out.print(table)
     for note in texts(model.robot.remarks):
-        out.print(f"note: {note}", style="yellow", markup=False)
+        out.print(f"note: {note}", style="yellow")
 
 
 def print_mdh(found: FoundBase) -> None:

@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         out = console()
         print_certificate(out, checked.certificate)
-        out.print(f"\n{robot.name}: {verdict(checked.certificate)}", markup=False)
+        out.print(f"\n{robot.name}: {verdict(checked.certificate)}")
         if checked.rounding is not None:
-            out.print(f"hint: {checked.rounding}", style="yellow", markup=False)
+            out.print(f"hint: {checked.rounding}", style="yellow")
         print_notes(out, texts(robot.remarks), texts(checked.not_checked))
     return 0 if checked.certificate.certified else 1
 

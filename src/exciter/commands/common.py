@@ -13,16 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich import progress
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -69,9 +61,9 @@ def locked(text: str) -> tuple[str, float]:
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:
     """What the description left to be assumed, and what a certificate does not speak of."""
     for remark in remarks:
-        out.print(f"note: {remark}", style="yellow", markup=False)
+        out.print(f"note: {remark}", style="yellow")
     for what in missing:
-        out.print(f"not checked: {what}", style="yellow", markup=False)
+        out.print(f"not checked: {what}", style="yellow")
 
 
 _quiet = False  # nothing for people
@@ -121,18 +113,18 @@ def screen() -> Console:
 
 
 @contextmanager
-def bar_with(*columns: ProgressColumn) -> Iterator[Progress]:
+def bar_with(*columns: progress.ProgressColumn) -> Iterator[progress.Progress]:
     """A bar with these columns, behind something that turns."""
     console = screen()
-    shown = Progress(SpinnerColumn(), *columns, console=console, transient=True, disable=not console.is_terminal)
-    with shown as bar:
+    spinner, hidden = progress.SpinnerColumn(), not console.is_terminal
+    with progress.Progress(spinner, *columns, console=console, transient=True, disable=hidden) as bar:
         yield bar
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """A bar over ``total`` steps; each is named as it begins."""
-    name = TextColumn("{task.description}", markup=False)
-    with bar_with(name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+    name, count = progress.TextColumn("{task.description}", markup=False), progress.MofNCompleteColumn()
+    with bar_with(name, progress.BarColumn(), count, progress.TimeElapsedColumn()) as bar:
         task, begun = bar.add_task("", total=total), itertools.count()
         yield lambda name: bar.update(task, description=name, completed=next(begun))

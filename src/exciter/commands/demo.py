@@ -52,7 +52,7 @@ LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Without a folder nothing is kept."""
     fresh = arguments.output is None or not arguments.output.exists()
     with ExitStack() as stack:
@@ -68,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
             print(json_text(data), end="")
         if arguments.output is not None:
             story.say_what_is_there()
-    return 0
 
 
 @contextmanager
@@ -203,7 +202,6 @@ class Story:
             f"\nOpen {folder / 'report.html'} in a browser: torques, parameters, the robot moving.\n"
             f"{folder / 'identified.urdf'} loads in any simulator; {folder / 'design/report.html'} shows the motion.\n"
             f"More: exciter validate {folder} {folder / OTHER_LOG}; exciter export {folder} --format c -o arm.c",
-            markup=False,
             soft_wrap=True,
         )
 
@@ -211,10 +209,10 @@ class Story:
 
     def chapter(self, title: str, text: str) -> None:
         self.out.print(Text.assemble("\n", (title, "bold"), "  "), end="")
-        self.out.print(text, markup=False)
+        self.out.print(text)
 
     def say(self, text: str, style: str | None = None) -> None:
-        self.out.print(f"  {text}", style=style, markup=False)
+        self.out.print(f"  {text}", style=style)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
         self.out.print(Padding(plain_table(headings, rows, right=range(1, len(headings))), (0, 0, 0, 2)))

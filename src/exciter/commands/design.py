@@ -98,14 +98,11 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
         f"log det of the covariance {found.log_det:.4f}, condition number {found.condition_number:.4g}, with "
         f"unit columns {found.condition_number_normalized:.4g}"
     )
-    out.print(verdict(found.certificate), markup=False)
-    out.print(
-        f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}",
-        markup=False,
-    )
+    out.print(verdict(found.certificate))
+    out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
     reach = f"frame '{robot.tool_frame}' moves within {ranges} m"
     print_notes(out, (*texts(designed.notes), reach), texts(designed.not_checked))
-    out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}", markup=False)
+    out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}")
     if found.interrupted:
         out.print(stopped_words(found), style="yellow")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -17,7 +17,7 @@ from exciter.identification.identification import JudgedRun
 from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
+from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
 from exciter.notes import lines, texts
@@ -44,13 +44,13 @@ def print_result(result: Identified) -> None:
         print_friction(out, result.friction)
     print_residuals(out, (found.fit, *found.validation))
     if result.config.settings.evaluation is not None:
-        out.print(judged_words(found.judge.formulation), markup=False)
+        out.print(judged_words(found.judge.formulation))
     if found.physically_consistent and estimate.standard is not None:
         print_left_out(out, left_out(found.problem.model, estimate.standard))
     if result.comparison is not None:
         print_comparison(out, result.comparison)
     for line in answer_lines(result):
-        out.print(line, markup=False)
+        out.print(line)
     print_notes(out, lines(result.notes), ())
 
 
@@ -63,17 +63,13 @@ def answer_lines(result: Identified) -> list[str]:
             "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
         )
     if result.payload is not None:
-        lines += payload_lines(result.payload)
+        load = result.payload
+        rows = zip(LOAD_QUANTITIES, LOAD_UNITS, load.values, load.std, strict=True)
+        quantities = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
+        lines += [f"payload on {load.frame}: {quantities}", *texts(load.notes)]
     if result.known_load is not None:
         lines += result.known_load.sentences
     return lines
-
-
-def payload_lines(payload: PayloadEstimate) -> list[str]:
-    """Mass, centre and inertia with their standard deviations, and notes."""
-    rows = zip(LOAD_QUANTITIES, LOAD_UNITS, payload.values, payload.std, strict=True)
-    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-    return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
@@ -85,11 +81,10 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
         rows.append((estimate.names[k], estimate.units[k], *numbers, Text(status, style=STATUS_STYLES[status])))
     out.print(plain_table(("parameter", "unit", "value", "σ", "σ %", "status"), rows, right=(2, 3, 4)))
     assumption, *more = texts(estimate.assumptions)
-    out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}", markup=False)
+    out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}")
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
         "interval",
-        markup=False,
     )
     out.print()
 
@@ -104,7 +99,6 @@ def print_choices(out: Console, choices: Sequence[Choice]) -> None:
     out.print(
         "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything",
         style="dim",
-        markup=False,
     )
     out.print()
 
@@ -119,16 +113,14 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
     table = plain_table(headings, rows, right=(2, 4))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     if not choice.settled:
-        out.print(UNSETTLED.text, markup=False)
+        out.print(UNSETTLED.text)
     out.print()
 
 
-def print_left_out(out: Console, lost: Iterable[str]) -> None:
-    """lost: names of parameters."""
-    if names := ", ".join(lost):
-        out.print(
-            f"{IDENTIFIED_URDF} has no place for {names}: they are in result.json, and in a comment", markup=False
-        )
+def print_left_out(out: Console, lost: Mapping[str, str]) -> None:
+    """lost: parameters by name."""
+    if lost:
+        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
 
 
 def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
@@ -143,7 +135,7 @@ def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
     out.print(plain_table(headings, rows, right=range(1, len(headings))))
     for one in judged[1:]:
         if one.residuals.total_percent >= one.description.total_percent:
-            out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
+            out.print(f"on {one.run} the model is no better than the description", style="yellow")
 
 
 def print_comparison(out: Console, comparison: Comparison) -> None:
@@ -165,7 +157,7 @@ def print_comparison(out: Console, comparison: Comparison) -> None:
     out.print(plain_table(headings, rows, right=(1, 2, 3)))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     config = SettingsFile.read(arguments.config).identify.overridden(
         formulation=arguments.formulation, estimator=arguments.estimator
     )
@@ -193,5 +185,4 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_result(found)
         written = sorted([*data[HASHES], RESULT_SEAL.name])
-        console().print(f"written to {folder}: {', '.join(written)}", markup=False)
-    return 0
+        console().print(f"written to {folder}: {', '.join(written)}")

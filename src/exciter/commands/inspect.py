@@ -81,5 +81,5 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
 def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
     out.print()
     for text in texts(repaired.notes) or ("nothing had to be repaired",):
-        out.print(f"repair: {text}", markup=False)
-    out.print(f"written to {output}, which is {quality.verdict}", markup=False)
+        out.print(f"repair: {text}")
+    out.print(f"written to {output}, which is {quality.verdict}")

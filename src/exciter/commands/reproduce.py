@@ -22,7 +22,7 @@ TONE_COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
 USUAL_FOLDER = Path("reproduced")  #: unless -o says otherwise
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     names = NAMES if arguments.paper is None else (arguments.paper,)
     total = sum(len(paper(name).studies) for name in names)
     place = arguments.output or (None if arguments.json else USUAL_FOLDER)
@@ -38,14 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
             write_pages(found, folder)
     if arguments.json:
         print(json_text([entry for one in found for entry in one.to_list()]), end="")
-        return 0
+        return
     for one in found:
         print_paper(console(), one)
     if folder is not None:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
         pages = ", ".join(pages_of(found))
-        console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV", markup=False)
-    return 0
+        console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV")
 
 
 # -- what is printed -------------------------------------------------------------------------------------------------

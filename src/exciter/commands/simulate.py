@@ -23,7 +23,7 @@ from exciter.pipeline.simulate import simulate
 LOG_SUFFIXES = (".csv", ".npz")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """0 when the motion was executed and logged; nothing is written otherwise."""
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
@@ -40,12 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     written = [str(path) if path in given else f"{path} (what is known beside the samples)" for path in files]
     if arguments.json:
         print(json_text({**simulated.to_dict(), "written": written}), end="")
-        return 0
+        return
     out = console()
     print_simulated(out, simulated)
     print_notes(out, texts(simulated.notes), ())
-    out.print(f"written: {', '.join(written)}", markup=False)
-    return 0
+    out.print(f"written: {', '.join(written)}")
 
 
 def check_paths(arguments: argparse.Namespace) -> None:
@@ -86,10 +85,9 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
         f"{virtual.robot.name}: {simulated.plan.curve.duration:.4g} s of motion in {simulated.seconds:.2f} s "
         f"({simulated.real_time_factor:.1f} times real time) at {simulated.rate:g} Hz; {len(recording)} samples of "
         f"position and {signal}",
-        markup=False,
     )
     if (period := recording.about.period) is not None:
-        out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on", markup=False)
+        out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on")
     noise, rows = virtual.meter.std(virtual.robot), []
     for j, joint in enumerate(virtual.robot.joints):
         length, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N·m")

@@ -19,7 +19,7 @@ from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validate, vali
 from exciter.validation.validation import RunValidation
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     model = IdentifiedModel.read(arguments.folder)
     with ExitStack() as stack:
         folder = None if arguments.output is None else stack.enter_context(output_folder(arguments.output))
@@ -32,13 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
             data = save_validated(checked, folder)
     if arguments.json:
         print(json_text(data), end="")
-        return 0
+        return
     print_validation(console(), checked)
     if model.config.settings.evaluation is not None:
-        console().print(judged_words(model.config.evaluation(())), markup=False)
+        console().print(judged_words(model.config.evaluation(())))
     if folder is not None:
-        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}", markup=False)
-    return 0
+        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")
 
 
 def print_validation(out: Console, checked: Validated) -> None:
@@ -46,10 +45,10 @@ def print_validation(out: Console, checked: Validated) -> None:
         out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
         for sentence in one.sentences:
-            out.print(sentence, markup=False)
+            out.print(sentence)
         out.print()
     for sentence in checked.sentences:
-        out.print(sentence, markup=False)
+        out.print(sentence)
     print_notes(out, map(str, checked.notes), ())
 
 
