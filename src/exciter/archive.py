@@ -18,7 +18,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -132,8 +132,10 @@ class _Packer:
 
 class _Unpacker:
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], known: Mapping[str, Any]) -> None:
-        self.arrays, self.known = arrays, known
+        self.arrays = arrays
         self.met: dict[int, Any] = {}
+        self.simple: dict[str, Callable[[Any], Any]] = {"float": float, "path": Path}
+        self.simple |= {"known": known.__getitem__, "again": self.met.__getitem__}
 
     def unpack(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -141,21 +143,15 @@ class _Unpacker:
         if not isinstance(tree, dict):
             return tree
         kind, content = next(iter(tree.items()))
-        if kind == "known":
-            return self.known[content]
+        if kind in self.simple:
+            return self.simple[kind](content)
         if kind == "enum":
             return _class(content)[tree["member"]]
-        if kind == "float":
-            return float(content)
-        if kind == "path":
-            return Path(content)
         if kind == "tuple":
             return tuple(self.unpack(one) for one in content)
         if kind in ("dict", "frozen"):
             made = {self.unpack(key): self.unpack(one) for key, one in content}
             return MappingProxyType(made) if kind == "frozen" else made
-        if kind == "again":
-            return self.met[content]
         if kind == "array":
             self.met[content] = self.arrays[f"array{content}"]
             return self.met[content]

@@ -207,7 +207,8 @@ def _types(hint: Any) -> tuple[type, ...]:
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
     """The settings of plain data; ``where`` begins every message. context: robot, folder, …"""
-    made: T = _told(_check_of(cls), {} if given is None else given, where, error, context)
+    hint: Any = cls
+    made: T = _told(_check_of(hint), {} if given is None else given, where, error, context)
     return made
 
 
@@ -331,7 +332,8 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
             raise wrong(f" has none of {', '.join(inner)}; give one")
     for key in required_of(cls):
         if key not in data:
-            raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
+            marker = marker_of(settings_fields(cls)[key])
+            raise wrong(f" has no {key}; give {'it' if marker is None else marker.wanted}")
     return data
 
 
@@ -353,12 +355,6 @@ def known_keys(
         return _known(given, keys)
     except Refused as failed:
         raise error(f"{where}{failed}") from None
-
-
-def _wanted(hint: Any) -> str:
-    """What a field wants, for people."""
-    marker = marker_of(hint)
-    return "it" if marker is None else marker.wanted
 
 
 def marker_of(hint: Any) -> Kind | None:
