@@ -18,7 +18,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from exciter.settings import Settings
 T = TypeVar("T")
 TREE_ARRAY = "tree"
 OWN_MODULES = "exciter."
+DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, AttributeError, ImportError)
 LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
 
 
@@ -61,16 +62,7 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
         raise ExciterError(f"there is no '{path}'; save again") from None
     except ExciterError as error:
         raise ExciterError(f"'{path}' cannot be opened: {error}") from None
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ImportError,
-    ) as error:
+    except DAMAGE as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); design or identify again") from None
 
@@ -140,8 +132,10 @@ class _Packer:
 
 class _Unpacker:
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], known: Mapping[str, Any]) -> None:
-        self.arrays, self.known = arrays, known
+        self.arrays = arrays
         self.met: dict[int, Any] = {}
+        self.simple: dict[str, Callable[[Any], Any]] = {"float": float, "path": Path}
+        self.simple |= {"known": known.__getitem__, "again": self.met.__getitem__}
 
     def unpack(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -149,21 +143,15 @@ class _Unpacker:
         if not isinstance(tree, dict):
             return tree
         kind, content = next(iter(tree.items()))
-        if kind == "known":
-            return self.known[content]
+        if kind in self.simple:
+            return self.simple[kind](content)
         if kind == "enum":
             return _class(content)[tree["member"]]
-        if kind == "float":
-            return float(content)
-        if kind == "path":
-            return Path(content)
         if kind == "tuple":
             return tuple(self.unpack(one) for one in content)
         if kind in ("dict", "frozen"):
             made = {self.unpack(key): self.unpack(one) for key, one in content}
             return MappingProxyType(made) if kind == "frozen" else made
-        if kind == "again":
-            return self.met[content]
         if kind == "array":
             self.met[content] = self.arrays[f"array{content}"]
             return self.met[content]
@@ -203,7 +191,7 @@ def _class(name: str) -> Any:
         if not own:
             raise ExciterError(f"it holds {qualified} of {module}, which is not known here; import it, then open again")
         return own[-1]
-    if not module.startswith(OWN_MODULES) or not qualified.isidentifier():
+    if not qualified.isidentifier():
         raise ValueError(f"'{name}' is no class of Exciter")
     found = getattr(importlib.import_module(module), qualified)
     if not isinstance(found, type) or not (dataclasses.is_dataclass(found) or issubclass(found, Enum)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -61,10 +60,9 @@ class Labelled:
         self, columns: str | tuple[str, ...] | None = None, axes: Any = None, *, title: str | None = None, **style: Any
     ) -> Any:
         """Lines over the index, or a map where rows and columns are the same names; returns matplotlib's axes."""
-        pyplot = needed("matplotlib.pyplot")
+        axes = drawn_on(axes)
         given = self.columns if columns is None else columns
         chosen = tuple(given) if isinstance(given, list | tuple) else (given,)
-        axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
         axes.set_title(self.title if title is None else title)
         if isinstance(self.index, tuple):
             image = axes.imshow(self.values, aspect="auto", **style)
@@ -111,6 +109,11 @@ def needed(module: str) -> Any:
         raise ExciterError(f"this needs {name}, which is not installed; pip install 'exciter[notebook]'") from None
 
 
+def drawn_on(axes: Any) -> Any:
+    """Axes of matplotlib, new ones unless given."""
+    return needed("matplotlib.pyplot").subplots(layout="constrained")[1] if axes is None else axes
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: value and σ in ``unit``; interval: of 95 %; relative_std_percent: infinite where the value is 0;
@@ -133,7 +136,6 @@ class Table(tuple[Parameter, ...]):
     """Parameters in order: iterates, and indexes by number or by name."""
 
     __slots__ = ()
-    HEADINGS = ("name", "value", "std", "unit", "relative_std_percent", "lower", "upper", "status", "expression")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -158,29 +160,15 @@ class Table(tuple[Parameter, ...]):
         """(p,)"""
         return np.array([one.std for one in self])
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        for one in self:
-            lower, upper = one.interval
-            yield (
-                one.name,
-                one.value,
-                one.std,
-                one.unit,
-                one.relative_std_percent,
-                lower,
-                upper,
-                one.status,
-                one.expression,
-            )
-
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each parameter, indexed by name."""
-        return needed("pandas").DataFrame(list(self.rows()), columns=list(self.HEADINGS)).set_index("name")
+        headings = ("name", "value", "std", "unit", "relative_std_percent", "lower", "upper", "status", "expression")
+        rows = [(*astuple(one)[:5], *one.interval, one.status, one.expression) for one in self]
+        return needed("pandas").DataFrame(rows, columns=list(headings)).set_index("name")
 
     def plot(self, axes: Any = None) -> Any:
         """Relative standard deviations; returns matplotlib's axes."""
-        pyplot = needed("matplotlib.pyplot")
-        axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
+        axes = drawn_on(axes)
         axes.bar(self.names, [one.relative_std_percent for one in self])
         axes.set_yscale("log")
         axes.set_ylabel("relative standard deviation [%]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import partial
 from itertools import takewhile
 from pathlib import PurePath
 from types import MappingProxyType
@@ -80,20 +81,14 @@ class Note:
         return cls(**{**data, "severity": Severity[str(data["severity"]).upper()]})
 
 
-def done(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
-    return Note(Severity.DONE, subject, joint, text, log, numbers)
+def _of(
+    severity: Severity, subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any
+) -> Note:
+    return Note(severity, subject, joint, text, log, numbers)
 
 
-def note(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
-    return Note(Severity.NOTE, subject, joint, text, log, numbers)
-
-
-def warning(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
-    return Note(Severity.WARNING, subject, joint, text, log, numbers)
-
-
-def problem(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
-    return Note(Severity.PROBLEM, subject, joint, text, log, numbers)
+done, note = partial(_of, Severity.DONE), partial(_of, Severity.NOTE)
+warning, problem = partial(_of, Severity.WARNING), partial(_of, Severity.PROBLEM)
 
 
 def texts(notes: Iterable[Note]) -> list[str]:

@@ -23,15 +23,8 @@ from exciter.errors import ExciterError
 Result = TypeVar("Result")
 PARENT_LOOK_INTERVAL = 0.5  # [s] between two looks of a worker at whether its parent is alive
 STOPPING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
+THREAD_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
+THREAD_VARIABLES = (*(f"{name}_NUM_THREADS" for name in THREAD_LIBRARIES), "VECLIB_MAXIMUM_THREADS")
 
 
 def over_processes(

@@ -15,8 +15,7 @@ from numpy.testing import assert_allclose
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.export.code_tables import identifier, plain_text
-from exciter.export.generated_code import c_code, c_string, python_module
+from exciter.export.generated_code import c_code, c_string, identifier, plain_text, python_module
 from exciter.export.write import CCode, PythonModule
 from exciter.parameters.terms import (
     AsymmetricCoulomb,

@@ -547,9 +547,9 @@ def test_projections_lie_inside_and_to_one_scale():
 def test_side_views_are_upright_on_a_wall():
     """Gravity along +x: what is up is −x, and a point that moves there moves up in two of the views."""
     views = SideViews(np.array([[0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), np.array([9.81, 0.0, 0.0])).views
-    assert [(view.right, view.up) for view in views] == [("z", "y"), ("z", "−x"), ("y", "−x")]
+    assert [(view["right"], view["up"]) for view in views] == [("z", "y"), ("z", "−x"), ("y", "−x")]
     for view in views[1:]:
-        (x, y), (x_later, y_later) = (map(float, point.split(",")) for point in view.points.split())
+        (x, y), (x_later, y_later) = (map(float, point.split(",")) for point in view["points"].split())
         assert x_later == x
         assert y_later < y - 100
     assert axis_names(upright(np.array([0.3, 0.2, -9.0])))[2] == "height"

@@ -33,8 +33,7 @@ from exciter.notes import LONGEST_NOTE_LINE, lines, note, shortened, warning
 from exciter.parameters.parameter_names import DRIVE_TITLES, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
-from exciter.report.identification.headline import worst_joint
-from exciter.report.identification.report import Answers, identification_page, validation_page
+from exciter.report.identification.report import Answers, identification_page, validation_page, worst_joint
 from exciter.report.identification.runs import reported_runs
 from exciter.robot import embedded_robots as embedded
 from exciter.settings.in_words import in_full, named

@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console
+from exciter.commands.common import chosen_robot, console, plain_table
 from exciter.files import json_text
 from exciter.notes import texts
 from exciter.parameters.terms import JointTerm, joint_terms
@@ -53,31 +52,27 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
             f" ({base.inertial_count} inertial, {len(base) - base.inertial_count} of joint terms)",
         )
     )
-    out.print(f"{base.method}; singular values: {base.decision.words}", style="dim", markup=False)
+    out.print(f"{base.method}; singular values: {base.decision.words}", style="dim")
     out.print("Parameters are those of the links in modified-DH frames; R marks a regrouped one.\n", style="dim")
     if not len(base):
         out.print("Nothing can be identified: no parameter has any effect (is there no gravity?).", style="yellow")
         return
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("base parameter", "unit", "is"):
-        table.add_column(heading, no_wrap=heading != "is")
-    for k, (name, unit) in enumerate(zip(base.names, found.units, strict=True)):
-        table.add_row(Text(name), Text(unit), Text(base.combination(k) or "itself"))
+    combinations = (base.combination(k) or "itself" for k in range(len(base)))
+    table = plain_table(("base parameter", "unit", "is"), zip(base.names, found.units, combinations, strict=True))
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     out.print(table)
 
     shown = verdicts.verdicts if everything else verdicts.with_status("unidentifiable")
     if shown:
         title = "every standard parameter" if everything else "not identifiable"
-        table = Table(box=None, padding=(0, 2, 0, 0), title=f"\n{title}", title_justify="left")
-        table.add_column("parameter", max_width=24)
-        for heading in ("status", "why") if everything else ("why",):
-            table.add_column(heading, no_wrap=heading == "status")
-        for names, status, reason in grouped_reasons(shown):
-            table.add_row(*(Text(cell) for cell in ((names, status, reason) if everything else (names, reason))))
+        kept = slice(None) if everything else slice(None, None, 2)
+        rows = [row[kept] for row in grouped_reasons(shown)]
+        table = plain_table(("parameter", "status", "why")[kept], rows, title=f"\n{title}", title_justify="left")
+        table.columns[0].max_width, table.columns[1].no_wrap = 24, everything
         out.print(table)
     for note in texts(model.robot.remarks):
-        out.print(f"note: {note}", style="yellow", markup=False)
+        out.print(f"note: {note}", style="yellow")
 
 
 def print_mdh(found: FoundBase) -> None:
@@ -85,19 +80,19 @@ def print_mdh(found: FoundBase) -> None:
     rows = found.model.mdh.rows
     columns = ["joint", "after", "σ", "α [°]", "d [m]", "θ [°]", "r [m]"]
     branched = any(row.gamma or row.b for row in rows)
-    table = Table(box=None, padding=(0, 2, 0, 0), title="\nmodified Denavit–Hartenberg table", title_justify="left")
-    for heading in columns + (["γ [°]", "b [m]"] if branched else []):
-        table.add_column(Text(heading), justify="left" if heading in ("joint", "after") else "right")
+    columns += ["γ [°]", "b [m]"] if branched else []
+    lines = []
     for row in rows:
         angle, slide = ("", " + q") if row.sigma else (" + q", "")
         cells = [row.joint, "base" if row.parent < 0 else rows[row.parent].joint, str(row.sigma)]
         cells += [degrees(row.alpha), f"{row.d:.6g}", degrees(row.theta) + angle, f"{row.r:.6g}{slide}"]
         cells += [degrees(row.gamma), f"{row.b:.6g}"] if branched else []
-        table.add_row(*map(Text, cells))
-    console().print(table)
+        lines.append(cells)
+    title = "\nmodified Denavit–Hartenberg table"
+    console().print(plain_table(columns, lines, range(2, len(columns)), title=title, title_justify="left"))
     if (off := found.table_error) > 1e-6:
-        console().print(f"axes nearly parallel count as parallel in this table, which is off by up to {off:.1g} rad; "
-                        "the parameters use the exact geometry", style="yellow")  # fmt: skip
+        text = f"axes nearly parallel count as parallel in this table, which is off by up to {off:.1g} rad"
+        console().print(f"{text}; the parameters use the exact geometry", style="yellow")
 
 
 def degrees(angle: float) -> str:

@@ -6,10 +6,9 @@ import argparse
 from dataclasses import replace
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, print_notes, with_flags
+from exciter.commands.common import console, plain_table, print_notes, with_flags
 from exciter.excitation.certificate.certificate import Certificate, margin_words, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.read import read_trajectory
@@ -39,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         out = console()
         print_certificate(out, checked.certificate)
-        out.print(f"\n{robot.name}: {verdict(checked.certificate)}", markup=False)
+        out.print(f"\n{robot.name}: {verdict(checked.certificate)}")
         if checked.rounding is not None:
-            out.print(f"hint: {checked.rounding}", style="yellow", markup=False)
+            out.print(f"hint: {checked.rounding}", style="yellow")
         print_notes(out, texts(robot.remarks), texts(checked.not_checked))
     return 0 if checked.certificate.certified else 1
 
@@ -50,18 +49,16 @@ def print_certificate(out: Console, certificate: Certificate) -> None:
     """A table, the tightest limit first."""
     if not certificate.limits:
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("limit", "of", "allowed", "reached", "at [s]", "margin", "status"):
-        table.add_column(Text(heading), justify="left" if heading in ("limit", "of", "status") else "right")
-    for limit in sorted(certificate.limits, key=lambda limit: limit.margin):
-        sign = "≤" if limit.upper else "≥"
-        table.add_row(
-            Text(limit.what),
-            Text(limit.where),
-            Text(f"{sign} {limit.limit:.6g} {limit.unit}"),
-            Text(reached_words(limit)),
-            Text(f"{limit.at:.4f}"),
-            Text(margin_words(limit)),
+    rows = [
+        (
+            limit.what,
+            limit.where,
+            f"{'≤' if limit.upper else '≥'} {limit.limit:.6g} {limit.unit}",
+            reached_words(limit),
+            f"{limit.at:.4f}",
+            margin_words(limit),
             Text(limit.status, style=LIMIT_STYLES[limit.status]),
         )
-    out.print(table)
+        for limit in sorted(certificate.limits, key=lambda limit: limit.margin)
+    ]
+    out.print(plain_table(("limit", "of", "allowed", "reached", "at [s]", "margin", "status"), rows, range(2, 6)))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from rich import progress
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from exciter.errors import ExciterError, visible
 from exciter.pipeline.saving import refuse_parts_of_results
@@ -55,9 +61,9 @@ def locked(text: str) -> tuple[str, float]:
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:
     """What the description left to be assumed, and what a certificate does not speak of."""
     for remark in remarks:
-        out.print(f"note: {remark}", style="yellow", markup=False)
+        out.print(f"note: {remark}", style="yellow")
     for what in missing:
-        out.print(f"not checked: {what}", style="yellow", markup=False)
+        out.print(f"not checked: {what}", style="yellow")
 
 
 _quiet = False  # nothing for people
@@ -87,6 +93,38 @@ def console() -> Console:
     return _Console(width=width, quiet=_quiet)
 
 
+def plain_table(
+    headings: Iterable[str], rows: Iterable[Sequence[str | Text]], right: Container[int] = (), **more: Any
+) -> Table:
+    """Cells below headings; right: the numbers of columns that are aligned there."""
+    table = Table(box=None, **{"padding": (0, 2, 0, 0), **more})
+    for k, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if k in right else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+# -- what a long command is doing: beside what goes to standard output, and gone when it is done -----------------------
+
+
 def screen() -> Console:
-    """For progress: beside what goes to standard output."""
     return _Console(stderr=True, quiet=_quiet)
+
+
+@contextmanager
+def bar_with(*columns: progress.ProgressColumn) -> Iterator[progress.Progress]:
+    """A bar with these columns, behind something that turns."""
+    console = screen()
+    spinner, hidden = progress.SpinnerColumn(), not console.is_terminal
+    with progress.Progress(spinner, *columns, console=console, transient=True, disable=hidden) as bar:
+        yield bar
+
+
+@contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar over ``total`` steps; each is named as it begins."""
+    name, count = progress.TextColumn("{task.description}", markup=False), progress.MofNCompleteColumn()
+    with bar_with(name, progress.BarColumn(), count, progress.TimeElapsedColumn()) as bar:
+        task, begun = bar.add_task("", total=total), itertools.count()
+        yield lambda name: bar.update(task, description=name, completed=next(begun))

@@ -23,9 +23,8 @@ WORDS: dict[str, Iterable[str]] = {
 }
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     print(shtab.complete(described(), shell=arguments.shell))
-    return 0
 
 
 def described() -> argparse.ArgumentParser:

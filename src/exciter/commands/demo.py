@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +19,10 @@ import numpy as np
 import yaml
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, screen, with_flags
+from exciter.commands.common import console, plain_table, screen, steps, with_flags
 from exciter.commands.design import progress_bar as search_bar
-from exciter.commands.progress import steps
 from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
@@ -54,7 +52,7 @@ LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Without a folder nothing is kept."""
     fresh = arguments.output is None or not arguments.output.exists()
     with ExitStack() as stack:
@@ -70,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
             print(json_text(data), end="")
         if arguments.output is not None:
             story.say_what_is_there()
-    return 0
 
 
 @contextmanager
@@ -165,26 +162,27 @@ class Story:
             step("writing")
             data = save_identified(found, self.folder)
         self.say("; ".join(data["runs"][0]["words"][:2]))
-        table = plain_table("method", "fit [%]", "held-out motion [%]", "seconds")
+        rows = []
         for one in data["comparison"]["methods"]:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
-            table.add_row(Text(one["name"]), f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}")
+            rows.append((one["name"], f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}"))
         described = ", ".join(f"{one['description_percent']:.3g}" for one in data["validation"])
-        table.add_row("description", f"{data['description']['total_percent']:.3g}", described, "")
-        self.out.print(Padding(table, (0, 0, 0, 2)))
+        rows.append(("description", f"{data['description']['total_percent']:.3g}", described, ""))
+        self.table(("method", "fit [%]", "held-out motion [%]", "seconds"), rows)
 
     def compare_with_truth(self, seconds: float) -> dict[str, Any]:
         self.chapter("truth", "what the virtual robot really has, beside what was found")
         found = IdentifiedModel.read(self.folder)
-        known = {one["name"]: one["value"] for one in read(self.folder / TRUTH)["parameters"]}
+        truth = json.loads((self.folder / TRUTH).read_text(encoding="utf-8"))
+        known = {one["name"]: one["value"] for one in truth["parameters"]}
         rows = found.beside(known)
         inside = sum(row.inside for row in rows)
-        table = plain_table("parameter", "true", "identified", "95 % interval", "inside", "unit")
+        cells = []
         for row in rows:
             interval = f"{row.interval[0]:.4f} … {row.interval[1]:.4f}"
             mark = Text("yes", style="green") if row.inside else Text("no", style="yellow")
-            table.add_row(Text(row.name), f"{row.true:.4f}", f"{row.value:.4f}", interval, mark, Text(row.unit))
-        self.out.print(Padding(table, (0, 0, 0, 2)))
+            cells.append((row.name, f"{row.true:.4f}", f"{row.value:.4f}", interval, mark, row.unit))
+        self.table(("parameter", "true", "identified", "95 % interval", "inside", "unit"), cells)
         self.say(
             f"{inside} of {len(rows)} true values within their 95 % intervals; errors of neighbours go together, "
             "so that some experiments have more and some fewer"
@@ -204,7 +202,6 @@ class Story:
             f"\nOpen {folder / 'report.html'} in a browser: torques, parameters, the robot moving.\n"
             f"{folder / 'identified.urdf'} loads in any simulator; {folder / 'design/report.html'} shows the motion.\n"
             f"More: exciter validate {folder} {folder / OTHER_LOG}; exciter export {folder} --format c -o arm.c",
-            markup=False,
             soft_wrap=True,
         )
 
@@ -212,10 +209,13 @@ class Story:
 
     def chapter(self, title: str, text: str) -> None:
         self.out.print(Text.assemble("\n", (title, "bold"), "  "), end="")
-        self.out.print(text, markup=False)
+        self.out.print(text)
 
     def say(self, text: str, style: str | None = None) -> None:
-        self.out.print(f"  {text}", style=style, markup=False)
+        self.out.print(f"  {text}", style=style)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+        self.out.print(Padding(plain_table(headings, rows, right=range(1, len(headings))), (0, 0, 0, 2)))
 
     def at(self, name: str) -> str:
         return str(self.folder / name)
@@ -251,16 +251,3 @@ def prepare_limits() -> None:
     for constraint in constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
     certify(robot, family.curve(still), constraints)
-
-
-def plain_table(first: str, *others: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for heading in others:
-        table.add_column(Text(heading), justify="right")
-    return table
-
-
-def read(path: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return data

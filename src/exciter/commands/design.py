@@ -14,8 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, print_notes
-from exciter.commands.progress import bar_with
+from exciter.commands.common import bar_with, console, print_notes
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
@@ -29,20 +28,13 @@ from exciter.pipeline.design import Designed, design, time_limit
 from exciter.pipeline.saving import CHECKPOINT_FILE, save_design
 
 INTERRUPTED_EXIT_CODE = 130
-BEST_VALUE_COLUMN = TextColumn("{task.fields[best]}")
 DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
-    config = chosen_config(arguments).overridden(
-        trajectory=arguments.trajectory,
-        criterion=arguments.criterion,
-        starts=arguments.starts,
-        seed=arguments.seed,
-        jobs=arguments.jobs,
-        time_limit=arguments.time_limit,
-    )
+    flags = ("trajectory", "criterion", "starts", "seed", "jobs", "time_limit")
+    config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in flags})
     check_flags(arguments, config)
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
@@ -79,14 +71,13 @@ def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
 @contextmanager
 def progress_bar(starts: int) -> Iterator[Any]:
     """Starts done, the best value, the time."""
-    with bar_with(
-        TextColumn("designing"), BarColumn(), MofNCompleteColumn(), BEST_VALUE_COLUMN, TimeElapsedColumn()
-    ) as bar:
+    best = TextColumn("{task.fields[best]}")
+    with bar_with(TextColumn("designing"), BarColumn(), MofNCompleteColumn(), best, TimeElapsedColumn()) as bar:
         task = bar.add_task("", total=starts, best="")
 
         def tell(report: SearchProgress) -> None:
-            best = f"best {report.value:.4g}" if np.isfinite(report.value) else ""
-            bar.update(task, completed=report.done, best=best)
+            value = f"best {report.value:.4g}" if np.isfinite(report.value) else ""
+            bar.update(task, completed=report.done, best=value)
 
         yield tell
 
@@ -107,14 +98,11 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
         f"log det of the covariance {found.log_det:.4f}, condition number {found.condition_number:.4g}, with "
         f"unit columns {found.condition_number_normalized:.4g}"
     )
-    out.print(verdict(found.certificate), markup=False)
-    out.print(
-        f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}",
-        markup=False,
-    )
+    out.print(verdict(found.certificate))
+    out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
     reach = f"frame '{robot.tool_frame}' moves within {ranges} m"
     print_notes(out, (*texts(designed.notes), reach), texts(designed.not_checked))
-    out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}", markup=False)
+    out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}")
     if found.interrupted:
         out.print(stopped_words(found), style="yellow")

@@ -14,7 +14,7 @@ from exciter.files import output_folder
 from exciter.identification.identified_model import IdentifiedModel
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     path, folder = arguments.output, arguments.folder
     if isdir(path) or not path.name:
         raise ExciterError(f"-o is '{path}', a folder; give the name of a file")
@@ -26,5 +26,4 @@ def run(arguments: argparse.Namespace) -> int:
             written: tuple[Path, ...] = (write_joint_trajectory(path, folder),)
         else:
             written = write_model(IdentifiedModel.read(folder), path, arguments.format)
-    console().print(f"written: {', '.join(map(str, written))}", markup=False)
-    return 0
+    console().print(f"written: {', '.join(map(str, written))}")

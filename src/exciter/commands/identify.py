@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, print_notes, shown, with_flags
-from exciter.commands.progress import steps
+from exciter.commands.common import console, plain_table, print_notes, shown, steps, with_flags
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.identification import JudgedRun
 from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
+from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
 from exciter.notes import lines, texts
@@ -46,13 +44,13 @@ def print_result(result: Identified) -> None:
         print_friction(out, result.friction)
     print_residuals(out, (found.fit, *found.validation))
     if result.config.settings.evaluation is not None:
-        out.print(judged_words(found.judge.formulation), markup=False)
+        out.print(judged_words(found.judge.formulation))
     if found.physically_consistent and estimate.standard is not None:
         print_left_out(out, left_out(found.problem.model, estimate.standard))
     if result.comparison is not None:
         print_comparison(out, result.comparison)
     for line in answer_lines(result):
-        out.print(line, markup=False)
+        out.print(line)
     print_notes(out, lines(result.notes), ())
 
 
@@ -65,119 +63,101 @@ def answer_lines(result: Identified) -> list[str]:
             "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
         )
     if result.payload is not None:
-        lines += payload_lines(result.payload)
+        load = result.payload
+        rows = zip(LOAD_QUANTITIES, LOAD_UNITS, load.values, load.std, strict=True)
+        quantities = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
+        lines += [f"payload on {load.frame}: {quantities}", *texts(load.notes)]
     if result.known_load is not None:
         lines += result.known_load.sentences
     return lines
 
 
-def payload_lines(payload: PayloadEstimate) -> list[str]:
-    """Mass, centre and inertia with their standard deviations, and notes."""
-    rows = zip(LOAD_QUANTITIES, LOAD_UNITS, payload.values, payload.std, strict=True)
-    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-    return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
-
-
 def print_parameters(out: Console, estimate: Estimate) -> None:
-    table = plain_table("parameter", "unit", value="right", σ="right", **{"σ %": "right"}, status="left")
+    rows = []
     for k in reading_order(estimate.names):
         relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]
         percent = f"{relative:.0f}" if 99.5 <= relative < 999.5 else f"{relative:.2g}" if relative < 99.5 else "> 999"
         numbers = (f"{estimate.values[k]:.5g}", f"{estimate.std[k]:.2g}", percent)
-        words = Text(status, style=STATUS_STYLES[status])
-        table.add_row(Text(estimate.names[k]), Text(estimate.units[k]), *numbers, words)
-    out.print(table)
+        rows.append((estimate.names[k], estimate.units[k], *numbers, Text(status, style=STATUS_STYLES[status])))
+    out.print(plain_table(("parameter", "unit", "value", "σ", "σ %", "status"), rows, right=(2, 3, 4)))
     assumption, *more = texts(estimate.assumptions)
-    out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}", markup=False)
+    out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}")
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
         "interval",
-        markup=False,
     )
     out.print()
 
 
 def print_choices(out: Console, choices: Sequence[Choice]) -> None:
     """Errors: see the report."""
-    table = plain_table("setting", "chosen", "why")
+    below = "joint by joint, below"
+    rows = [(one.setting, below if one.setting == "friction" else one.value, one.reason) for one in choices]
+    table = plain_table(("setting", "chosen", "why"), rows)
     table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN_VALUE_COLUMNS
-    for one in choices:
-        value = "joint by joint, below" if one.setting == "friction" else one.value
-        table.add_row(Text(one.setting), Text(value), Text(one.reason))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     out.print(
         "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything",
         style="dim",
-        markup=False,
     )
     out.print()
 
 
 def print_friction(out: Console, choice: FrictionChoice) -> None:
-    table = plain_table("joint", "friction", **{"left out, rms": "right"}, best="left", **{"rms [N·m or N]": "right"})
+    rows = []
     for joint in choice.per_joint:
         chosen, best = joint.chosen, joint.best
         beside = ("it is", "") if joint.is_best else (best.candidate.name, f"{best.rms:.4g}")
-        table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
+        rows.append((joint.joint, chosen.candidate.name, f"{chosen.rms:.4g}", *beside))
+    headings = ("joint", "friction", "left out, rms", "best", "rms [N·m or N]")
+    table = plain_table(headings, rows, right=(2, 4))
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
     if not choice.settled:
-        out.print(UNSETTLED.text, markup=False)
+        out.print(UNSETTLED.text)
     out.print()
 
 
-def plain_table(*columns: str, **aligned: str) -> Table:
-    """Headings; those by name are aligned left or right."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in columns:
-        table.add_column(Text(heading))
-    for heading, side in aligned.items():
-        table.add_column(Text(heading), justify="right" if side == "right" else "left")
-    return table
-
-
-def print_left_out(out: Console, lost: Iterable[str]) -> None:
-    """lost: names of parameters."""
-    if names := ", ".join(lost):
-        out.print(
-            f"{IDENTIFIED_URDF} has no place for {names}: they are in result.json, and in a comment", markup=False
-        )
+def print_left_out(out: Console, lost: Mapping[str, str]) -> None:
+    """lost: parameters by name."""
+    if lost:
+        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
 
 
 def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
-    table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
     files = [PurePath(one.run).name for one in judged]
     names = files if len(set(files)) == len(files) else [one.run for one in judged]
+    rows = []
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"
         for name, left in ((f"{kind}: {names[k]}", one.residuals), ("  … by the description", one.description)):
-            numbers = [shown(value) for value in (*left.percent, left.total_percent)]
-            table.add_row(Text(name), *numbers)
-    out.print(table)
+            rows.append((name, *map(shown, (*left.percent, left.total_percent))))
+    headings = ("residual / torque [%]", *judged[0].residuals.joints, "total")
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))
     for one in judged[1:]:
         if one.residuals.total_percent >= one.description.total_percent:
-            out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
+            out.print(f"on {one.run} the model is no better than the description", style="yellow")
 
 
 def print_comparison(out: Console, comparison: Comparison) -> None:
     """Methods side by side, each beside the first one."""
     first = comparison.methods[0].name
-    numbers = dict.fromkeys(("fit [%]", "validation [%]", "differs by [% of torque]"), "right")
-    table = plain_table("method", **numbers, **{"disagrees on": "left"})
     beside = {one.second: one for one in comparison.differences if one.first == first}
+    rows: list[tuple[str, ...]] = []
     for one in comparison.methods:
         if one.failed:
-            table.add_row(Text(one.name), "–", "–", "–", Text(one.failed))
+            rows.append((one.name, "–", "–", "–", one.failed))
             continue
-        numbers_of = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
-        numbers_of.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
+        numbers = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
+        numbers.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
         other = beside.get(one.name)
         apart = "" if other is None else ", ".join(other.disagree[:MOST_DISAGREEING_PARAMETERS]) or "nothing"
-        numbers_of.append("" if other is None else f"{other.torque_percent:.2g}")
-        table.add_row(Text(one.name), *numbers_of, Text(apart))
-    out.print(table)
+        numbers.append("" if other is None else f"{other.torque_percent:.2g}")
+        rows.append((one.name, *numbers, apart))
+    headings = ("method", "fit [%]", "validation [%]", "differs by [% of torque]", "disagrees on")
+    out.print(plain_table(headings, rows, right=(1, 2, 3)))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     config = SettingsFile.read(arguments.config).identify.overridden(
         formulation=arguments.formulation, estimator=arguments.estimator
     )
@@ -205,5 +185,4 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_result(found)
         written = sorted([*data[HASHES], RESULT_SEAL.name])
-        console().print(f"written to {folder}: {', '.join(written)}", markup=False)
-    return 0
+        console().print(f"written to {folder}: {', '.join(written)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from exciter.commands.common import console, refuse_parts_of_sets
 from exciter.commands.schema import schema_text
@@ -13,13 +12,14 @@ from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_config
 from exciter.robot import load
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     path = arguments.output
     if path.suffix.lower() not in (".yaml", ".yml") or path.is_dir():
         raise ExciterError(f"-o is '{path}'; give the name of a file that ends in .yaml")
     beside, described = path.parent / SCHEMA_FILE, schema_text("exciter")
+    same = beside.is_file() and beside.read_bytes() == described.encode()  # it is the same for every robot
     for file in (path, beside):
-        if file.exists() and not arguments.force and not (file is beside and _says(beside, described)):
+        if file.exists() and not arguments.force and not (file is beside and same):
             raise ExciterError(f"'{file}' exists; give another name with -o, or --force to write over it")
     refuse_parts_of_sets(path, beside)
     robot = load(arguments.robot)
@@ -31,11 +31,4 @@ def run(arguments: argparse.Namespace) -> int:
     console().print(
         f"written: {path}, and {beside.name} for editors; {first} exciter design {arguments.robot} -o design "
         f"--config {path}",
-        markup=False,
     )
-    return 0
-
-
-def _says(path: Path, text: str) -> bool:
-    """Whether a file holds just that; a schema is the same for every robot."""
-    return path.is_file() and path.read_bytes() == text.encode()

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console, print_notes, refuse_parts_of_sets
+from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.quality import Quality, Repaired
@@ -69,12 +68,10 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
         findings = quality.of(severity)
         if not findings:
             continue
-        table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-        for _ in range(2):
-            table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for finding in findings:
-            table.add_row(Text(finding.subject), Text(finding.joint or ""), Text(finding.text))
+        rows = [(finding.subject, finding.joint or "", finding.text) for finding in findings]
+        table = plain_table(("", "", ""), rows, padding=(0, 2, 0, 2), show_header=False)
+        table.columns[0].no_wrap = table.columns[1].no_wrap = True
+        table.columns[2].overflow = "fold"
         out.print(Text(f"\n{SEVERITY_HEADINGS[severity]}", style=SEVERITY_STYLES[severity]))
         out.print(table)
     out.print()
@@ -84,5 +81,5 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
 def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
     out.print()
     for text in texts(repaired.notes) or ("nothing had to be repaired",):
-        out.print(f"repair: {text}", markup=False)
-    out.print(f"written to {output}, which is {quality.verdict}", markup=False)
+        out.print(f"repair: {text}")
+    out.print(f"written to {output}, which is {quality.verdict}")

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from joblib import cpu_count
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console
-from exciter.commands.progress import steps
+from exciter.commands.common import console, plain_table, steps
 from exciter.files import json_text, output_folder
 from exciter_papers import NAMES
 from exciter_papers.page import TONES, verdicts
@@ -24,7 +22,7 @@ TONE_COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
 USUAL_FOLDER = Path("reproduced")  #: unless -o says otherwise
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     names = NAMES if arguments.paper is None else (arguments.paper,)
     total = sum(len(paper(name).studies) for name in names)
     place = arguments.output or (None if arguments.json else USUAL_FOLDER)
@@ -40,14 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
             write_pages(found, folder)
     if arguments.json:
         print(json_text([entry for one in found for entry in one.to_list()]), end="")
-        return 0
+        return
     for one in found:
         print_paper(console(), one)
     if folder is not None:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
         pages = ", ".join(pages_of(found))
-        console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV", markup=False)
-    return 0
+        console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV")
 
 
 # -- what is printed -------------------------------------------------------------------------------------------------
@@ -57,19 +54,17 @@ def print_paper(out: Console, one: Reproduced) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(one).items())
     quick = "  (quick run)" if one.effort.quick else ""
     out.print(Text.assemble((one.paper.name, "bold"), f"  {counts}{quick}"))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("item", "quantity"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("published", "reached"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict")
-    for part, finding in one.rows():
-        table.add_row(
-            Text(part.item),
-            Text(finding.quantity),
+    rows = [
+        (
+            part.item,
+            finding.quantity,
             text_of(finding.published),
             text_of(finding.reached),
             Text(str(finding.verdict), style=TONE_COLOURS.get(TONES.get(finding.verdict, ""), "")),
         )
+        for part, finding in one.rows()
+    ]
+    table = plain_table(("item", "quantity", "published", "reached", "verdict"), rows, right=(2, 3))
+    table.columns[0].overflow = table.columns[1].overflow = "fold"
     out.print(table)
     out.print()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from rich.table import Table
-
-from exciter.commands.common import console
+from exciter.commands.common import console, plain_table
 from exciter.files import json_text
 from exciter.robot import embedded_robots as embedded
 
@@ -17,9 +15,7 @@ def run(arguments: argparse.Namespace) -> None:
         data = [{"name": n, "joints": r.n, "nominal": r.nominal, "source": r.source} for n, r in rows]
         print(json_text(data), end="")
         return
-    table = Table(box=None, padding=(0, 2, 1, 0))
-    for heading in ("robot", "axes", "source"):
-        table.add_column(heading, justify="right" if heading == "axes" else "left", no_wrap=heading == "robot")
-    for name, robot in rows:
-        table.add_row(name, str(robot.n), " ".join(robot.source.split()))
+    cells = [(name, str(robot.n), " ".join(robot.source.split())) for name, robot in rows]
+    table = plain_table(("robot", "axes", "source"), cells, right=(1,), padding=(0, 2, 1, 0))
+    table.columns[0].no_wrap = True
     console().print(table)

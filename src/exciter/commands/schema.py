@@ -8,9 +8,8 @@ import json
 from exciter.pipeline.settings_file import configuration_schema, recording_schema
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     print(schema_text(arguments.file), end="")
-    return 0
 
 
 def schema_text(file: str) -> str:

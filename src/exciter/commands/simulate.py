@@ -8,11 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console, print_notes, refuse_parts_of_sets
-from exciter.commands.progress import bar_with
+from exciter.commands.common import bar_with, chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.own_log_format import check_beside
@@ -26,7 +23,7 @@ from exciter.pipeline.simulate import simulate
 LOG_SUFFIXES = (".csv", ".npz")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """0 when the motion was executed and logged; nothing is written otherwise."""
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
@@ -43,12 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     written = [str(path) if path in given else f"{path} (what is known beside the samples)" for path in files]
     if arguments.json:
         print(json_text({**simulated.to_dict(), "written": written}), end="")
-        return 0
+        return
     out = console()
     print_simulated(out, simulated)
     print_notes(out, texts(simulated.notes), ())
-    out.print(f"written: {', '.join(written)}", markup=False)
-    return 0
+    out.print(f"written: {', '.join(written)}")
 
 
 def check_paths(arguments: argparse.Namespace) -> None:
@@ -89,20 +85,14 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
         f"{virtual.robot.name}: {simulated.plan.curve.duration:.4g} s of motion in {simulated.seconds:.2f} s "
         f"({simulated.real_time_factor:.1f} times real time) at {simulated.rate:g} Hz; {len(recording)} samples of "
         f"position and {signal}",
-        markup=False,
     )
     if (period := recording.about.period) is not None:
-        out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on", markup=False)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("joint")
-    for heading in ("tracking error rms", "largest", "torque rms", "noise", "at the limit"):
-        table.add_column(heading, justify="right")
-    noise = virtual.meter.std(virtual.robot)
+        out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on")
+    noise, rows = virtual.meter.std(virtual.robot), []
     for j, joint in enumerate(virtual.robot.joints):
         length, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N·m")
-        table.add_row(
-            Text(joint.name), f"{simulated.tracking[j]:.2e} {length}",
-            f"{abs(simulated.error[:, j]).max():.2e} {length}", f"{simulated.torque_rms[j]:.4g} {force}",
-            f"{noise[j]:.3g} {force}", f"{100 * simulated.saturated[j]:.3g} %",
-        )  # fmt: skip
-    out.print(table)
+        tracking = (f"{error:.2e} {length}" for error in (simulated.tracking[j], abs(simulated.error[:, j]).max()))
+        torque = (f"{simulated.torque_rms[j]:.4g} {force}", f"{noise[j]:.3g} {force}")
+        rows.append((joint.name, *tracking, *torque, f"{100 * simulated.saturated[j]:.3g} %"))
+    headings = ("joint", "tracking error rms", "largest", "torque rms", "noise", "at the limit")
+    out.print(plain_table(headings, rows, right=range(1, 6)))

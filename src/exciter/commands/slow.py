@@ -25,9 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
         files = save_slowed(slowed, folder)
     out = console()
     print_certificate(out, slowed.certificate)
-    out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(slowed.certificate)}", markup=False)
+    out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(slowed.certificate)}")
     lasts = f"it lasts {slowed.curve.duration:.4g} s instead of {curve.duration:.4g} s"
-    out.print(f"{lasts}; {files.rows} rows at {files.rate:g} Hz", markup=False)
+    out.print(f"{lasts}; {files.rows} rows at {files.rate:g} Hz")
     print_notes(out, texts(robot.remarks), texts(slowed.not_checked))
-    out.print(f"written to {folder}: {', '.join((*MOTION_FILES, DESIGN.name))}", markup=False)
+    out.print(f"written to {folder}: {', '.join((*MOTION_FILES, DESIGN.name))}")
     return 0

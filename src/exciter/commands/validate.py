@@ -8,11 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, print_notes, shown
-from exciter.commands.progress import steps
+from exciter.commands.common import console, plain_table, print_notes, shown, steps
 from exciter.files import json_text, output_folder
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
@@ -21,7 +19,7 @@ from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validate, vali
 from exciter.validation.validation import RunValidation
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     model = IdentifiedModel.read(arguments.folder)
     with ExitStack() as stack:
         folder = None if arguments.output is None else stack.enter_context(output_folder(arguments.output))
@@ -34,13 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
             data = save_validated(checked, folder)
     if arguments.json:
         print(json_text(data), end="")
-        return 0
+        return
     print_validation(console(), checked)
     if model.config.settings.evaluation is not None:
-        console().print(judged_words(model.config.evaluation(())), markup=False)
+        console().print(judged_words(model.config.evaluation(())))
     if folder is not None:
-        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}", markup=False)
-    return 0
+        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")
 
 
 def print_validation(out: Console, checked: Validated) -> None:
@@ -48,31 +45,23 @@ def print_validation(out: Console, checked: Validated) -> None:
         out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
         for sentence in one.sentences:
-            out.print(sentence, markup=False)
+            out.print(sentence)
         out.print()
     for sentence in checked.sentences:
-        out.print(sentence, markup=False)
+        out.print(sentence)
     print_notes(out, map(str, checked.notes), ())
-
-
-def _with(value: float, unit: str) -> str:
-    return f"{shown(value)} {unit}" if math.isfinite(value) else shown(value)
 
 
 def print_models(out: Console, one: RunValidation) -> None:
     """Residuals of every model relative to the torque, joint by joint, and the noise floor."""
-    baselines = one.baselines
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(Text("residual / torque [%]"))
-    for joint in (*baselines.joints, "total"):
-        table.add_column(Text(joint), justify="right")
-    for left in baselines.models:
-        table.add_row(left.model, *(shown(value) for value in (*left.percent, left.total_percent)))
-    floor = one.floor
+    baselines, floor, worst = one.baselines, one.floor, one.baselines.identified
+    left = [(model.model, *model.percent, model.total_percent) for model in baselines.models]
     if floor.total_percent is not None and floor.percent is not None:
-        table.add_row("noise floor", *(shown(value) for value in (*floor.percent, floor.total_percent)))
-    worst = baselines.identified
+        left.append(("noise floor", *floor.percent, floor.total_percent))
+    rows = [(name, *map(shown, values)) for name, *values in left]
     units = zip(worst.worst, baselines.units, strict=True)
-    table.add_row("worst, identified", *(_with(value, unit) for value, unit in units), "")
-    table.add_row(Text("… at [s]"), *(shown(value, 5) for value in worst.when), "")
-    out.print(table)
+    largest = (f"{shown(value)} {unit}" if math.isfinite(value) else shown(value) for value, unit in units)
+    rows.append(("worst, identified", *largest, ""))
+    rows.append(("… at [s]", *(shown(value, 5) for value in worst.when), ""))
+    headings = ("residual / torque [%]", *baselines.joints, "total")
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))

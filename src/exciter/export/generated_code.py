@@ -1,28 +1,37 @@
-"""Inverse dynamics, inertia matrix and base-parameter regressor as source text.
+"""Inverse dynamics, inertia matrix and base-parameter regressor as source text, laid out by templates.
 
 C99 that needs nothing but math.h, two files: the source and its header. They compile as C++ too; there is no memory
 allocation and no state. Python as one module that needs nothing but NumPy.
+
+The functions work from the base parameters β alone. Standard parameters that are β at the independent columns and zero
+elsewhere need the same torques as any full set with this β, so that Newton–Euler can use them as if they were bodies.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
-from string import Template
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter import __version__
 from exciter.dynamics.model import DynamicModel
-from exciter.export.code_tables import CodeTables, Language, plain_text
-from exciter.export.term_expressions import MATH_FUNCTIONS, Helper
+from exciter.errors import ParameterError
+from exciter.export import templates
+from exciter.export.term_expressions import MATH_FUNCTIONS, expressions, number, used_helpers, used_words
+from exciter.parameters.inertial import INERTIAL_NAMES
+from exciter.parameters.terms import LoadFriction
+from exciter.typing import Array
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-def filled(template: str, *texts: dict[str, str], **more: str) -> str:
-    text = (files("exciter.export") / "templates" / template).read_text(encoding="utf-8")
-    return Template(text).substitute(*texts, **more)
-
-
-# -- C -----------------------------------------------------------------------------------------------------------------
+ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
+CODE_LINE_WIDTH = 100  #: characters of lines of numbers
 
 
 @dataclass(frozen=True)
@@ -37,57 +46,126 @@ def c_code(
     model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None, header: str = "dynamics.h"
 ) -> CTexts:
     """Of the base parameters β (p,) of a model; std (p,) goes into comments. header: name of the header file."""
-    tables = CodeTables.of(model, values, std)
-    texts = tables.texts(C_LANGUAGE)
-    rows = zip(tables.joints, tables.position_units, tables.torque_units, strict=True)
-    joints = [f" *   {k}: {plain_text(name)}, position [{q}], torque [{tau}]" for k, (name, q, tau) in enumerate(rows)]
-    some = bool(tables.entries)  # an array of no terms is no C
-    source = filled(
-        "inverse_dynamics.c.in",
-        texts,
-        header=header,
-        terms=_c_terms(tables, texts) if some else "",
-        torque_terms="    add_joint_terms(q, qd, qdd, tau);\n" if some else "",
-        matrix_terms="        add_term_inertia(q, unit, column);\n" if some else "",
-        regressor_terms="    set_term_columns(q, qd, qdd, w);\n" if some else "",
-    )
-    return CTexts(source=source, header=filled("inverse_dynamics.h.in", texts, joint_table="\n".join(joints)))
+    tables = _tables(model, values, std)
+    source = _templates().get_template("inverse_dynamics.c.in").render(tables, header=header)
+    return CTexts(source=source, header=_templates().get_template("inverse_dynamics.h.in").render(tables))
 
 
-def _c_terms(tables: CodeTables, texts: dict[str, str]) -> str:
-    unused = [x for x in ("q", "qd", "qdd") if x not in tables.words and not tables.needs_load]
-    before = C_LOAD if tables.needs_load else ""
-    before += "".join(f"    (void){x}; /* no term depends on it */\n" for x in unused)
-    lines = [f"    term[{k}] = {e.expression}; /* {name} */" for k, (e, name) in enumerate(tables.named_entries)]
-    return filled(
-        "joint_terms.c.in",
-        texts,
-        load_table=C_LOAD_TABLE.format(**texts) if tables.needs_load else "",
-        helpers="".join(_c_helper(helper) for helper in tables.helpers),
-        before=before,
-        lines="\n".join(lines),
-    )
+def python_module(model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None) -> str:
+    """Of the base parameters β (p,) of a model; std (p,) goes into comments."""
+    tables = _tables(model, values, std)
+    functions = sorted(tables["words"] & set(MATH_FUNCTIONS) | {"cos", "sin"})
+    return _templates().get_template("inverse_dynamics.py.in").render(tables, functions=functions)
 
 
-C_LOAD_TABLE = """
-/* Bodies whose torque loads the gears, for friction that grows with it: ten numbers of each link, SI units. */
-static const double load_bodies[N * 10] = {{
-{load_bodies}
-}};
-"""
-C_LOAD = """\
-    link_state links[N];
-    double load[N];
-    outward(lift, q, qd, qdd, links);
-    inward(links, load_bodies, load);
-"""
+@cache
+def _templates() -> Environment:
+    found = templates(autoescape=False)  # names go through filters
+    found.filters |= {"number": number, "wrapped": wrapped, "c_string": c_string, "python_string": ascii}
+    found.filters |= {"numbers": lambda row: ", ".join(map(number, row)), "plain_text": plain_text}
+    return found
 
 
-def _c_helper(helper: Helper) -> str:
-    arguments = ", ".join(f"double {name}" for name in helper.arguments)
-    return (
-        f"\n/* {helper.about} */\nstatic double {helper.name}({arguments})\n{{\n    return {helper.expression};\n}}\n"
-    )
+# -- what templates are filled with ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Torque on a joint per unit of a parameter: both by number, and the expression."""
+
+    joint: int
+    parameter: int
+    expression: str
+
+
+def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> dict[str, Any]:
+    """Of n joints and p base parameters β, with their σ in comments.
+
+    name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
+    for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
+    (n, 10): with which friction that grows with load is computed. words: names that entries and helpers use.
+    """
+    base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
+    beta = _checked(values, len(base), robot.name)
+    column = {int(k): position for position, k in enumerate(base.independent)}
+    entries, prefix = _entries(model, column), identifier(robot.name)
+    helpers = used_helpers(entry.expression for entry in entries)
+    words = used_words([*(e.expression for e in entries), *(h.expression for h in helpers)])
+    units = [model.units[k].translate(ASCII_UNITS) or "1" for k in base.independent]
+    meanings = [f"{k}: {e} [{u}]" for k, (e, u) in enumerate(zip(base.expressions, units, strict=True))]
+    if std is not None:
+        sigmas = np.asarray(std, dtype=float)
+        meanings = [f"{m}, std {s:.2g}" if np.isfinite(s) else m for m, s in zip(meanings, sigmas, strict=True)]
+    return {
+        "name": plain_text(robot.name),
+        "source": f"exciter {__version__}",
+        "prefix": prefix,
+        "upper": prefix.upper(),
+        "n": robot.n,
+        "p": len(beta),
+        "joints": robot.joint_names,
+        "torque_units": ["N" if slides else "N*m" for slides in chain.prismatic],
+        "parameters": base.names,
+        "values": beta,
+        "comments": [plain_text(text) for text in meanings],
+        "parent": chain.parent,
+        "slides": [int(slides) for slides in chain.prismatic],
+        "rotation": chain.rotation.reshape(-1, 9),
+        "origin": chain.origin,
+        "lift": -chain.gravity,
+        "body_order": INERTIAL_NAMES,
+        "body_parameter": np.array([column.get(k, -1) for k in range(10 * model.n)]).reshape(model.n, 10),
+        "entries": entries,
+        "helpers": helpers,
+        "words": words,
+        "needs_load": "load" in words,
+        "load_bodies": model.dynamics.chain_inertias(_load_links(model)),
+    }
+
+
+def _entries(model: DynamicModel, column: dict[int, int]) -> list[Entry]:
+    """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
+    entries, at = [], 10 * model.n
+    for term, bound in zip(model.terms, model.bound, strict=True):
+        texts = expressions(term, model.dynamics.robot)
+        for (joint, k), text in zip(bound.rows, texts, strict=True):
+            if at + k in column:
+                entries.append(Entry(joint, column[at + k], text))
+        at += len(bound.names)
+    return entries
+
+
+def _load_links(model: DynamicModel) -> Array | None:
+    """(n, 10) of the terms that depend on load, None for the description's; code has room for one set."""
+    sets = {term.links for term in model.terms if isinstance(term, LoadFriction)}
+    if len(sets) > 1:
+        raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
+    links = next(iter(sets), None)
+    return None if links is None else np.array(links)
+
+
+def _checked(values: ArrayLike, count: int, robot: str) -> Array:
+    beta = np.array(values, dtype=float)
+    if beta.shape != (count,):
+        raise ParameterError(f"values have shape {beta.shape}; robot '{robot}' has {count} base parameters: one each")
+    if not np.isfinite(beta).all():
+        raise ParameterError(f"the base parameters of '{robot}' contain NaN or infinity; identify again")
+    return beta
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def identifier(name: str) -> str:
+    """A name as C and Python allow it: ``kuka_ir361`` of 'KUKA IR361'."""
+    text = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return text if text and not text[0].isdigit() else f"robot_{text}".rstrip("_")
+
+
+def plain_text(text: str) -> str:
+    """For a comment: ASCII, one line, nothing that begins or ends a comment or a string."""
+    line = "".join(mark if " " <= mark <= "~" else "_" for mark in " ".join(text.split()))
+    return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace('"', "'")
 
 
 def c_string(text: str) -> str:
@@ -97,37 +175,11 @@ def c_string(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-C_LANGUAGE = Language(row="{}", comment=" /* {} */", string=c_string)
-
-
-# -- Python ------------------------------------------------------------------------------------------------------------
-
-PYTHON_LANGUAGE = Language(row="[{}]", comment="  # {}", string=ascii)
-PYTHON_LOAD_TABLE = """
-# Bodies whose torque loads the gears, for friction that grows with it: ten numbers of each link, SI units.
-LOAD_BODIES = np.array([
-{load_bodies}
-])
-"""
-
-
-def python_module(model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None) -> str:
-    """Of the base parameters β (p,) of a model; std (p,) goes into comments."""
-    tables = CodeTables.of(model, values, std)
-    texts = tables.texts(PYTHON_LANGUAGE)
-    functions = tables.words & set(MATH_FUNCTIONS) | {"cos", "sin"}
-    lines = [f"        {entry.expression},  # {name}" for entry, name in tables.named_entries]
-    return filled(
-        "inverse_dynamics.py.in",
-        texts,
-        functions=", ".join(sorted(functions)),
-        load_table=PYTHON_LOAD_TABLE.format(**texts) if tables.needs_load else "",
-        load="    load = _inward(_outward(LIFT, q, qd, qdd), LOAD_BODIES)\n" if tables.needs_load else "",
-        helpers="".join(_python_helper(helper) for helper in tables.helpers),
-        lines="\n".join(lines),
-    )
-
-
-def _python_helper(helper: Helper) -> str:
-    arguments = ", ".join(helper.arguments)
-    return f'\n\ndef {helper.name}({arguments}):\n    """{helper.about}"""\n    return {helper.expression}\n'
+def wrapped(items: Iterable[str], indent: str = "    ") -> str:
+    """Items with commas, as many per line as fit."""
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(indent) + len(lines[-1]) + len(item) > CODE_LINE_WIDTH:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)

@@ -12,28 +12,16 @@ from __future__ import annotations
 import math
 from os.path import isfile
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
-from exciter.export.robot_xml import (
-    bounded,
-    document,
-    identified_robot,
-    link_names,
-    number,
-    numbers,
-    provenance,
-    reference,
-    visuals,
-)
-from exciter.parameters.conventions import to_mujoco
+from exciter.export.robot_xml import bounded, document, identified_robot, link_names, provenance, reference, visuals
 from exciter.robot.geometry import Shape
-from exciter.robot.robot import BASE, Robot
-from exciter.typing import Array
+from exciter.robot.robot import Frame, Joint, Robot
 
 MJCF_SYMBOLS = ("Fv", "Fs", "Ia")  #: of the joint terms that MJCF holds: damping, frictionloss, armature
 HARD_FRICTION = "0.9999 0.9999 0.001 0.5 2"  #: solimp of dry friction: next to no creep at rest
@@ -48,89 +36,57 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
     where the file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "MJCF")
     assert chi is not None
-    root = Element("mujoco", model=robot.name)
-    SubElement(root, "compiler", angle="radian", autolimits="true")
-    SubElement(root, "option", gravity=numbers(robot.gravity))
-    default = SubElement(root, "default")
-    SubElement(default, "joint", solimpfriction=HARD_FRICTION)
-    SubElement(default, "geom", contype="0", conaffinity="0", mass="0", group="2")
     shapes = [
         shape for shape in visuals(robot) if shape.surface is None or len(shape.surface.vertices) >= LEAST_MESH_VERTICES
     ]
-    meshes = _assets(root, shapes, folder)
-    bodies = {BASE: SubElement(root, "worldbody")}
-    names = link_names(robot)
-    for index, joint in enumerate(robot.joints):
-        body = SubElement(bodies[joint.parent], "body", name=names[index])
-        _place(body, joint.rotation, joint.translation)
-        _inertial(body, joint.inertia)
-        _joint(body, robot, index)
-        bodies[index] = body
-    for shape in shapes:
-        _geom(bodies[shape.joint], shape, meshes)
-    for frame in robot.frames:
-        site = SubElement(bodies[frame.joint], "site", name=frame.name)
-        _place(site, frame.rotation, frame.translation)
-    for body in bodies.values():  # a body's own parts before the bodies it carries
-        body[:] = sorted(body, key=lambda child: child.tag == "body")
-    _motors(root, robot)
-    return document(root, provenance(model, chi, MJCF_SYMBOLS, gravity=True))
+    meshes = {(shape.mesh, shape.size): shape for shape in shapes if shape.surface is not None}
+    names = {key: f"mesh_{count}" for count, key in enumerate(meshes, start=1)}
+    return document(
+        "robot.mjcf.in",
+        robot,
+        provenance(model, chi, MJCF_SYMBOLS, gravity=True),
+        hard_friction=HARD_FRICTION,
+        links=link_names(robot),
+        joints=[(index, joint, placement(joint)) for index, joint in enumerate(robot.joints)],
+        sites=[(frame, placement(frame)) for frame in robot.frames],
+        limits=[_limits(robot, index) for index in range(robot.n)],
+        torques=[_torques(joint, "ctrlrange") for joint in robot.joints],
+        meshes=[{"name": names[key], **_mesh(shape, folder)} for key, shape in meshes.items()],
+        geoms=[(shape.joint, _geom(shape, names)) for shape in shapes],
+    )
 
 
-def _place(element: Element, rotation: Array, translation: Array) -> None:
-    if translation.any():
-        element.set("pos", numbers(translation))
-    if not np.array_equal(rotation, np.eye(3)):
-        x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-        element.set("quat", numbers([w, x, y, z]))
+def placement(part: Joint | Frame | Shape) -> dict[str, Any]:
+    """Where it is in what carries it; nothing for what is not moved or turned."""
+    place: dict[str, Any] = {"pos": part.translation} if part.translation.any() else {}
+    if not np.array_equal(part.rotation, np.eye(3)):
+        x, y, z, w = Rotation.from_matrix(part.rotation).as_quat().tolist()
+        place["quat"] = [w, x, y, z]
+    return place
 
 
-def _inertial(body: Element, phi: Array) -> None:
-    """Principal axes: MuJoCo keeps these, and would find them less exactly than we do."""
-    inertia = to_mujoco(phi)
-    given = {"pos": numbers(inertia.ipos), "quat": numbers(inertia.iquat), "mass": number(inertia.mass)}
-    SubElement(body, "inertial", given, diaginertia=numbers(inertia.diaginertia))
-
-
-def _joint(body: Element, robot: Robot, index: int) -> None:
+def _limits(robot: Robot, index: int) -> dict[str, Any]:
     joint = robot.joints[index]
-    element = SubElement(body, "joint", name=joint.name, type="slide" if joint.is_prismatic else "hinge")
-    element.set("axis", numbers(joint.axis))
-    if bounded(robot, index):
-        element.set("range", numbers([joint.limits.lower, joint.limits.upper]))
-    if math.isfinite(joint.limits.torque):
-        element.set("actuatorfrcrange", numbers([-joint.limits.torque, joint.limits.torque]))
-    for attribute, key in JOINT_TERMS:
-        if robot.friction[key][index]:
-            element.set(attribute, number(robot.friction[key][index]))
+    ends = {"range": [joint.limits.lower, joint.limits.upper]} if bounded(joint) else {}
+    terms = {name: robot.friction[key][index] for name, key in JOINT_TERMS if robot.friction[key][index]}
+    return {**ends, **_torques(joint, "actuatorfrcrange"), **terms}
 
 
-def _motors(root: Element, robot: Robot) -> None:
-    actuator = SubElement(root, "actuator")
-    for joint in robot.joints:
-        motor = SubElement(actuator, "motor", name=joint.name, joint=joint.name)
-        if math.isfinite(joint.limits.torque):
-            motor.set("ctrlrange", numbers([-joint.limits.torque, joint.limits.torque]))
+def _torques(joint: Joint, name: str) -> dict[str, Any]:
+    limit = joint.limits.torque
+    return {name: [-limit, limit]} if math.isfinite(limit) else {}
 
 
 # -- what to look at ---------------------------------------------------------------------------------------------------
 
 
-def _assets(root: Element, shapes: list[Shape], folder: Path | None) -> dict[tuple[str, tuple[float, ...]], str]:
-    """The names of the meshes, by file and scale."""
-    meshes = {(shape.mesh, shape.size): shape for shape in shapes if shape.surface is not None}
-    asset = SubElement(root, "asset") if meshes else root
-    names = {}
-    for count, (key, shape) in enumerate(meshes.items(), start=1):
-        names[key] = f"mesh_{count}"
-        mesh = SubElement(asset, "mesh", name=names[key], inertia="shell")  # a visual need not enclose a volume
-        if _readable(shape.mesh):
-            mesh.set("file", reference(shape.mesh, folder))
-            mesh.set("scale", numbers(shape.size))
-        elif shape.surface is not None:
-            mesh.set("vertex", " ".join(f"{value:.6g}" for value in shape.surface.vertices.ravel()))
-            mesh.set("face", " ".join(map(str, shape.surface.faces.ravel())))
-    return names
+def _mesh(shape: Shape, folder: Path | None) -> dict[str, Any]:
+    """By its file and scale, or with all its points; a visual need not enclose a volume: a shell."""
+    if _readable(shape.mesh):
+        return {"inertia": "shell", "file": reference(shape.mesh, folder), "scale": shape.size}
+    assert shape.surface is not None
+    points = " ".join(f"{value:.6g}" for value in shape.surface.vertices.ravel())
+    return {"inertia": "shell", "vertex": points, "face": " ".join(map(str, shape.surface.faces.ravel()))}
 
 
 def _readable(path: str) -> bool:
@@ -142,13 +98,8 @@ def _readable(path: str) -> bool:
     return suffix == ".obj" or (suffix == ".stl" and rest == 0 and 0 < faces <= MOST_MUJOCO_FACES)
 
 
-def _geom(body: Element, shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], str]) -> None:
-    element = SubElement(body, "geom", type=shape.kind)
-    if shape.kind == "mesh":
-        element.set("mesh", meshes[shape.mesh, shape.size])
-    else:
-        radius, *lengths = shape.size
-        size = [0.5 * v for v in shape.size] if shape.kind == "box" else [radius, *(0.5 * v for v in lengths)]
-        element.set("size", numbers(size))
-    element.set("rgba", numbers(shape.colour))
-    _place(element, shape.rotation, shape.translation)
+def _geom(shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], str]) -> dict[str, Any]:
+    radius, *lengths = shape.size
+    size = [0.5 * v for v in shape.size] if shape.kind == "box" else [radius, *(0.5 * v for v in lengths)]
+    extent = {"mesh": meshes[shape.mesh, shape.size]} if shape.kind == "mesh" else {"size": size}
+    return {"type": shape.kind, **extent, "rgba": shape.colour, **placement(shape)}

@@ -10,26 +10,33 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import FRICTION_KEY_BY_SYMBOL, DynamicModel
 from exciter.errors import ParameterError, visible
+from exciter.export import templates
 from exciter.identification.physical.bounds import physical_problems
 from exciter.parameters.consistency import presentable
-from exciter.parameters.conventions import UrdfInertia, to_urdf
+from exciter.parameters.conventions import UrdfInertia, to_mujoco, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
 from exciter.robot.drawing import drawing
 from exciter.robot.geometry import Shape
-from exciter.robot.robot import BASE, Robot
+from exciter.robot.robot import BASE, Joint, Robot
 from exciter.typing import Array
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ESCAPES = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}  #: of text in quotes, beside & < >
 RESERVED_NAMES = ("world", "universe")  #: names that readers take for the ground
 URDF_SYMBOLS = ("Fv", "Fs")  #: of the joint terms that URDF and SDF hold: damping, friction
 
@@ -102,17 +109,36 @@ def numbers(values: ArrayLike) -> str:
     return " ".join(number(value) for value in np.asarray(values, dtype=float))
 
 
-def leaf(parent: Element, tag: str, text: str, **attributes: str) -> Element:
-    """A child with text in it."""
-    child = SubElement(parent, tag, attributes)
-    child.text = text
-    return child
+def document(template: str, robot: Robot, comment: str, **values: Any) -> str:
+    """The whole file, laid out by a template; comment: for people, at the top."""
+    text = _templates().get_template(template).render(robot=robot, BASE=BASE, **values)
+    return '<?xml version="1.0"?>\n' + commented(comment) + text
 
 
-def document(root: Element, comment: str = "") -> str:
-    """The whole file; comment: for people, at the top."""
-    indent(root)
-    return '<?xml version="1.0"?>\n' + commented(comment) + tostring(root, encoding="unicode") + "\n"
+@cache
+def _templates() -> Environment:
+    """Values of any kind stand in quotes or between tags as they are: numbers exact, text escaped."""
+    found = templates(autoescape=True, finalize=_exact)
+    found.filters |= {"attributes": attributes, "roll_pitch_yaw": roll_pitch_yaw, "about_centre": about_centre}
+    found.filters |= {"joint_kind": joint_kind, "reference": reference, "to_mujoco": to_mujoco}
+    return found
+
+
+def _exact(value: Any) -> Any:
+    from markupsafe import Markup
+
+    if hasattr(value, "__html__"):
+        return value
+    if isinstance(value, str | int):
+        return Markup(escape(str(value), ESCAPES))
+    return Markup(number(value) if np.ndim(value) == 0 else numbers(value))
+
+
+def attributes(values: Mapping[str, Any]) -> Any:
+    """`` name="value"`` of each."""
+    from markupsafe import Markup
+
+    return Markup("").join(Markup(' {}="{}"').format(name, _exact(value)) for name, value in values.items())
 
 
 def commented(text: str, newline: str = "\n") -> str:
@@ -138,18 +164,14 @@ def about_centre(phi: ArrayLike) -> UrdfInertia:
     return UrdfInertia(0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), *values[list(UPPER_TRIANGLE)].tolist())
 
 
-def joint_kind(robot: Robot, index: int) -> str:
+def joint_kind(joint: Joint) -> str:
     """Revolute only with both limits: otherwise continuous."""
-    joint = robot.joints[index]
-    if joint.is_prismatic:
-        return "prismatic"
-    return "revolute" if bounded(robot, index) else "continuous"
+    return "prismatic" if joint.is_prismatic else "revolute" if bounded(joint) else "continuous"
 
 
-def bounded(robot: Robot, index: int) -> bool:
-    """Whether a joint has both position limits."""
-    limits = robot.joints[index].limits
-    return math.isfinite(limits.lower) and math.isfinite(limits.upper)
+def bounded(joint: Joint) -> bool:
+    """Whether it has both position limits."""
+    return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
 
 
 def link_names(robot: Robot) -> dict[int, str]:

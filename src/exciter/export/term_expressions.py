@@ -8,34 +8,14 @@ math.h, which NumPy has under the same names, and the few ``HELPERS``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms import (
-    AsymmetricCoulomb,
-    Coulomb,
-    CoupledSqrtViscous,
-    Dahl,
-    DriveCoupling,
-    FrictionShape,
-    GasSpring,
-    GravitySpring,
-    JointTerm,
-    LoadFriction,
-    Offset,
-    Ripple,
-    RotorInertia,
-    Sign,
-    Spring,
-    SqrtViscous,
-    Stribeck,
-    Tanh,
-    Viscous,
-)
+from exciter.parameters import terms
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, DryFriction
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
@@ -82,15 +62,60 @@ HELPERS = (
 )
 
 
-def expressions(term: JointTerm, robot: Robot) -> list[str]:
+def expressions(term: terms.JointTerm, robot: Robot) -> list[str]:
     """One per entry of the bound term, in the order of its ``rows``; a term that cannot be written is refused."""
-    write = WRITERS.get(type(term))
-    if write is None:
-        raise ParameterError(
-            f"{type(term).__name__} is a term of your own: code can be written of the terms that come with exciter; "
-            "identify without it, or export yaml and add it by hand"
-        )
-    return write(term, robot)
+    # what is derived from one of ours may compute something else
+    own = type(term).__module__.startswith("exciter.") and not isinstance(term, terms.UserTerm)
+    joints = joint_indices(robot, term.joints) if own and hasattr(term, "joints") else []
+    refusal = ParameterError(
+        f"{type(term).__name__} is a term of your own: code can be written of the terms that come with exciter; "
+        "identify without it, or export yaml and add it by hand"
+    )
+    if not own:
+        raise refusal
+    match term:
+        case terms.RotorInertia():
+            return [f"qdd[{j}]" for j in joints]
+        case terms.Viscous():
+            return [f"qd[{j}]" for j in joints]
+        case terms.Offset():
+            return ["1.0"] * len(joints)
+        case terms.Coulomb():
+            return _dry(term, robot, joints)
+        case terms.AsymmetricCoulomb():
+            return [f"{function}({z}, 0.0)" for function in ("fmax", "fmin") for z in _dry(term, robot, joints)]
+        case terms.SqrtViscous():
+            widths = _numbers(term.width, robot, joints, "the width of SqrtViscous")
+            return [f"signed_root(qd[{j}], {width})" for j, width in zip(joints, widths, strict=True)]
+        case terms.Stribeck():
+            velocities = _numbers(term.velocity, robot, joints, "the velocity of Stribeck")
+            entries = zip(joints, _dry(term, robot, joints), velocities, strict=True)
+            return [f"{z} * bell(qd[{j}] / {velocity})" for j, z, velocity in entries]
+        case terms.LoadFriction():
+            loads = _loads(term, robot)
+            return [f"{z} * fabs({loads[j]})" for j, z in zip(joints, _dry(term, robot, joints), strict=True)]
+        case terms.Ripple():
+            turning = revolute_indices(robot, term.joints, "Ripple")
+            return [f"{function}(q[{j}])" for function in ("sin", "cos") for j in turning]
+        case terms.Spring():
+            length, arm = _lever(term, robot)
+            return [f"({_plus(length, -term.free_length)}) * {arm}", arm]
+        case terms.GasSpring():
+            length, arm = _lever(term, robot)
+            return [f"{arm} / (1.0 - {number(term.area / term.volume)} * ({_plus(length, -term.shortest)}))"]
+        case terms.GravitySpring():
+            angle = _plus(f"q[{robot.index(term.joint)}]", term.offset)
+            return [f"sin({angle})", f"cos({angle})"]
+        case terms.DriveCoupling():
+            first, second = robot.index(term.first), robot.index(term.second)
+            (z,) = _direction(term.shape, [term.second], [_motor(term, robot)])
+            linear = [_times(term.ratio, f"{x}[{j}]") for x in ("qdd", "qd") for j in (second, first)]
+            return [*linear, _times(term.ratio, z), z]
+        case terms.CoupledSqrtViscous():
+            (width,) = _numbers(term.width, robot, [robot.index(term.second)], "the width of CoupledSqrtViscous")
+            root = f"signed_root({_motor(term, robot)}, {width})"
+            return [_times(term.ratio, root), root]
+    raise refusal
 
 
 def used_helpers(texts: Iterable[str]) -> tuple[Helper, ...]:
@@ -125,17 +150,19 @@ def _times(value: float, text: str) -> str:
     return text if value == 1 else f"{number(value)} * {text}"
 
 
-def _direction(shape: FrictionShape, names: list[str], velocities: list[str]) -> list[str]:
+def _direction(shape: terms.FrictionShape, names: list[str], velocities: list[str]) -> list[str]:
     """z of the named joints, from their velocities."""
-    if type(shape) is Sign:
+    if type(shape) is terms.Sign:
         return [f"direction({velocity})" for velocity in velocities]
-    if type(shape) is Tanh:
+    if type(shape) is terms.Tanh:
         widths = per_joint(shape.width, names, "the width of Tanh")[:, 0]
         return [
             f"tanh({f'({velocity})' if ' ' in velocity else velocity} / {number(width)})"
             for velocity, width in zip(velocities, widths, strict=True)
         ]
-    what = "pre-sliding friction (Dahl)" if isinstance(shape, Dahl) else f"the friction shape {type(shape).__name__}"
+    what = (
+        "pre-sliding friction (Dahl)" if isinstance(shape, terms.Dahl) else f"the friction shape {type(shape).__name__}"
+    )
     raise ParameterError(
         f"{what} of {', '.join(names)} depends on earlier instants, and exported functions know only the present one; "
         "identify with friction: as-given under identify:, and another shape: the plain coulomb, or {coulomb: {shape: "
@@ -143,109 +170,33 @@ def _direction(shape: FrictionShape, names: list[str], velocities: list[str]) ->
     )
 
 
-def _dry(term: DryFriction, robot: Robot) -> tuple[list[int], list[str]]:
-    """Joints of a term and their z."""
-    joints = joint_indices(robot, term.joints)
-    names = [robot.joint_names[j] for j in joints]
-    return joints, _direction(term.shape, names, [f"qd[{j}]" for j in joints])
+def _dry(term: DryFriction, robot: Robot, joints: list[int]) -> list[str]:
+    """z of the joints of a term."""
+    return _direction(term.shape, [robot.joint_names[j] for j in joints], [f"qd[{j}]" for j in joints])
 
 
-# -- the terms ---------------------------------------------------------------------------------------------------------
+def _numbers(given: Any, robot: Robot, joints: list[int], what: str) -> list[str]:
+    """One for each joint, of one for all or one each."""
+    return [number(value) for value in per_joint(given, [robot.joint_names[j] for j in joints], what)[:, 0]]
 
 
-def _each(expression: str) -> Callable[[Any, Robot], list[str]]:
-    """The same for every joint ``j`` of a term."""
-    return lambda term, robot: [expression.format(j=j) for j in joint_indices(robot, term.joints)]
-
-
-def _coulomb(term: Coulomb, robot: Robot) -> list[str]:
-    return _dry(term, robot)[1]
-
-
-def _asymmetric(term: AsymmetricCoulomb, robot: Robot) -> list[str]:
-    return [f"{function}({one}, 0.0)" for function in ("fmax", "fmin") for one in _dry(term, robot)[1]]
-
-
-def _root(term: SqrtViscous, robot: Robot) -> list[str]:
-    joints = joint_indices(robot, term.joints)
-    widths = per_joint(term.width, [robot.joint_names[j] for j in joints], "the width of SqrtViscous")[:, 0]
-    return [f"signed_root(qd[{j}], {number(width)})" for j, width in zip(joints, widths, strict=True)]
-
-
-def _stribeck(term: Stribeck, robot: Robot) -> list[str]:
-    joints, z = _dry(term, robot)
-    names = [robot.joint_names[j] for j in joints]
-    velocities = map(number, per_joint(term.velocity, names, "the velocity of Stribeck")[:, 0])
-    return [f"{one} * bell(qd[{j}] / {velocity})" for j, one, velocity in zip(joints, z, velocities, strict=True)]
-
-
-def _load(term: LoadFriction, robot: Robot) -> list[str]:
-    carried = {j: f"load[{j}]" for j in range(robot.n)}
+def _loads(term: terms.LoadFriction, robot: Robot) -> list[str]:
+    """What the gear of every joint carries."""
+    carried = [f"load[{j}]" for j in range(robot.n)]
     for spring, value in term.springs:
         bound, values = spring.bind(robot), np.atleast_1d(value)
         for (joint, column), text in zip(bound.rows, expressions(spring, robot), strict=True):
             carried[joint] += f" + {number(values[column])} * ({text})"
-    return [f"{one} * fabs({carried[j]})" for j, one in zip(*_dry(term, robot), strict=True)]
+    return carried
 
 
-def _lever(term: Spring | GasSpring, robot: Robot) -> tuple[str, str]:
+def _lever(term: terms.Spring | terms.GasSpring, robot: Robot) -> tuple[str, str]:
     """Length and lever arm."""
     angle = _plus(f"q[{robot.index(term.joint)}]", term.offset)
     arguments = f"({angle}, {number(term.base_arm)}, {number(term.link_arm)})"
     return f"lever_length{arguments}", f"lever_arm{arguments}"
 
 
-def _spring(term: Spring, robot: Robot) -> list[str]:
-    length, arm = _lever(term, robot)
-    return [f"({_plus(length, -term.free_length)}) * {arm}", arm]
-
-
-def _gas_spring(term: GasSpring, robot: Robot) -> list[str]:
-    length, arm = _lever(term, robot)
-    return [f"{arm} / (1.0 - {number(term.area / term.volume)} * ({_plus(length, -term.shortest)}))"]
-
-
-def _gravity_spring(term: GravitySpring, robot: Robot) -> list[str]:
-    angle = _plus(f"q[{robot.index(term.joint)}]", term.offset)
-    return [f"sin({angle})", f"cos({angle})"]
-
-
-def _ripple(term: Ripple, robot: Robot) -> list[str]:
-    joints = revolute_indices(robot, term.joints, "Ripple")
-    return [f"{function}(q[{j}])" for function in ("sin", "cos") for j in joints]
-
-
-def _drive_coupling(term: DriveCoupling, robot: Robot) -> list[str]:
-    first, second, ratio = robot.index(term.first), robot.index(term.second), term.ratio
-    (z,) = _direction(term.shape, [term.second], [_motor(term, robot)])
-    linear = [_times(ratio, f"{x}[{j}]") for x in ("qdd", "qd") for j in (second, first)]
-    return [*linear, _times(ratio, z), z]
-
-
-def _coupled_root(term: CoupledSqrtViscous, robot: Robot) -> list[str]:
-    width = float(per_joint(term.width, [term.second], "the width of CoupledSqrtViscous")[0, 0])
-    root = f"signed_root({_motor(term, robot)}, {number(width)})"
-    return [_times(term.ratio, root), root]
-
-
-def _motor(term: DriveCoupling | CoupledSqrtViscous, robot: Robot) -> str:
+def _motor(term: terms.DriveCoupling | terms.CoupledSqrtViscous, robot: Robot) -> str:
     """Speed of a motor that turns with two joints."""
     return f"{_times(term.ratio, f'qd[{robot.index(term.first)}]')} + qd[{robot.index(term.second)}]"
-
-
-WRITERS: dict[type[JointTerm], Callable[[Any, Robot], list[str]]] = {
-    RotorInertia: _each("qdd[{j}]"),
-    Viscous: _each("qd[{j}]"),
-    Offset: _each("1.0"),
-    Coulomb: _coulomb,
-    AsymmetricCoulomb: _asymmetric,
-    SqrtViscous: _root,
-    Stribeck: _stribeck,
-    LoadFriction: _load,
-    Ripple: _ripple,
-    Spring: _spring,
-    GasSpring: _gas_spring,
-    GravitySpring: _gravity_spring,
-    DriveCoupling: _drive_coupling,
-    CoupledSqrtViscous: _coupled_root,
-}

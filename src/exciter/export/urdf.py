@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,23 +26,21 @@ from exciter.errors import RobotError
 from exciter.export.robot_xml import (
     URDF_SYMBOLS,
     about_centre,
+    attributes,
     bounded,
     commented,
     document,
     free_name,
     full_set,
     identified_robot,
-    joint_kind,
     link_names,
-    number,
     numbers,
     provenance,
-    roll_pitch_yaw,
 )
 from exciter.export.xml_edit import EditableXml, xml_of
 from exciter.parameters.consistency import SMALLEST_BODY_INERTIA, divided, same_inertia
 from exciter.parameters.conventions import UrdfInertia, from_urdf
-from exciter.robot.robot import BASE, Robot
+from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.urdf import URDF_MOMENTS
 from exciter.robot.xml_safety import number as read_number
@@ -51,6 +49,7 @@ from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array
 
 UNLIMITED_VALUE = 1e9  #: [N·m, N, rad/s, m/s, m] URDF wants a number for effort and velocity
+URDF_FRICTION = {"damping": "viscous", "friction": "coulomb"}
 ORIGIN = (0.0, 0.0, 0.0)
 Attributes = Mapping[str, Sequence[float]]  # numbers of an element, by attribute
 
@@ -78,63 +77,24 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
 
     comment: for people, at the top.
     """
-    root = Element("robot", name=robot.name)
-    links = link_names(robot)
-    SubElement(root, "link", name=links[BASE])
-    for index, joint in enumerate(robot.joints):
-        link = SubElement(root, "link", name=links[index])
-        if joint.inertia.any():
-            _inertial(link, joint.inertia)
-        element = SubElement(root, "joint", name=joint.name, type=joint_kind(robot, index))
-        _origin(element, joint.rotation, joint.translation)
-        SubElement(element, "parent", link=links[joint.parent])
-        SubElement(element, "child", link=links[index])
-        SubElement(element, "axis", xyz=numbers(joint.axis))
-        _limit(element, robot, index)
-        _dynamics(element, robot, index)
-    joints = set(robot.joint_names)
+    links, joints, fixed = link_names(robot), set(robot.joint_names), {}
     for frame in robot.frames:
-        if frame.name in links.values():
-            continue
-        SubElement(root, "link", name=frame.name)
-        element = SubElement(root, "joint", name=free_name(f"{frame.name}_fixed", joints), type="fixed")
-        joints.add(element.get("name", ""))
-        _origin(element, frame.rotation, frame.translation)
-        SubElement(element, "parent", link=links[frame.joint])
-        SubElement(element, "child", link=frame.name)
-    return document(root, comment)
+        if frame.name not in links.values():
+            fixed[name := free_name(f"{frame.name}_fixed", joints)] = frame
+            joints.add(name)
+    given = [(name, robot.friction[key]) for name, key in URDF_FRICTION.items() if key in robot.friction]
+    dynamics = [{name: values[j] for name, values in given} for j in range(robot.n)]
+    limits = [_limits(joint) for joint in robot.joints]
+    return document("robot.urdf.in", robot, comment, links=links, fixed=fixed, limits=limits, dynamics=dynamics)
 
 
-def _inertial(link: Element, phi: Array) -> None:
-    body = about_centre(phi)
-    inertial = SubElement(link, "inertial")
-    SubElement(inertial, "origin", xyz=numbers(body.xyz), rpy=numbers(body.rpy))
-    SubElement(inertial, "mass", value=number(body.mass))
-    SubElement(inertial, "inertia", {name: number(getattr(body, name)) for name in URDF_MOMENTS})
-
-
-def _limit(element: Element, robot: Robot, index: int) -> None:
-    limits = robot.joints[index].limits
-    given = {}
-    if bounded(robot, index) or robot.joints[index].is_prismatic:  # one without both would be read as 0 … 0
-        given = {
-            "lower": number(max(limits.lower, -UNLIMITED_VALUE)),
-            "upper": number(min(limits.upper, UNLIMITED_VALUE)),
-        }
+def _limits(joint: Joint) -> dict[str, float]:
+    limits, given = joint.limits, {}
+    if bounded(joint) or joint.is_prismatic:  # one without both would be read as 0 … 0
+        given = {"lower": max(limits.lower, -UNLIMITED_VALUE), "upper": min(limits.upper, UNLIMITED_VALUE)}
     for name, value in (("effort", limits.torque), ("velocity", limits.velocity)):
-        given[name] = number(value if math.isfinite(value) else UNLIMITED_VALUE)
-    SubElement(element, "limit", given)
-
-
-def _dynamics(element: Element, robot: Robot, index: int) -> None:
-    keys = (("damping", "viscous"), ("friction", "coulomb"))
-    given = {name: number(robot.friction[key][index]) for name, key in keys if key in robot.friction}
-    if given:
-        SubElement(element, "dynamics", given)
-
-
-def _origin(element: Element, rotation: Array, translation: Array) -> None:
-    SubElement(element, "origin", xyz=numbers(translation), rpy=numbers(roll_pitch_yaw(rotation)))
+        given[name] = value if math.isfinite(value) else UNLIMITED_VALUE
+    return given
 
 
 # -- identified parameters in the user's own file ---------------------------------------------------------------------
@@ -242,7 +202,7 @@ def _write_inertial(xml: EditableXml, link: Element, body: UrdfInertia) -> None:
 
 
 def _patch_dynamics(xml: EditableXml, joint: Element, robot: Robot, index: int) -> None:
-    values = {"damping": (robot.friction["viscous"][index],), "friction": (robot.friction["coulomb"][index],)}
+    values = {name: (robot.friction[key][index],) for name, key in URDF_FRICTION.items()}
     dynamics = joint.find("dynamics")
     if dynamics is not None:
         _set(xml, dynamics, values)
@@ -251,8 +211,7 @@ def _patch_dynamics(xml: EditableXml, joint: Element, robot: Robot, index: int) 
 
 
 def _tag(name: str, values: Attributes) -> str:
-    attributes = (f'{key}="{numbers(given)}"' for key, given in values.items())
-    return f"<{name} {' '.join(attributes)}/>"
+    return f"<{name}{attributes(values)}/>"
 
 
 def _set(xml: EditableXml, element: Element, values: Attributes) -> None:

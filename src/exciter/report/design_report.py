@@ -9,19 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import (
-    Certificate,
-    LimitVerdict,
-    assumed_words,
-    failures_words,
-    margin_words,
-)
+from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words, margin_words
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
-from exciter.report.markup import number
+from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Bar, Cards, Folded, HtmlTable, JointChoice, Remarks, Section, Summary, Word
 from exciter.report.plot import Line, Plot, staircases
@@ -70,7 +64,11 @@ def headline(design: Design) -> Summary:
         badge = Word("nothing to certify", "unproved")
     return Summary(
         badge,
-        (done_sentence(design), verdict_sentence(certificate), expected_sentence(design)),
+        (
+            done_sentence(design),
+            verdict_sentence(certificate),
+            explained("expected", design=design, percent=WELL_KNOWN_PERCENT),
+        ),
         (
             Remarks(Word("not checked", "fair"), texts(design.unchecked)),
             Remarks(Word("note", "fair"), texts((*design.model.robot.remarks, *design.notes))),
@@ -80,51 +78,13 @@ def headline(design: Design) -> Summary:
 
 
 def done_sentence(design: Design) -> str:
-    robot, trajectory = design.model.robot, design.trajectory
-    family, criterion = written(trajectory)["family"], design.criterion.name
-    starts = len(design.attempts)
-    whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
-    if not starts:
-        return (
-            f"{whose}, a random motion of {number(design.curve.duration)} s was drawn for validation; its criterion "
-            f"{criterion} is {number(design.value, 6)}."
-        )
-    if design.unsearched:
-        return (
-            f"{whose}, a {family} motion of {number(trajectory.duration)} s was generated as a first guess and not "
-            f"optimised. Its criterion {criterion} is {number(design.value, 6)}."
-        )
-    return (
-        f"{whose}, a {family} motion of {number(trajectory.duration)} s was designed by the criterion {criterion}, "
-        f"which reached {number(design.value, 6)} after {number(design.seconds, 3)} s and {starts} "
-        f"{'start' if starts == 1 else 'starts'}{', stopped early' if design.interrupted else ''}."
-    )
+    return explained("design_done", design=design, family=written(design.trajectory)["family"])
 
 
-def verdict_sentence(certificate: Certificate) -> str:
-    worst, assumed = certificate.worst, assumed_words(certificate)
-    if worst is None:
-        return f"No limit is proved: {assumed}." if assumed else "No limit is given, so none can be broken."
-    count = len(certificate.proved)
-    if not certificate.certified:
-        return f"It is not certified: {failures_words(certificate)}; the worst is {limit_words(worst)}."
-    if assumed:
-        limits = "One limit is" if count == 1 else f"{count} limits are"
-    else:
-        limits = "The one limit is" if count == 1 else f"All {count} limits are"
-    held = f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}"
-    return f"{held}; {assumed}." if assumed else f"{held}."
-
-
-def limit_words(limit: LimitVerdict) -> str:
-    return f"{limit.what} of {limit.where} with a margin of {margin_words(limit)}"
-
-
-def expected_sentence(design: Design) -> str:
-    return (
-        f"Of {len(design.parameters)} parameters, {design.well_known} are expected with a standard deviation below "
-        f"{WELL_KNOWN_PERCENT:g} % of their nominal value."
-    )
+def verdict_sentence(found: Certificate) -> str:
+    failures = "" if found.certified else failures_words(found)
+    worst = found.worst and f"{found.worst.what} of {found.worst.where} with a margin of {margin_words(found.worst)}"
+    return explained("certificate", found=found, worst=worst, assumed=assumed_words(found), failures=failures)
 
 
 def key_figures(design: Design) -> dict[str, str]:
@@ -150,26 +110,19 @@ def robot_section(view: DesignView) -> Section:
     design, pictures, robot = view.design, view.pictures, view.design.model.robot
     around = surroundings(design.constraints)
     replay = Replay("the motion", "time", pictures.time, pictures.q, pictures.path)
-    reach = np.ptp(pictures.path, axis=0)
-    text = (
-        f"The line is the path of frame {view.frame}. In the base frame it extends over {number(reach[0], 3)} m in x, "
-        f"{number(reach[1], 3)} m in y and {number(reach[2], 3)} m in z. Up is against gravity."
+    text = explained(
+        "design_robot",
+        frame=view.frame,
+        reach=np.ptp(pictures.path, axis=0),
+        planes=grounds(design.constraints),
+        obstacles=not all(one.ground for one in around),
     )
-    if planes := grounds(design.constraints):
-        assumed = " Its position was assumed." if any(plane.assumed for plane in planes) else ""
-        text += f" The plane with grid lines is the mounting plane; the robot stays on one side of it.{assumed}"
-    if not all(one.ground for one in around):
-        text += " Red: obstacles that the bodies keep away from. Blue: bounds on the origin of a frame."
     views = SideViews(pictures.path, robot.gravity)
     return Section("robot", "Motion of the robot", text, (Scene(robot, view.frame, (replay,), around), views))
 
 
 def motion_section(view: DesignView) -> Section:
     motion, robot = view.motion, view.design.model.robot
-    text = (
-        "All joints together are shown in per cent of their limits: 100 % is the limit. A single joint is shown in its "
-        "own unit. Click into a plot to move the robot above to that instant."
-    )
     plots = [
         joint_plot(view, "position", motion.q),
         joint_plot(view, "velocity", motion.qd, "/s"),
@@ -177,16 +130,16 @@ def motion_section(view: DesignView) -> Section:
     ]
     if np.isfinite(robot.limit("jerk")).any():
         plots.append(joint_plot(view, "jerk", view.jerk, "/s³"))
-    return Section("motion", "Joint motion and its limits", text, (JointChoice(robot.joint_names), *plots))
+    contents = (JointChoice(robot.joint_names), *plots)
+    return Section("motion", "Joint motion and its limits", explained("design_motion"), contents)
 
 
 def torque_section(view: DesignView) -> Section:
     robot = view.design.model.robot
     source = "plausible values, not measured ones" if robot.nominal else "the values of the description"
     text = f"Computed with the nominal model ({source}). Dashed lines are the limits."
-    return Section(
-        "torque", "Joint torque", text, (JointChoice(robot.joint_names), joint_plot(view, "torque", view.torque))
-    )
+    contents = (JointChoice(robot.joint_names), joint_plot(view, "torque", view.torque))
+    return Section("torque", "Joint torque", text, contents)
 
 
 def joint_plot(view: DesignView, what: str, values: Array, per: str = "") -> Plot:
@@ -203,20 +156,11 @@ def spectrum_section(design: Design) -> Section:
     spectrum, robot = acceleration_spectrum(design.trajectory, design.delta), design.model.robot
     kind = "the exact lines of one period" if spectrum.exact else "of the exciting part under a Hann window"
     text = f"Amplitude of each joint's acceleration over frequency: {kind}; ramps are not included."
-    lines = [
-        Line(joint.name, spectrum.amplitude[:, j], "m/s²" if joint.is_prismatic else "rad/s²")
-        for j, joint in enumerate(robot.joints)
-    ]
-    plot = Plot(
-        "Spectrum of the acceleration",
-        spectrum.frequency,
-        "frequency [Hz]",
-        "amplitude",
-        lines,
-        by_joint=True,
-        bars=spectrum.exact,
-    )
-    return Section("spectrum", "Spectrum of the acceleration", text, (JointChoice(robot.joint_names), plot))
+    units = ("m/s²" if joint.is_prismatic else "rad/s²" for joint in robot.joints)
+    lines = list(map(Line, robot.joint_names, spectrum.amplitude.T, units))
+    title, over = "Spectrum of the acceleration", "frequency [Hz]"
+    plot = Plot(title, spectrum.frequency, over, "amplitude", lines, by_joint=True, bars=spectrum.exact)
+    return Section("spectrum", title, text, (JointChoice(robot.joint_names), plot))
 
 
 # -- sections: limits, parameters, the search --------------------------------------------------------------------------
@@ -228,48 +172,38 @@ def certificate_section(design: Design) -> Section:
         f"{verdict_sentence(certificate)} The proved bound is never exceeded, between samples either; for joint "
         "limits it is the exact extremum."
     )
-    rows = [
-        (
-            Word(limit.status, LIMIT_TONES[limit.status]),
-            limit.what,
-            limit.where,
-            f"{'≤' if limit.upper else '≥'} {number(limit.limit)}",
-            float(limit.reached),
-            float(limit.bound),
-            limit.unit,
-            Bar(limit.margin, margin_words(limit), limit.margin),
-            float(limit.at),
-        )
-        for limit in sorted(certificate.limits, key=lambda limit: limit.margin)
-    ]
-    headings = ("verdict", "quantity", "joint or body", "limit", "reached", "proved bound", "unit", "margin", "at [s]")
-    table = HtmlTable("All limits, those with the smallest margin first", headings, rows)
+    limits = sorted(certificate.limits, key=lambda limit: limit.margin)
+    columns = {
+        "verdict": [Word(limit.status, LIMIT_TONES[limit.status]) for limit in limits],
+        "quantity": [limit.what for limit in limits],
+        "joint or body": [limit.where for limit in limits],
+        "limit": [f"{'≤' if limit.upper else '≥'} {number(limit.limit)}" for limit in limits],
+        "reached": [float(limit.reached) for limit in limits],
+        "proved bound": [float(limit.bound) for limit in limits],
+        "unit": [limit.unit for limit in limits],
+        "margin": [Bar(limit.margin, margin_words(limit), limit.margin) for limit in limits],
+        "at [s]": [float(limit.at) for limit in limits],
+    }
+    table = HtmlTable.by_column("All limits, those with the smallest margin first", columns)
     return Section("certificate", "Certificate", text, (table,))
 
 
 def parameters_section(design: Design) -> Section:
-    text = (
-        f"Standard deviation σ of every parameter, predicted for {design.samples} samples of the exciting part and "
-        "the noise given in the settings. Relative to the nominal value where that is not zero; the bar is "
-        "logarithmic, from 0.1 % to 100 %."
-    )
-    base, model = design.model.base, design.model
-    is_base = design.parameters == base.names
+    base, model, names = design.model.base, design.model, design.parameters
+    is_base = names == base.names
     units = dict(zip(model.standard, model.units, strict=True))
-    nominal, relative = design.nominal, design.relative_std_percent.tolist()
-    rows = [
-        (
-            name,
-            model.units[base.independent[k]] if is_base else units.get(name, ""),
-            float(nominal[k]),
-            float(design.predicted_std[k]),
-            Bar.relative_std(relative[k]),
-            base.combination(k) or "itself only" if is_base else "",
-        )
-        for k, name in enumerate(design.parameters)
-    ]
-    headings = ("parameter", "unit", "nominal value", "predicted σ", "σ / nominal", "sum of standard parameters")
-    table = HtmlTable(f"{len(rows)} parameters", headings, rows)
+    columns = {
+        "parameter": names,
+        "unit": [model.units[k] for k in base.independent] if is_base else [units.get(name, "") for name in names],
+        "nominal value": design.nominal,
+        "predicted σ": design.predicted_std,
+        "σ / nominal": map(Bar.relative_std, design.relative_std_percent),
+        "sum of standard parameters": [
+            base.combination(k) or "itself only" if is_base else "" for k in range(len(names))
+        ],
+    }
+    table = HtmlTable.by_column(f"{len(names)} parameters", columns)
+    text = explained("design_parameters", samples=design.samples)
     return Section("parameters", "Predicted standard deviations", text, (table,))
 
 
@@ -282,23 +216,17 @@ def search_section(design: Design) -> Section:
     known = values[np.isfinite(values)]
     log = bool(known.size and known.min() > 0 and known.max() > LOG_SCALE_RATIO * known.min())
     lines = [Line(f"start {attempt.number}", row) for attempt, row in zip(drawn, values, strict=True)]
-    text = "Best feasible value of the criterion over the time since each start began; smaller is better."
-    if len(drawn) < len(feasible):
-        text += f" The best {len(drawn)} of {len(feasible)} feasible starts are drawn."
     title = f"Criterion ({design.criterion.name}) over computing time"
     plots = [Plot(title, x, "time [s]", "criterion", lines, steps=True, log=log)] if known.size else []
-    rows = [
-        (
-            f"{attempt.number}",
-            float(attempt.value) if attempt.feasible else math.nan,
-            float(attempt.evaluations),
-            float(attempt.seconds),
-            Word("feasible", "good") if attempt.feasible else Word("infeasible", "poor"),
-        )
-        for attempt in by_value
-    ]
-    headings = ("start", "criterion", "evaluations", "computing time [s]", "result")
-    return Section("search", "Optimisation", text, (*plots, HtmlTable("Starts, best first", headings, rows)))
+    columns = {
+        "start": [f"{attempt.number}" for attempt in by_value],
+        "criterion": [float(attempt.value) if attempt.feasible else math.nan for attempt in by_value],
+        "evaluations": [float(attempt.evaluations) for attempt in by_value],
+        "computing time [s]": [float(attempt.seconds) for attempt in by_value],
+        "result": [Word("feasible", "good") if one.feasible else Word("infeasible", "poor") for one in by_value],
+    }
+    text = explained("search", drawn=len(drawn), feasible=len(feasible))
+    return Section("search", "Optimisation", text, (*plots, HtmlTable.by_column("Starts, best first", columns)))
 
 
 def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
@@ -321,12 +249,12 @@ def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
         "computing time [s]": number(design.seconds),
     }
     rows = [
-        (label, *(repr(float(value)) for value in column))
-        for label, column in zip(design.trajectory.labels, np.asarray(design.delta).T, strict=True)
+        (label, *map(repr, column))
+        for label, column in zip(design.trajectory.labels, np.asarray(design.delta).T.tolist(), strict=True)
     ]  # with all digits: the motion can be rebuilt from this table
     table = HtmlTable("Coefficients δ of every joint [SI units]", ("coefficient", *robot.joint_names), rows)
-    coefficients = Folded("Coefficients of the motion", (table,))
-    return settings_section(values, settings, "design.yaml", coefficients, model=design.model)
+    folded = Folded("Coefficients of the motion", (table,))
+    return settings_section(values, settings, "design.yaml", folded, model=design.model)
 
 
 def constraint_words(design: Design) -> str:

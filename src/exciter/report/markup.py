@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class PagePart:
-    """A piece of a page. The macro of its ``template`` that has the name of its class (``joint_choice`` of JointChoice)
-    lays it out; templates place parts as they place text."""
+    """A piece of a page: every class below is made a frozen dataclass. The macro of its ``template`` that has the name
+    of its class (``joint_choice`` of JointChoice) lays it out; templates place parts as they place text."""
 
     template: ClassVar[str] = "parts.html"
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
 
     def html(self) -> str:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
@@ -41,19 +46,25 @@ def templates() -> Environment:
 
     found = Environment(
         loader=PackageLoader("exciter.report"),
-        autoescape=True,
+        autoescape=lambda name: not (name or "").endswith(".txt"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_printable,
     )
-    found.filters |= {"number": number, "data": script_data, "sort_key": sort_key}
+    found.filters |= {"number": number, "percent": percent, "many": many, "data": script_data, "sort_key": sort_key}
     return found
 
 
 def _printable(content: Any) -> Any:
     """Text without characters that turn or hide what stands around them; what marks it up is escaped afterwards."""
     return content if hasattr(content, "__html__") else visible(str(content), keep="\n\t")
+
+
+def explained(section: str, **values: Any) -> str:
+    """What a section is about, or the head of a page, in the words of ``explanations.txt``."""
+    text: str = getattr(templates().get_template("explanations.txt").module, section)(**values)
+    return text.strip().replace("\n", " ")
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -75,8 +86,9 @@ def percent(share: float) -> str:
     return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
 
 
-def probability(p_value: float) -> str:
-    return "< 0.001" if p_value < 1e-3 else number(p_value, 2)
+def many(count: int, what: str) -> str:
+    """``1 run``, ``3 runs``; thousands are set apart."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", "\u202f")
 
 
 def sort_key(value: float) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from exciter.report.markup import PagePart, percent
+import numpy as np
+
+from exciter.report.markup import PagePart, number, percent
 
 MOST_REMARKS_SHOWN = 8  #: the others are folded away
 PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
 
 
-@dataclass(frozen=True)
 class Section(PagePart):
     """``key`` is the anchor."""
 
@@ -22,7 +24,6 @@ class Section(PagePart):
     contents: Sequence[PagePart]
 
 
-@dataclass(frozen=True)
 class Word(PagePart):
     """A word with a colour: good, fair or poor; unproved for what rests on an assumption."""
 
@@ -30,7 +31,6 @@ class Word(PagePart):
     tone: str
 
 
-@dataclass(frozen=True)
 class Summary(PagePart):
     """The verdict, what was done in a few sentences, and remarks and cards below."""
 
@@ -39,31 +39,26 @@ class Summary(PagePart):
     contents: Sequence[PagePart]
 
 
-@dataclass(frozen=True)
 class Paragraph(PagePart):
     contents: Sequence[PagePart | str]
 
 
-@dataclass(frozen=True)
 class Cards(PagePart):
     """Single figures in a row, each under its name."""
 
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True)
 class NamedValues(PagePart):
     """One below the other."""
 
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True)
 class Sentences(PagePart):
     texts: Sequence[str]
 
 
-@dataclass(frozen=True)
 class Remarks(PagePart):
     """Sentences after a word each, the first few of them at once."""
 
@@ -76,7 +71,6 @@ class Remarks(PagePart):
         return [texts for texts in parts if texts]
 
 
-@dataclass(frozen=True)
 class Folded(PagePart):
     """Contents that open on demand."""
 
@@ -85,7 +79,6 @@ class Folded(PagePart):
     opened: bool = False
 
 
-@dataclass(frozen=True)
 class Configuration(PagePart):
     """A file of settings; name: under which to save it."""
 
@@ -93,18 +86,21 @@ class Configuration(PagePart):
     text: str
 
 
-@dataclass(frozen=True)
 class JointChoice(PagePart):
     """Buttons that show all joints or one of them."""
 
     joints: Sequence[str]
 
 
-@dataclass(frozen=True)
 class PerJoint(PagePart):
     """By the number of the joint, side by side where there is room; the choice of a joint shows its part alone."""
 
     parts: Mapping[int, PagePart]
+
+
+def per_joint(joints: Sequence[str], parts: Mapping[int, PagePart]) -> tuple[JointChoice, PerJoint]:
+    """Parts of joints below the choice among them."""
+    return JointChoice(joints), PerJoint(parts)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -133,11 +129,14 @@ class Bar:
         decades = math.log10(max(value, 1e-3) / PERCENT_OF_EMPTY_BAR)
         return cls(value, percent(value / 100.0), decades / DECADES_OF_FULL_BAR)
 
+    @classmethod
+    def probability(cls, p_value: float) -> Bar:
+        return cls(p_value, "< 0.001" if p_value < 1e-3 else number(p_value, 2))
+
 
 Cell = str | float | Bar | Word
 
 
-@dataclass(frozen=True)
 class HtmlTable(PagePart):
     """Headings and rows. Columns of numbers are aligned right and sort by value, others by text. kind: "whole" is shown
     in full length, "findings" has wide first and last columns as well."""
@@ -146,6 +145,12 @@ class HtmlTable(PagePart):
     headings: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     kind: str = ""
+
+    @classmethod
+    def by_column(cls, caption: str, columns: Mapping[str, Any], kind: str = "") -> HtmlTable:
+        """The cells below each heading, or numbers of an array."""
+        cells = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+        return cls(caption, tuple(columns), list(zip(*cells, strict=True)), kind)
 
     @property
     def columns(self) -> list[tuple[str, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,8 +30,12 @@ class Line:
     width: float = 1.6
     colour: str = ""
 
+    def data(self, values: Array) -> dict[str, Any]:
+        """values: those that are drawn."""
+        fields = {name: value for name, value in vars(self).items() if name != "values"}
+        return {**fields, "lower": finite(self.lower), "upper": finite(self.upper), "values": packed(values)}
 
-@dataclass(frozen=True, eq=False)
+
 class Plot(PagePart):
     """Lines over a common x.
 
@@ -59,37 +64,17 @@ class Plot(PagePart):
     level: float | None = None
 
     def data(self) -> dict[str, Any]:
+        """What the page draws: fields, with names as JavaScript writes them, and those of the lines."""
         x, values = thinned(self.x, np.array([line.values for line in self.lines]))
-        return {
-            "title": self.title,
-            "x": packed(x),
-            "xLabel": self.x_label,
-            "yLabel": self.y_label,
-            "bars": self.bars,
-            "steps": self.steps,
-            "log": self.log,
-            "band": self.band,
-            "bandLabel": self.band_label,
-            "level": self.level,
-            "lines": [
-                {
-                    "name": line.name,
-                    "unit": line.unit,
-                    "lower": finite(line.lower),
-                    "upper": finite(line.upper),
-                    "points": line.points,
-                    "width": line.width,
-                    "colour": line.colour,
-                    "values": packed(row),
-                }
-                for line, row in zip(self.lines, values, strict=True)
-            ],
-        }
+        fields = {name: value for name, value in vars(self).items() if name not in ("lines", "group", "by_joint")}
+        named = {re.sub("_(.)", lambda letter: letter[1].upper(), name): value for name, value in fields.items()}
+        lines = [line.data(row) for line, row in zip(self.lines, values, strict=True)]
+        return {**named, "x": packed(x), "lines": lines}
 
 
-def band_lines(middle: Array, half: Array, unit: str) -> list[Line]:
-    """The two ends of a band, to stand before the other lines: middle ± half."""
-    return [Line("lower end", middle - half, unit), Line("upper end", middle + half, unit)]
+def band_lines(lower: Array, upper: Array, unit: str) -> list[Line]:
+    """The two ends of a band, to stand before the other lines."""
+    return [Line("lower end", lower, unit), Line("upper end", upper, unit)]
 
 
 def finite(value: float) -> float | None:
@@ -135,7 +120,6 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
 # -- a matrix of correlations as a coloured square -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class HeatMap(PagePart):
     """values (p, p) from −1 to 1, rows and columns by the same names."""
 

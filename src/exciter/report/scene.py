@@ -39,7 +39,6 @@ class Replay:
     path: Array
 
 
-@dataclass(frozen=True, eq=False)
 class Scene(PagePart):
     """A robot that replays one of several motions, with the path of one of its frames. around: drawn translucent."""
 
@@ -74,13 +73,7 @@ class Scene(PagePart):
             "upright": upright(self.robot.gravity).ravel().tolist(),
             "frame": {"name": frame.name, "joint": frame.joint, **placement(frame)},
             "motions": [
-                {
-                    "name": motion.name,
-                    "group": motion.group,
-                    "time": packed(motion.time),
-                    "q": packed(motion.q),
-                    "path": packed(motion.path),
-                }
+                {key: value if isinstance(value, str) else packed(value) for key, value in vars(motion).items()}
                 for motion in self.motions
             ],
         }
@@ -135,23 +128,6 @@ def sticks(robot: Robot, drawn: set[int]) -> list[dict[str, Any]]:
 # -- the path from three sides, up is against gravity ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class View:
-    """One of the drawings, in drawing units. right, up: names of its axes; axes: their numbers in upright coordinates.
-    columns, lines: where the grid is, each with its coordinate [m]."""
-
-    seen: str
-    right: str
-    up: str
-    axes: tuple[int, int]
-    place: str
-    points: str
-    start: tuple[float, float]
-    columns: list[tuple[float, float]]
-    lines: list[tuple[float, float]]
-
-
-@dataclass(frozen=True, eq=False)
 class SideViews(PagePart):
     """A path (N, 3) [m] in the base, as drawings that need no script."""
 
@@ -163,29 +139,31 @@ class SideViews(PagePart):
     width, height = LABEL_MARGIN + PATH_SQUARE + 8.0, LABEL_MARGIN + PATH_SQUARE + 4.0
 
     @property
-    def views(self) -> list[View]:
+    def views(self) -> list[dict[str, Any]]:
+        """The drawings, in drawing units. right, up: names of the axes; axes: their numbers in upright coordinates.
+        columns, lines: where the grid is, each with its coordinate [m]."""
         turn = upright(self.gravity)
         path, names = self.path @ turn.T, axis_names(turn)
         span = max(ROOM_AROUND_PATH * float(np.ptp(path, axis=0).max()), SMALLEST_SPAN_M)
         sides = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
         return [self._view(path, names, (a, b), span, f"seen {side}") for a, b, side in sides]
 
-    def _view(self, path: Array, names: Sequence[str], axes: tuple[int, int], span: float, seen: str) -> View:
+    def _view(self, path: Array, names: Sequence[str], axes: tuple[int, int], span: float, seen: str) -> dict[str, Any]:
         scale, step, seen_path = PATH_SQUARE / span, tick_step(span), path[:, axes]
         low = 0.5 * (seen_path.min(axis=0) + seen_path.max(axis=0)) - 0.5 * span
         x, y = self.left - low[0] * scale, self.bottom + low[1] * scale  # of the origin
         drawn = np.round(np.column_stack([x + scale * seen_path[:, 0], y - scale * seen_path[:, 1]]), 1).tolist()
-        return View(
-            seen=seen,
-            right=names[axes[0]],
-            up=names[axes[1]],
-            axes=axes,
-            place=f"{x:.6g} {scale:.6g} {y:.6g} {-scale:.6g}",
-            points=" ".join(f"{u},{v}" for u, v in drawn),
-            start=tuple(drawn[0]),
-            columns=[(round(x + scale * u, 1), u) for u in multiples(low[0], low[0] + span, step)],
-            lines=[(round(y - scale * v, 1), v) for v in multiples(low[1], low[1] + span, step)],
-        )
+        return {
+            "seen": seen,
+            "right": names[axes[0]],
+            "up": names[axes[1]],
+            "axes": axes,
+            "place": f"{x:.6g} {scale:.6g} {y:.6g} {-scale:.6g}",
+            "points": " ".join(f"{u},{v}" for u, v in drawn),
+            "start": drawn[0],
+            "columns": [(round(x + scale * u, 1), u) for u in multiples(low[0], low[0] + span, step)],
+            "lines": [(round(y - scale * v, 1), v) for v in multiples(low[1], low[1] + span, step)],
+        }
 
 
 def axis_names(turn: Array) -> list[str]:

@@ -2,8 +2,8 @@
 
     period: Annotated[float, Number(above=0.0, unit="s")] = 10.0
 
-A marker is asked by pydantic when a file is read; a value that Python code gives is checked by the class itself. YAML
-reads 1e3 (no dot) as text and null as nothing: the first counts as a number, the second as a setting that is not given.
+A marker is asked when a file is read, and when Python code makes an object. YAML reads 1e3 (no dot) as text and null as
+nothing: the first counts as a number, the second as a setting that is not given.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from exciter.errors import not_allowed, shown, unknown_name
 from exciter.settings.messages import inside, wrong
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic_core import CoreSchema
 
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
 LARGEST_SEED = 2**63 - 1
@@ -78,17 +74,6 @@ class Kind:
     def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
         """Of these, those that what is given leaves."""
         return tuple(self.properties)
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
-        def checked(given: Any, info: Any) -> Any:
-            return self.check(given, info.context or {})
-
-        return core_schema.with_info_plain_validator_function(checked)
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return self.schema()
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from types import FunctionType, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.field_markers import Kind
-from exciter.settings.messages import class_given, inside, lifted, message, refusals, wrong
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
-    from pydantic_core import CoreSchema
+from exciter.settings.messages import Refused, class_given, inside, wrong
 
 T = TypeVar("T")
-Check = Callable[[Any], Any]
+Context = Mapping[str, Any]
+Check = Callable[[Any, Context | None], Any]
 ROBOT_FIELD = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
 
 
@@ -51,17 +48,14 @@ class Settings:
     complete: ClassVar[bool] = False
     by_word: ClassVar[bool] = False
     refusal: ClassVar[type[ExciterError]] = ExciterError
-    __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     def __post_init__(self) -> None:
         """What Python code gives is checked, and brought into the form that a file's would have."""
         cls: Any = type(self)
         for name, default, check in _checks(cls):
             value = getattr(self, name)
-            if value is not default and (name, value) != (
-                ROBOT_FIELD,
-                None,
-            ):  # a file is read before its robot is known
+            unread = name == ROBOT_FIELD and value is None  # a file is read before its robot is known
+            if value is not default and not unread:
                 object.__setattr__(self, name, _told(check, value, f"{cls.__name__}: {name}", cls.refusal))
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -71,7 +65,7 @@ class Settings:
             cls.__post_init__ = _after_markers(own)  # type: ignore
 
     @classmethod
-    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+    def spelled(cls, given: Any, context: Context) -> Any:
         """What a file gives, with short spellings (``ground: -0.5``) written out; to be overridden."""
         return given
 
@@ -92,52 +86,6 @@ class Settings:
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
         """JSON schema, with the short spellings; to be overridden."""
         return schema
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import ValidationError, core_schema
-
-        def filled(given: Any, check: Any, info: Any) -> Any:
-            if isinstance(given, source):
-                return given
-            context = info.context or {}
-            try:
-                values = check(_data(source, source.spelled(given, context)))
-                given = {named.get(key, key): value for key, value in values.items()}
-                return source(**given, **({ROBOT_FIELD: context.get(ROBOT_FIELD)} if of_a_robot else {}))
-            except ExciterError as error:
-                raise wrong(f": {error}") from None
-            except ValidationError as error:
-                raise lifted(error, source.flat) from None
-
-        named = {key: name for name, key in source.called.items()}
-        of_a_robot = any(
-            field.name == ROBOT_FIELD and ROBOT_FIELD not in source.inner for field in dataclasses.fields(source)
-        )
-        keys = {
-            name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
-            for name, hint in settings_fields(source).items()
-        }
-        return core_schema.with_info_wrap_validator_function(filled, core_schema.typed_dict_schema(keys))
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        schema = handler.resolve_ref_schema(handler(core["schema"]))
-        properties = schema.setdefault("properties", {})
-        for name in cls.flat:
-            given = properties.pop(name)
-            if (choice := marker_of(settings_fields(cls)[name])) is not None:
-                properties.update(choice.properties)
-                continue
-            for inner in given.get("anyOf", [given]):  # an optional one may also be null
-                properties.update(handler.resolve_ref_schema(inner).get("properties", {}))
-        if cls.also is not None:
-            properties.update(adapter(cls.also).json_schema()["properties"])
-        schema["required"] = [key for key in required_of(cls) if key in properties and cls.also is None]
-        schema["title"] = getattr(cls, "title", cls.__name__)
-        schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
-        schema["additionalProperties"] = False
-        return cls.described(schema)
 
 
 def _after_markers(own: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -166,56 +114,76 @@ def checked(hint: Any, value: Any, where: str, error: type[ExciterError] = Excit
     return _told(_check_of(hint), value, where, error)
 
 
-def _told(check: Check, value: Any, where: str, error: type[ExciterError]) -> Any:
+def _told(check: Check, value: Any, where: str, error: type[ExciterError], context: Context | None = None) -> Any:
     try:
-        return check(value)
-    except refusals() as failed:
-        raise error(message(failed, where)) from None
+        return check(value, context)
+    except Refused as failed:
+        raise error(f"{where}{failed}") from None
 
 
 @cache
 def _check_of(hint: Any) -> Check:
-    """The check of an annotation: made once, objects are made often."""
+    """The check of an annotation: made once, objects are made often. context: what the reader of a file knows beside
+    it; None where Python code gives the value."""
     marker, types = marker_of(hint), _types(hint)
     own = tuple(one for one in types if one.__module__ != "builtins")
     alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
     one = alternatives[0] if alternatives else None
 
-    def plain(value: Any) -> Any:
+    def plain(value: Any, context: Context | None) -> Any:
         """What is no object of the annotation's classes."""
         if marker is not None:
             return marker.value(value)
         if get_origin(one) is Annotated:
-            return _check_of(one)(value)
+            return _check_of(one)(value, context)
         if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis:
-            return _each(_check_of(get_args(one)[0]), value)
+            return _each(_check_of(get_args(one)[0]), value, context)
         if isinstance(one, type) and issubclass(one, Settings):
-            if not (isinstance(value, Mapping | str) and hasattr(one, "__dataclass_fields__")):
+            if context is None and not (isinstance(value, Mapping | str) and hasattr(one, "__dataclass_fields__")):
                 raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
-            return adapter(one).validate_python(value)
+            return _filled(one, value, context or {})
         if own and set(own) == set(alternatives) and _certainly_none(value, own):
             raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
         return value
 
-    def check(value: Any) -> Any:
+    def check(value: Any, context: Context | None) -> Any:
+        if marker is not None and context is not None:
+            return marker.check(value, context)
         if value is None and NoneType in types:
             return None
         if isinstance(value, type):
             raise class_given(value)
-        return value if own and isinstance(value, own) else plain(value)
+        return value if own and isinstance(value, own) else plain(value, context)
 
     return check
 
 
-def _each(check: Check, value: Any) -> tuple[Any, ...]:
+def _each(check: Check, value: Any, context: Context | None) -> tuple[Any, ...]:
     entries = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(entries, list | tuple):
-        raise wrong(f" is {shown(value)}; give a list")
+        how = "" if context is None else ", each entry behind a '-'"
+        raise wrong(f" is {shown(value)}; give a list{how}")
     found = []
     for k, entry in enumerate(entries):
         with inside(f" {k + 1}"):
-            found.append(check(entry))
+            found.append(check(entry, context))
     return tuple(found)
+
+
+def _filled(cls: Any, given: Any, context: Context) -> Any:
+    """Settings of what a file gives."""
+    named, values = {key: name for name, key in cls.called.items()}, {}
+    try:
+        data = _data(cls, cls.spelled(given, context))
+        for key, hint in settings_fields(cls).items():
+            if key in data:
+                with inside("" if key in cls.flat else f": {key}"):
+                    values[named.get(key, key)] = _check_of(hint)(data[key], context)
+        if ROBOT_FIELD not in cls.inner and any(field.name == ROBOT_FIELD for field in dataclasses.fields(cls)):
+            values[ROBOT_FIELD] = context.get(ROBOT_FIELD)
+        return cls(**values)
+    except ExciterError as error:
+        raise wrong(f": {error}") from None
 
 
 def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
@@ -239,23 +207,69 @@ def _types(hint: Any) -> tuple[type, ...]:
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
     """The settings of plain data; ``where`` begins every message. context: robot, folder, …"""
-    try:
-        made: T = adapter(cls).validate_python({} if given is None else given, context=context)
-        return made
-    except refusals() as failed:
-        raise error(message(failed, where)) from None
+    hint: Any = cls
+    made: T = _told(_check_of(hint), {} if given is None else given, where, error, context)
+    return made
 
 
-_adapters: dict[Any, TypeAdapter[Any]] = {}
+@dataclasses.dataclass(frozen=True)
+class adapter:
+    """What fills a class or another annotation, and describes it; whoever fills tells what is ``Refused``."""
+
+    hint: Any
+
+    def validate_python(self, given: Any, *, context: Context | None = None) -> Any:
+        return _check_of(self.hint)(given, context or {})
+
+    def json_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = _in_order(_schema_of(self.hint))
+        return schema
 
 
-def adapter(cls: Any) -> TypeAdapter[Any]:
-    """What fills a class, made once."""
-    from pydantic import TypeAdapter
+def _schema_of(hint: Any) -> dict[str, Any]:
+    if (marker := marker_of(hint)) is not None:
+        return marker.schema()
+    one, *others = _alternatives(hint)
+    if NoneType in others:
+        inner = _schema_of(one)
+        return {"anyOf": [*(inner["anyOf"] if list(inner) == ["anyOf"] else [inner]), {"type": "null"}]}
+    if get_origin(one) is tuple:
+        return {"type": "array", "items": _schema_of(get_args(one)[0])}
+    return _class_schema(one) if isinstance(one, type) and issubclass(one, Settings) else {}
 
-    if cls not in _adapters:
-        _adapters[cls] = TypeAdapter(cls)
-    return _adapters[cls]
+
+def _class_schema(cls: type[Settings]) -> dict[str, Any]:
+    fields = settings_fields(cls)
+    properties: dict[str, Any] = {
+        name: {"title": name.title().replace("_", " ").strip(), **_schema_of(hint)}
+        for name, hint in fields.items()
+        if name not in cls.flat
+    }
+    for name in cls.flat:
+        choice = marker_of(fields[name])
+        inner = _class_schema(_settings_class(fields[name]))["properties"] if choice is None else choice.properties
+        properties.update(inner)
+    if cls.also is not None:
+        properties.update(_class_schema(cls.also)["properties"])
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [key for key in required_of(cls) if key in properties and cls.also is None],
+        "title": getattr(cls, "title", cls.__name__),
+        "description": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
+        "additionalProperties": False,
+    }
+    return cls.described(schema)
+
+
+def _in_order(schema: Any, below: str = "") -> Any:
+    """Keys of JSON schema by the alphabet, those of settings as they are."""
+    if isinstance(schema, list):
+        return [_in_order(one, below) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    keys = schema if below == "properties" else sorted(schema)
+    return {key: _in_order(schema[key], key) for key in keys}
 
 
 def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
@@ -318,7 +332,8 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
             raise wrong(f" has none of {', '.join(inner)}; give one")
     for key in required_of(cls):
         if key not in data:
-            raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
+            marker = marker_of(settings_fields(cls)[key])
+            raise wrong(f" has no {key}; give {'it' if marker is None else marker.wanted}")
     return data
 
 
@@ -338,14 +353,8 @@ def known_keys(
     """The content of a file, of which parts are filled later."""
     try:
         return _known(given, keys)
-    except refusals() as failed:
-        raise error(message(failed, where)) from None
-
-
-def _wanted(hint: Any) -> str:
-    """What a field wants, for people."""
-    marker = marker_of(hint)
-    return "it" if marker is None else marker.wanted
+    except Refused as failed:
+        raise error(f"{where}{failed}") from None
 
 
 def marker_of(hint: Any) -> Kind | None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, get_args
 from exciter.errors import ExciterError, not_allowed, shown, unknown_name
 from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter, keys_of
-from exciter.settings.messages import below, class_given, wrong
+from exciter.settings.messages import class_given, inside, wrong
 
 S = TypeVar("S")
 
@@ -87,12 +87,8 @@ class OneOf(Kind):
         if isinstance(given, type):
             raise class_given(given)
         word, settings = self._tagged(given) if self.tag else self._single(given)
-        from pydantic import ValidationError
-
-        try:
+        with inside("" if self.tag else f": {word}"):
             return adapter(self.known[word]).validate_python(settings, context=context)
-        except ValidationError as error:
-            raise (error if self.tag else below(error, word)) from None
 
     def _single(self, given: Any) -> tuple[str, Any]:
         word, settings = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, None)

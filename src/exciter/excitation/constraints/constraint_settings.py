@@ -55,7 +55,7 @@ from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
 from exciter.settings.field_markers import Kind, says_none
 from exciter.settings.fill import adapter
-from exciter.settings.messages import below, wrong
+from exciter.settings.messages import inside, wrong
 from exciter.typing import Array
 
 Triple = tuple[float, float, float]
@@ -77,8 +77,6 @@ class RegionOfAFrame(Kind):
     known = ("frame", "any_of", *BOX_SIDES, *REGIONS.words)
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Region | AnyOf:
-        from pydantic import ValidationError
-
         if isinstance(given, Region | AnyOf):
             return given
         if not isinstance(given, Mapping):
@@ -91,9 +89,9 @@ class RegionOfAFrame(Kind):
             if len(given) > 1:
                 raise wrong(": any_of stands alone; write the rest as further entries")
             try:
-                return AnyOf(adapter(tuple[Annotated[Any, self], ...]).validate_python(data["any_of"], context=context))
-            except ValidationError as error:
-                raise below(error, "any_of") from None
+                with inside(": any_of"):
+                    several = adapter(tuple[Annotated[Any, self], ...]).validate_python(data["any_of"], context=context)
+                return AnyOf(several)
             except ExciterError as error:
                 raise wrong(f": {error}") from None
         if "frame" not in data:
@@ -108,18 +106,17 @@ class RegionOfAFrame(Kind):
             if not isinstance(data[kinds[0]], Mapping):
                 raise wrong(f": {kinds[0]} is {shown(data[kinds[0]])}; give a mapping")
             return self._made(kinds[0], {"frame": data["frame"], **data[kinds[0]]}, context)
-        values = adapter(dict[str, Coordinate]).validate_python({side: data[side] for side in sides})
+        values = {}
+        for side in sides:
+            with inside(f": {side}"):
+                values[side] = adapter(Coordinate).validate_python(data[side])
         lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
         return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
 
     def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
-        from pydantic import ValidationError
-
-        try:
+        with inside(f": {word}" if named else ""):
             made: Region = adapter(REGIONS[word]).validate_python(settings, context=context)
-            return made
-        except ValidationError as error:
-            raise (below(error, word) if named else error) from None
+        return made
 
     def schema(self) -> dict[str, Any]:
         number = adapter(Coordinate).json_schema()

@@ -20,7 +20,7 @@ from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
 from exciter.settings import Positive, Registry
 from exciter.settings.field_markers import Kind
 from exciter.settings.fill import adapter
-from exciter.settings.messages import below, wrong
+from exciter.settings.messages import inside, wrong
 
 CRITERIA = Registry[CriterionSettings](
     "criterion",
@@ -75,14 +75,11 @@ class WordsOfCriteria(Kind):
 
 
 def _part(word: str, entry: Any, context: Mapping[str, Any]) -> tuple[float, Any]:
-    from pydantic import ValidationError
-
-    numbers = adapter(dict[str, Positive])
-    weight = 1.0 if isinstance(entry, Mapping) else numbers.validate_python({word: entry})[word]
-    settings = dict(entry) if isinstance(entry, Mapping) else {}
-    try:
-        if settings.pop(WEIGHT_KEY, None) is not None:
-            weight = numbers.validate_python({WEIGHT_KEY: entry[WEIGHT_KEY]})[WEIGHT_KEY]
+    weight, settings = 1.0, dict(entry) if isinstance(entry, Mapping) else {}
+    with inside(f": {word}"):
+        if not isinstance(entry, Mapping):
+            weight = adapter(Positive).validate_python(entry)
+        elif settings.pop(WEIGHT_KEY, None) is not None:
+            with inside(f": {WEIGHT_KEY}"):
+                weight = adapter(Positive).validate_python(entry[WEIGHT_KEY])
         return weight, adapter(CRITERIA[word]).validate_python(settings, context=context)
-    except ValidationError as error:
-        raise below(error, word) from None

@@ -1,21 +1,26 @@
-"""What was identified: base parameters with their uncertainty, the full set, a payload, drive gains, conditioning."""
+"""What was identified, base parameters with their uncertainty, the full set, a payload, drive gains, conditioning; and
+what was chosen for it."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
+from exciter.identification.selection.cross_validated_trial import Choice
+from exciter.identification.selection.friction_choice import ROUNDING_EXCESS, UNSETTLED, FrictionChoice, JointFriction
 from exciter.identification.uncertainty.conditioning import LISTED_PAIR_CORRELATION
 from exciter.notes import in_one_line, texts
 from exciter.parameters.parameter_names import meaning, reading_order
-from exciter.report.markup import number
-from exciter.report.parts import Bar, Cell, Folded, HtmlTable, Section, Sentences, Word
+from exciter.report.markup import explained, number, percent
+from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Word, per_joint
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
@@ -25,15 +30,6 @@ PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass
 
 def parameters_section(found: Identification) -> Section:
     problem, estimate = found.problem, found.estimate
-    text = (
-        "Base parameters: the combinations that torques depend on, and all that can be identified. Symbols are those "
-        "of the literature; the number is that of the joint, counted from the base; axes are those of its modified-DH "
-        "frame. An R marks a sum with parameters of other links that torques cannot separate (folded below). σ is the "
-        f"standard deviation; the 95 % interval is value ± {number(estimate.quantile(), 3)} σ. Poorly identified: "
-        "σ / value is more than ten times the smallest one. Not significant: zero lies within the 95 % interval; the "
-        "parameter was not excited enough, or hardly matters. The bar is logarithmic, from 0.1 % to 100 %. Click a "
-        "heading to sort."
-    )
     contents = [
         parameters_table(problem, estimate),
         Folded("Each base parameter as a sum of standard parameters", (Sentences(problem.base.expressions),)),
@@ -43,26 +39,23 @@ def parameters_section(found: Identification) -> Section:
         contents.append(Folded("Why some parameters are not well identified", (Sentences(texts(found.reasons)),)))
     if estimate.standard is not None:
         contents.append(Folded("Standard parameters of every link", (standard_table(problem, estimate.standard),)))
-    return Section("parameters", "Parameters", text, contents)
+    return Section("parameters", "Parameters", explained("parameters", quantile=estimate.quantile()), contents)
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
-    nominal, joints = problem.nominal, problem.model.robot.joint_names
-    rows = [
-        (
-            estimate.names[k],
-            meaning(estimate.names[k], joints),
-            float(estimate.values[k]),
-            float(estimate.std[k]),
-            estimate.units[k],
-            Bar.relative_std(float(estimate.relative_std_percent[k]), unknown=1.0),
-            Word(estimate.status[k], STATUS_TONES[estimate.status[k]]),
-            float(nominal[k]),
-        )
-        for k in reading_order(estimate.names)
-    ]
-    headings = ("parameter", "meaning", "value", "σ", "unit", "σ / value", "status", "in the description")
-    return HtmlTable(f"{len(rows)} base parameters, and their values in the robot's description", headings, rows)
+    order = reading_order(estimate.names)
+    names, status = [estimate.names[k] for k in order], [estimate.status[k] for k in order]
+    columns = {
+        "parameter": names,
+        "meaning": [meaning(name, problem.model.robot.joint_names) for name in names],
+        "value": estimate.values[order],
+        "σ": estimate.std[order],
+        "unit": [estimate.units[k] for k in order],
+        "σ / value": [Bar.relative_std(estimate.relative_std_percent[k], unknown=1.0) for k in order],
+        "status": [Word(one, STATUS_TONES[one]) for one in status],
+        "in the description": problem.nominal[order],
+    }
+    return HtmlTable.by_column(f"{len(names)} base parameters, and their values in the robot's description", columns)
 
 
 def standard_table(problem: Problem, standard: Array) -> HtmlTable:
@@ -82,19 +75,21 @@ def standard_table(problem: Problem, standard: Array) -> HtmlTable:
 
 
 def payload_section(payload: PayloadEstimate) -> Section:
-    text = (
-        f"The load on frame {payload.frame}, in the axes of that frame; the inertia is about the centre of mass. "
-        f"Assumptions behind the standard deviations: {in_one_line(payload.assumptions)}."
-    )
     low, high = payload.interval()
-    rows: list[tuple[Cell, ...]] = [
-        (quantity_words(name), value, std, unit, f"{number(a)} … {number(b)}" if math.isfinite(std) else "–")
-        for name, unit, value, std, a, b in zip(
-            LOAD_QUANTITIES, LOAD_UNITS, payload.values.tolist(), payload.std.tolist(), low, high, strict=True
-        )
-    ]
-    table = HtmlTable(f"Payload on {payload.frame}", ("quantity", "value", "σ", "unit", "95 % interval"), rows)
+    columns = {
+        "quantity": map(quantity_words, LOAD_QUANTITIES),
+        "value": payload.values,
+        "σ": payload.std,
+        "unit": LOAD_UNITS,
+        "95 % interval": intervals(low, high, np.isfinite(payload.std)),
+    }
+    text = explained("payload", frame=payload.frame, assumptions=in_one_line(payload.assumptions))
+    table = HtmlTable.by_column(f"Payload on {payload.frame}", columns)
     return Section("payload", "Payload", text, (table, Sentences(texts(payload.notes))))
+
+
+def intervals(low: Array, high: Array, known: NDArray[np.bool_]) -> list[str]:
+    return [f"{number(a)} … {number(b)}" if sure else "–" for a, b, sure in zip(low, high, known, strict=True)]
 
 
 def quantity_words(name: str) -> str:
@@ -103,35 +98,18 @@ def quantity_words(name: str) -> str:
 
 
 def gains_section(gains: DriveGains) -> Section:
-    text = (
-        "Torque per current of every drive, identified together with the parameters. Assumptions behind the standard "
-        f"deviations: {in_one_line(gains.assumptions)}."
-    )
-    low, high = gains.interval()
-    rows: list[tuple[Cell, ...]] = []
-    for j, joint in enumerate(gains.joints):
-        known = bool(gains.determined[j])
-        rows.append(
-            (
-                joint,
-                float(gains.gains[j]),
-                float(gains.std[j]) if known else math.nan,
-                Bar.relative_std(float(gains.relative_std_percent[j]) if known else math.nan),
-                f"{number(low[j])} … {number(high[j])}" if known else "–",
-                float(gains.noise[j]),
-                Word("determined", "good") if known else Word("not determined", "poor"),
-            )
-        )
-    headings = (
-        "joint",
-        "gain [N·m/A]",
-        "σ [N·m/A]",
-        "σ / gain",
-        "95 % interval [N·m/A]",
-        "current noise σ [A]",
-        "status",
-    )
-    contents = (HtmlTable("Drive gains", headings, rows), Sentences(texts(gains.notes)))
+    known, relative = gains.determined, gains.relative_std_percent
+    columns = {
+        "joint": gains.joints,
+        "gain [N·m/A]": gains.gains,
+        "σ [N·m/A]": np.where(known, gains.std, np.nan),
+        "σ / gain": map(Bar.relative_std, np.where(known, relative, np.nan)),
+        "95 % interval [N·m/A]": intervals(*gains.interval(), known),
+        "current noise σ [A]": gains.noise,
+        "status": [Word("determined", "good") if sure else Word("not determined", "poor") for sure in known],
+    }
+    contents = (HtmlTable.by_column("Drive gains", columns), Sentences(texts(gains.notes)))
+    text = explained("gains", assumptions=in_one_line(gains.assumptions))
     return Section("gains", "Drive gains", text, contents)
 
 
@@ -149,14 +127,62 @@ def conditioning_section(found: Identification) -> Section:
         bars=True,
         log=True,
     )
-    text = (
-        f"The condition number of the regressor W is {number(estimate.condition_number)}; with columns of unit length "
-        f"it is {number(estimate.condition_number_normalized)}. Small singular values belong to combinations of "
-        "parameters that this motion hardly excites. Two parameters whose estimates are correlated by nearly 1 or −1 "
-        "are hard to separate: only their sum or difference is well known."
-    )
     matrix = HeatMap("Correlation of the estimates", estimate.names, estimate.correlation)
     caption = "Estimates" if pairs else "No two estimates are"
     caption = f"{caption} correlated by more than {LISTED_PAIR_CORRELATION:g}"
     table = HtmlTable(caption, ("parameter", "second parameter", "correlation"), pairs)
-    return Section("conditioning", "Conditioning", text, (plot, matrix, table))
+    return Section("conditioning", "Conditioning", explained("conditioning", estimate=estimate), (plot, matrix, table))
+
+
+# -- what was chosen from the logs, why, and how to choose otherwise: settings, and the friction model of each joint ---
+
+
+def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> Section:
+    """settings: of the configuration with everything chosen in it."""
+    by_joint = "by joint: see the next section"
+    columns = {
+        "setting": [one.setting for one in choices],
+        "chosen": [by_joint if one.setting == "friction" else one.value for one in choices],
+        "reason": [one.reason for one in choices],
+        "to fix it": [one.override(settings) for one in choices],
+    }
+    table = HtmlTable.by_column("Settings chosen from the data", columns, "whole")
+    return Section("automatic", "Automatic settings", explained("automatic"), (table,))
+
+
+def friction_choice_section(choice: FrictionChoice) -> Section:
+    joints, residual = choice.per_joint, "cross-validation residual, rms [N·m or N]"
+    columns = {
+        "joint": [joint.joint for joint in joints],
+        "chosen candidate": [joint.chosen.candidate.name for joint in joints],
+        residual: [joint.chosen.rms for joint in joints],
+        "best candidate": ["the chosen one" if joint.is_best else joint.best.candidate.name for joint in joints],
+        f"its {residual}": [joint.best.rms for joint in joints],
+    }
+    tables = per_joint(
+        [joint.joint for joint in joints], {j: candidates_table(joint) for j, joint in enumerate(joints)}
+    )
+    contents = (
+        HtmlTable.by_column("Friction model of every joint", columns),
+        Sentences(() if choice.settled else (UNSETTLED.text,)),
+        HtmlTable("Parts of the friction models", ("part", "torque"), list(choice.parts.items())),
+        Folded("All candidates of every joint", tables),
+    )
+    return Section("friction-choice", "Choice of the friction model", explained("friction_choice"), contents)
+
+
+def candidates_table(joint: JointFriction) -> HtmlTable:
+    columns = {
+        "candidate": [row.candidate.name for row in joint.table],
+        "residual, rms [N·m or N]": [row.rms for row in joint.table],
+        "mean square above the best": [Bar(row.excess, excess_words(row.excess, row.error)) for row in joint.table],
+        "choice": [Word("chosen", "good") if row.chosen else "–" for row in joint.table],
+    }
+    return HtmlTable.by_column(f"Candidates for {joint.joint}, by cross-validation", columns)
+
+
+def excess_words(excess: float, error: float) -> str:
+    """``0.49 ± 0.54 %``; without the error where the excess is beyond all measure."""
+    if excess < ROUNDING_EXCESS:
+        return "–"
+    return percent(excess) if excess > 1.0 else f"{number(100.0 * excess, 2)} ± {number(100.0 * error, 2)} %"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -16,32 +16,20 @@ from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
-from exciter.notes import Note, texts
-from exciter.report.identification.checks import (
-    comparison_section,
-    inertia_section,
-    known_load_section,
-    simulation_section,
-)
-from exciter.report.identification.choices import choices_section, friction_choice_section
-from exciter.report.identification.headline import identification_summary, validation_summary
-from exciter.report.identification.parameters import (
-    conditioning_section,
-    gains_section,
-    parameters_section,
-    payload_section,
-)
+from exciter.notes import Note, lines, texts
+from exciter.report.identification import checks, parameters
 from exciter.report.identification.residual_analysis import residual_analysis
 from exciter.report.identification.runs import friction_sections, quality_section, run_sections
-from exciter.report.markup import number
+from exciter.report.markup import explained, number, percent
 from exciter.report.page import Page, settings_section
-from exciter.report.parts import Section, Sentences
-from exciter.settings.in_words import in_full
+from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
+from exciter.settings.in_words import in_full, named
+from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
 from exciter.validation.closed_loop import SimulationCheck
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
-from exciter.validation.validation import Validation, ValidationVerdict
+from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,29 +44,6 @@ class Answers:
     known_load: KnownLoad | None = None
     simulation: Sequence[SimulationCheck] = ()
     choices: Sequence[Choice] = ()
-
-    def sections(self) -> Iterator[Section]:
-        if self.payload is not None:
-            yield payload_section(self.payload)
-        if self.gains is not None:
-            yield gains_section(self.gains)
-
-    def chosen(self, settings: Mapping[str, Any]) -> Iterator[Section]:
-        """settings: with everything chosen in them."""
-        if self.choices:
-            yield choices_section(self.choices, settings)
-        if self.friction is not None:
-            yield friction_choice_section(self.friction)
-
-    def checks(self) -> Iterator[Section]:
-        if self.comparison is not None:
-            yield comparison_section(self.comparison)
-        if self.inertia_matrix is not None:
-            yield inertia_section(self.inertia_matrix)
-        if self.known_load is not None:
-            yield known_load_section(self.known_load)
-        if self.simulation:
-            yield simulation_section(self.simulation)
 
 
 def identification_page(
@@ -111,14 +76,19 @@ def identification_page(
         "computing time [s]": number(found.seconds),
     }
     sections = [
-        *answers.sections(),
+        *shown(parameters.payload_section, answers.payload),
+        *shown(parameters.gains_section, answers.gains),
         *run_sections(verdict, found.judge.formulation),
-        *answers.chosen(settings),
+        *shown(parameters.choices_section, answers.choices, settings),
+        *shown(parameters.friction_choice_section, answers.friction),
         *friction_sections(verdict),
-        parameters_section(found),
-        conditioning_section(found),
+        parameters.parameters_section(found),
+        parameters.conditioning_section(found),
         *residual_analysis(verdict),
-        *answers.checks(),
+        *shown(checks.comparison_section, answers.comparison),
+        *shown(checks.inertia_section, answers.inertia_matrix),
+        *shown(checks.known_load_section, answers.known_load),
+        *shown(checks.simulation_section, answers.simulation),
         *quality_section(quality),
         *processing_section(texts(found.estimate.notes), problem.runs),
         settings_section(values, settings, "identify.yaml", model=problem.model),
@@ -152,13 +122,19 @@ def validation_page(
         *run_sections(verdict, identified.config.evaluation(())),
         *friction_sections(verdict),
         *residual_analysis(verdict),
-        *Answers(inertia_matrix=inertia_matrix, simulation=simulation).checks(),
+        *shown(checks.inertia_section, inertia_matrix),
+        *shown(checks.simulation_section, simulation),
         *quality_section(quality or {}),
         *processing_section((), runs),
         settings_section(values, identified.config.to_dict(), "identify.yaml", model=identified.model),
     ]
     title = f"Validation of {identified.model.robot.name}"
     return Page(title, validation_summary(identified, verdict, notes), sections)
+
+
+def shown(section: Callable[..., Section], found: Any, *more: Any) -> list[Section]:
+    """The section of something that was found; none of nothing."""
+    return [] if found in (None, (), []) else [section(found, *more)]
 
 
 def processing_section(words: Sequence[str], runs: Sequence[Run]) -> Iterator[Section]:
@@ -170,3 +146,82 @@ def processing_section(words: Sequence[str], runs: Sequence[Run]) -> Iterator[Se
 def hashes(runs: Sequence[Run]) -> str:
     sources = [source for run in runs for source in run.sources]
     return "; ".join(f"{source.name} (SHA-256 {source.sha256})" for source in sources) or "not from files"
+
+
+# -- the head: a verdict, what was done in a few sentences, and a few figures ------------------------------------------
+
+
+def identification_summary(
+    found: Identification, verdict: ValidationVerdict, notes: Sequence[Note], quality: Mapping[str, Quality]
+) -> Summary:
+    problem, estimate, unseen = found.problem, found.estimate, verdict.unseen
+    well, less, none_of = estimate.counts.values()
+    done = explained(
+        "identified",
+        problem=problem,
+        count=len(estimate.names),
+        runs=some_of([PurePath(run.name).name for run in problem.runs]),
+        seconds=sum(run.span[1] - run.span[0] for run in problem.runs if run.span),
+        equations=int(problem.compressed.rows.sum()),
+        estimator=named(found.estimator),
+        formulation=named(problem.formulation),
+    )
+    validated = unseen.worst if unseen.runs else None
+    fit = explained("fit", run=verdict.fit.worst, unseen=validated, description=DESCRIPTION)
+    physical = found.physically_consistent
+    sure = explained("sure", well=well, less=less, none_of=none_of, physical=physical)
+    cards = {
+        **residual_figures(verdict),
+        "parameters well identified": f"{well} of {len(estimate.names)}",
+        "condition number": number(estimate.condition_number),
+        "condition number, normalised columns": number(estimate.condition_number_normalized),
+        "computing time of the estimate": f"{number(found.seconds, 3)} s",
+    }
+    sentences = (done, fit, worst_joint(verdict), sure)
+    return summary(verdict, sentences, next_steps(found, verdict, quality), notes, cards)
+
+
+def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict, notes: Sequence[Note]) -> Summary:
+    runs = verdict.unseen.runs
+    done = explained(
+        "validated",
+        robot=identified.model.robot,
+        count=len(identified.estimate.names),
+        runs=len(runs),
+        names=some_of([run.name for run in runs]),
+        seconds=sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs),
+        worst=verdict.unseen.worst,
+        description=DESCRIPTION,
+    )
+    return summary(verdict, (done, worst_joint(verdict)), (), notes, residual_figures(verdict))
+
+
+def worst_joint(verdict: ValidationVerdict) -> str:
+    return explained("worst_joint", base=verdict.decisive.baselines, j=verdict.worst_joint)
+
+
+def summary(
+    verdict: ValidationVerdict,
+    sentences: Sequence[str],
+    steps: Sequence[str],
+    notes: Sequence[Note],
+    cards: Mapping[str, str],
+) -> Summary:
+    """steps: what to do next."""
+    remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(notes)))
+    return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
+
+
+def residual_share(run: RunValidation, model: str = IDENTIFIED) -> str:
+    """Over the measured torque, by a model."""
+    return percent(run.baselines.of(model).total_percent / 100)
+
+
+def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
+    """Of the worst run of each kind; of the description and of the noise on the decisive one."""
+    kinds = {"identification data": verdict.fit, "validation data": verdict.unseen}
+    shown = {f"residual / torque, {words}": residual_share(kind.worst) for words, kind in kinds.items() if kind.runs}
+    shown["residual / torque, parameters of the description"] = residual_share(verdict.decisive, DESCRIPTION)
+    floor = verdict.decisive.floor.total_percent
+    shown["noise floor / torque"] = "not known" if floor is None else percent(floor / 100)
+    return shown

@@ -15,24 +15,13 @@ from exciter.experiment.quality.quality import Quality
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts
-from exciter.report.markup import PagePart, number
-from exciter.report.parts import (
-    Bar,
-    Cell,
-    Folded,
-    HtmlTable,
-    JointChoice,
-    Paragraph,
-    PerJoint,
-    Section,
-    Sentences,
-    Word,
-)
+from exciter.report.markup import PagePart, explained, number
+from exciter.report.parts import Bar, Folded, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
 from exciter.report.plot import Line, Plot, band_lines
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
 from exciter.settings.in_words import named
-from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO
+from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, ModelResidual, NoiseFloor
 from exciter.validation.friction_curves import NOT_OF_VELOCITY, FrictionCurve
 from exciter.validation.prediction import Prediction
 from exciter.validation.validation import MOST_RUNS_SHOWN, RunValidation, ValidationVerdict
@@ -90,53 +79,35 @@ def run_sections(verdict: ValidationVerdict, judge: Formulation) -> Iterator[Sec
 
 def residuals_section(runs: Sequence[ReportedRun], judge: Formulation, shown_runs: int) -> Section:
     """judge: whose equations they are; shown_runs: how many of them have pictures."""
-    text = (
-        "Residual: measured minus predicted torque. Its root mean square (rms), its largest value and when that "
-        "occurred; then the rms in per cent of that of the measured torque, for the identified model and for simpler "
-        "ones: the parameters of the robot's description, its gravity alone, and no model (100 %). The noise floor is "
-        f"what no model can explain. {judged_words(judge)}"
-    )
-    if shown_runs < len(runs):
-        text += f" Torques are drawn of the first {MOST_RUNS_SHOWN} runs of each kind."
     floors = [f"{run.name}: {run.found.floor.sentence}" for run in runs]
     contents = (*(baselines_table(run) for run in runs), Sentences(floors))
+    text = explained("residuals", judged=judged_words(judge), cut=shown_runs < len(runs), most=MOST_RUNS_SHOWN)
     return Section("residuals", "Residuals compared with simpler models", text, contents)
 
 
 def baselines_table(run: ReportedRun) -> HtmlTable:
     base, floor = run.found.baselines, run.found.floor
-    found, others = base.identified, [base.of(model) for model in (DESCRIPTION, GRAVITY, ZERO)]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            joint,
-            unit,
-            float(base.signal[j]),
-            float(found.rms[j]),
-            float(found.worst[j]),
-            float(found.when[j]) - run.start,
-            Bar.percentage(float(found.percent[j])),
-            *(Bar.percentage(float(other.percent[j]), bar=False) for other in others),
-            Bar.percentage(float(floor.percent[j]), bar=False),
-        )
-        for j, (joint, unit) in enumerate(zip(base.joints, base.units, strict=True))
-    ]
-    totals = [*(other.total_percent for other in others), floor.total_percent]
-    left = [Bar.percentage(math.nan if total is None else total, bar=False) for total in totals]
-    rows.append(("all", "", *(math.nan,) * 4, Bar.percentage(found.total_percent), *left))
-    headings = (
-        "joint",
-        "unit",
-        "measured torque, rms",
-        "residual, rms",
-        "largest residual",
-        "at [s]",
-        "identified model",
-        "description",
-        "gravity only",
-        "no model",
-        "noise floor",
-    )
-    return HtmlTable(f"Residuals on {run.name} ({run.kind})", headings, rows)
+    found, nothing = base.identified, [math.nan]
+
+    def percentages(of: ModelResidual | NoiseFloor, bar: bool = False) -> list[Bar]:
+        """Joint by joint, and of all."""
+        total = math.nan if of.total_percent is None else of.total_percent
+        return [Bar.percentage(value, bar=bar) for value in (*of.percent, total)]
+
+    columns = {
+        "joint": (*base.joints, "all"),
+        "unit": (*base.units, ""),
+        "measured torque, rms": [*base.signal, *nothing],
+        "residual, rms": [*found.rms, *nothing],
+        "largest residual": [*found.worst, *nothing],
+        "at [s]": [*(found.when - run.start), *nothing],
+        "identified model": percentages(found, bar=True),
+        "description": percentages(base.of(DESCRIPTION)),
+        "gravity only": percentages(base.of(GRAVITY)),
+        "no model": percentages(base.of(ZERO)),
+        "noise floor": percentages(floor),
+    }
+    return HtmlTable.by_column(f"Residuals on {run.name} ({run.kind})", columns)
 
 
 # -- the robot replaying the motions that were recorded ----------------------------------------------------------------
@@ -147,10 +118,8 @@ def replay_section(robot: Robot, runs: Sequence[ReportedRun]) -> Section:
     for run in runs:
         pictures = run.prediction.pictures(robot, frame)
         replays.append(Replay(f"{run.name} ({run.kind})", run.group, pictures.time, pictures.q, pictures.path))
-    text = f"The motion as it was recorded; the line is the path of frame {frame}. Up is against gravity."
+    text = explained("replay", frame=frame, several=len(runs) > 1)
     views: tuple[PagePart, ...] = (SideViews(replays[0].path, robot.gravity),) if len(runs) == 1 else ()
-    if len(runs) > 1:
-        text += " Choose the run below the picture, or click into its torque plots."
     return Section("robot", "Motion of the robot", text, (Scene(robot, frame, replays), *views))
 
 
@@ -159,28 +128,18 @@ def replay_section(robot: Robot, runs: Sequence[ReportedRun]) -> Section:
 
 def torque_section(run: ReportedRun) -> Section:
     prediction = run.prediction
-    used = "was used for identification" if run.fitted else "was not used for identification"
     rests = prediction.moves is not None and not prediction.moves.all()
-    resting = "; where a joint with dry friction rests it has no equation, and both drop towards zero" if rests else ""
-    text = (
-        f"This run {used}. Measured and predicted torque are shown as they enter the equations, filtered alike"
-        f"{resting}. The band is the 95 % confidence band of the prediction, from the covariance of the parameters; it "
-        "is often too narrow to be seen. Click into a plot to move the robot above to that instant."
-    )
-    if run.start:
-        text += " Time counts from the beginning of the log."
-    if not prediction.complete:
-        text += f" Only the first {len(prediction)} instants are drawn."
-    plots = {j: torque_plot(run, j) for j in range(len(prediction.joints))}
-    contents = (JointChoice(prediction.joints), PerJoint(plots))
+    contents = per_joint(prediction.joints, {j: torque_plot(run, j) for j in range(len(prediction.joints))})
+    text = explained("torque", run=run, prediction=prediction, rests=rests)
     return Section(f"torque-{run.group}", f"Torque of {run.name} ({run.kind})", text, contents)
 
 
 def torque_plot(run: ReportedRun, j: int) -> Plot:
     prediction = run.prediction
     name, unit, predicted = prediction.joints[j], prediction.units[j], prediction.predicted[:, j]
+    band = prediction.band[:, j]
     lines = [
-        *band_lines(predicted, prediction.band[:, j], unit),
+        *band_lines(predicted - band, predicted + band, unit),
         Line("measured", prediction.measured[:, j], unit, width=5.0, colour="halo"),
         Line("predicted", predicted, unit, width=1.4),
         Line("residual", prediction.residual[:, j], unit, width=1.2),
@@ -201,30 +160,23 @@ def friction_sections(verdict: ValidationVerdict) -> Iterator[Section]:
 
 def friction_section(model: DynamicModel, curves: Sequence[FrictionCurve], runs: Sequence[str]) -> Section:
     """runs: names of those whose instants the points are."""
-    text = (
-        "The line is the identified friction at constant speed, offset included, with its 95 % band. Points are the "
-        "measured torque minus everything else that the model predicts, at the instants of "
-        f"{', '.join(runs)} (thinned). Where the points bend away from the line, another friction model may fit better."
-    )
-    if any(term.has_memory for term in model.bound):
-        text += (
-            " Near standstill points leave the line: after a reversal friction builds up over a short travel, and "
-            "filters blur it."
-        )
-    others = [named(term) for term in model.terms if isinstance(term, NOT_OF_VELOCITY)]
-    if others:
-        text += f" Not shown, because it does not depend on velocity alone: {', '.join(dict.fromkeys(others))}."
     names = model.robot.joint_names
     plots = {names.index(curve.joint): friction_plot(curve) for curve in curves}
-    if len(curves) < model.n:
-        text += f" No friction curve: {', '.join(name for j, name in enumerate(names) if j not in plots)}."
-    return Section("friction", "Friction", text, (JointChoice(names), PerJoint(plots)))
+    others = [named(term) for term in model.terms if isinstance(term, NOT_OF_VELOCITY)]
+    text = explained(
+        "friction",
+        runs=runs,
+        memory=any(term.has_memory for term in model.bound),
+        others=dict.fromkeys(others),
+        without=[name for j, name in enumerate(names) if j not in plots],
+    )
+    return Section("friction", "Friction", text, per_joint(names, plots))
 
 
 def friction_plot(curve: FrictionCurve) -> Plot:
     unit = curve.unit
     lines = [
-        *band_lines(curve.friction, curve.band, unit),
+        *band_lines(curve.friction - curve.band, curve.friction + curve.band, unit),
         Line("measured − rest of the model", curve.measured, unit, points=True),
         Line("identified friction", curve.friction, unit),
     ]
@@ -237,13 +189,9 @@ def friction_plot(curve: FrictionCurve) -> Plot:
 
 def quality_section(quality: Mapping[str, Quality]) -> Iterator[Section]:
     """quality: by the name of the log; no section without any."""
-    text = (
-        "Every log was checked before it was used. A warning asks for care; a problem makes results that are computed "
-        "from the samples wrong."
-    )
-    contents = [part for name, found in quality.items() for part in log_parts(PurePath(name).name, found)]
     if quality:
-        yield Section("quality", "Data quality", text, contents)
+        contents = [part for name, found in quality.items() for part in log_parts(PurePath(name).name, found)]
+        yield Section("quality", "Data quality", explained("quality"), contents)
 
 
 def log_parts(name: str, quality: Quality) -> Iterator[PagePart]:
