@@ -14,7 +14,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delays import Delays, delays_of
 from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, match
 from exciter.experiment.quality.sample_survey import RestTimes, Survey, rest_of
-from exciter.experiment.quality.smoothed_log import Smooth, TorqueRows, smooth, uniform_pieces
+from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency, dummies
@@ -103,7 +103,7 @@ class Evidence:
         return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
     @cached_property
-    def rows(self) -> TorqueRows | None:
+    def rows(self) -> EffortRows | None:
         """Of the model given, or of rigid bodies with rotor inertia, friction and offset; gravity as the recording
         says. None without effort, robot or rows at all."""
         if self.robot is None or self.smooth is None or self.smooth.effort is None:
@@ -111,7 +111,7 @@ class Evidence:
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
         regressor = model.base.project(model.regressor(self.smooth.motion))
-        return TorqueRows(self.smooth, self.smooth.effort, model, regressor)
+        return EffortRows(self.smooth, self.smooth.effort, model, regressor)
 
     @cached_property
     def match(self) -> tuple[Array, Array] | None:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.smoothed_log import TorqueRows, unexplained, unit_columns
+from exciter.experiment.quality.smoothed_log import EffortRows, unexplained, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -83,7 +83,7 @@ class Arrangement:
         return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
 
 
-def arrangement_of(correlation: Array | None, like: Array | None, rows: TorqueRows, limits: Thresholds) -> Arrangement:
+def arrangement_of(correlation: Array | None, like: Array | None, rows: EffortRows, limits: Thresholds) -> Arrangement:
     """correlation, like (n, n): of measured and model torques, None where inertias are unknown."""
     if correlation is not None and like is not None:
         _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
@@ -152,7 +152,7 @@ def _whole_joints(
     return best
 
 
-def driving_friction(rows: TorqueRows, limits: Thresholds) -> dict[int, tuple[float, float]]:
+def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[float, float]]:
     """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error. The base
     regressor of each joint's own rows is fitted; friction at usual speed must not be negative."""
     driving = {}

@@ -61,7 +61,7 @@ class Smooth:
 
 
 @dataclass(frozen=True, eq=False)
-class TorqueRows:
+class EffortRows:
     """Smooth rows with effort (N, n), and base columns (N, n, b) of a model: what can be fitted."""
 
     smooth: Smooth

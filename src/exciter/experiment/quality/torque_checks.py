@@ -17,7 +17,7 @@ from exciter.experiment.quality.joint_order_and_signs import unclear, unknown_te
 from exciter.experiment.quality.numbers_in_words import number, percent, time_span
 from exciter.experiment.quality.smoothed_log import (
     SINGULAR_ROW_VALUE,
-    TorqueRows,
+    EffortRows,
     determined,
     residual,
     span,
@@ -262,7 +262,7 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
             yield warning("coupled drives", words, first=first, second=second, left=[one, other])
 
 
-def _left_by_other(rows: TorqueRows, basis: Array, j: int, k: int) -> tuple[float, float]:
+def _left_by_other(rows: EffortRows, basis: Array, j: int, k: int) -> tuple[float, float]:
     """Share of the residual power of joint j that rotor and friction of a motor that also moves with k do not explain,
     and their viscous part, whose sign gives the directions."""
     m = rows.smooth.motion
@@ -340,7 +340,7 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
         yield warning("earlier low-pass", words, **numbers)
 
 
-def source_cutoff(rows: TorqueRows, limit: float) -> tuple[float, float] | None:
+def source_cutoff(rows: EffortRows, limit: float) -> tuple[float, float] | None:
     """[Hz] of the zero-phase low-pass (−6 dB) through which base parameters explain the torque best, and the residual
     (RMS) over that without it; None where it is not determined."""
     smooth, time = rows.smooth, rows.smooth.motion.time
