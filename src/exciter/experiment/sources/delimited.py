@@ -104,11 +104,11 @@ def _decoded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Notation:
-    """How a log writes its numbers. decimal: "." or ","; words: for no value, beside those that are usual; missing: the
+    """How a log writes its numbers. decimal: "." or ","; absent: words for no value beside the usual ones; missing: the
     same in any case, and as text of UTF-8 looks when every byte is a character."""
 
     decimal: str = "."
-    words: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     missing: frozenset[str] = frozenset()
 
     @classmethod
@@ -291,7 +291,7 @@ class DelimitedText(Source):
             why = f"{self.path}: delimiter and decimal are both '{self.delimiter}'; say what else separates the "
             why += "numbers, as ';', or put them in quotes"
             raise RecordingError(why)
-        if hidden := [word for word in self.notation.words if self.comment in word]:
+        if hidden := [word for word in self.notation.absent if self.comment in word]:
             why = f"{self.path}: missing has '{hidden[0]}', and what follows '{self.comment}' is a comment; say what "
             why += "comments start with instead (comment)"
             raise RecordingError(why)
