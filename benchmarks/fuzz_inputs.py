@@ -210,7 +210,7 @@ def log(path: Path, rng: random.Random) -> None:
 def described_log(path: Path, rng: random.Random) -> None:
     (path.parent / "log.csv").write_bytes(log_files()["log.csv"])
     file = open_recording(path)
-    recording, repairs = file.read(), Repairs.from_dict(file.repair, "repair")
+    recording, repairs = file.read(), file.repair
     if rng.random() < CHECKED and set(recording.joints) == set(arm().joint_names):
         check(recording, arm())
         repair(recording.arranged(arm()), repairs)

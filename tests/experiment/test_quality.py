@@ -19,12 +19,12 @@ from exciter.experiment.quality.delays import blocks
 from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of
 from exciter.experiment.quality.joint_order_and_signs import cycles
 from exciter.experiment.quality.sample_survey import Windows, visible_period
-from exciter.experiment.quality.spikes_and_jumps import isolated
+from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
-from exciter.settings import written
+from exciter.settings import fill, written
 from support.paths import ROBOTS
 from support.quality_logs import RATE, changed, clean, executed, fourier, late
 from support.robots import random_robot
@@ -826,9 +826,12 @@ def test_stuck_channels_and_constant_time_cannot_be_repaired(panda):
 
 
 def test_repairs_from_plain_data():
-    assert Repairs.from_dict({}) == Repairs() == Repairs.from_dict(None)
+    def filled(data):
+        return fill(Repairs, data, "repair", error=RecordingError)
+
+    assert filled({}) == Repairs() == filled(None)
     asked = Repairs(spikes=True, interpolate=0.1)
-    assert Repairs.from_dict({"spikes": True, "interpolate": 0.1}) == asked == Repairs.from_dict(written(asked))
+    assert filled({"spikes": True, "interpolate": 0.1}) == asked == filled(written(asked))
     for data, words in (
         ({"spike": True}, "unknown key 'spike'"),
         ({"spikes": 1}, "true or false"),
@@ -837,4 +840,4 @@ def test_repairs_from_plain_data():
         ([1], "mapping"),
     ):
         with pytest.raises(RecordingError, match=words):
-            Repairs.from_dict(data)
+            filled(data)

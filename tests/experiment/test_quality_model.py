@@ -11,11 +11,10 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.quality import Repairs, check, repair
-from exciter.experiment.quality.drive_checks import group_delay
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
 from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
-from exciter.experiment.quality.spikes_and_jumps import turns_of
-from exciter.experiment.quality.torque_checks import with_reasons
+from exciter.experiment.quality.sample_tallies import turns_of
+from exciter.experiment.quality.torque_checks import group_delay, with_reasons
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
 from exciter.robot import embedded_robots as embedded

@@ -22,4 +22,4 @@ def real_recording(robot: str, which: str = "recording") -> Recording:
     """A log of a real robot as examples/real describes it, whole: without the windows that split it."""
     require_data(robot)
     file = open_recording(ROOT / "examples" / "real" / robot / f"{which}.yaml", SHARED_DATA)
-    return replace(file, description=replace(file.description, windows=())).read()
+    return replace(file, given=replace(file.given, windows=())).read()

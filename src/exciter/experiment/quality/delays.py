@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.experiment.quality.sample_tallies import Index
-from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, span
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, span, unexplained
 from exciter.typing import Array
 
 JACKKNIFE_BLOCKS = 20
@@ -28,10 +29,8 @@ DELAY_NEWTON_STEPS = 20
 
 
 class ShiftedFit:
-    """r(d) = (1 − P) τ_log(t + d) of some joints, P the projection on the columns of their rows; |d| ≤ reach [s].
-
-    rows: (N, f) of each joint by its number. Only times that a shift pushes over no end are used, whatever the shift.
-    """
+    """r(d) = (1 − P) τ_log(t + d) of some joints, P the projection on the columns of their rows; |d| ≤ reach [s]. rows:
+    (N, f) of each joint by its number. Only times that a shift pushes over no end are used, whatever the shift."""
 
     def __init__(self, rows: Mapping[int, Array], smooth: Smooth, reach: float, period: float | None) -> None:
         time, self._courses = smooth.motion.time, []
@@ -53,27 +52,21 @@ class ShiftedFit:
 
     def power(self, d: float) -> Array:
         """(joints,) Σ r²."""
-        pairs = zip(self.torque(d).T, self._bases, strict=True)
-        return np.array([float(np.sum((tau - u @ (u.T @ tau)) ** 2)) for tau, u in pairs])
+        return np.array([float(np.sum(x**2)) for x in map(unexplained, self._bases, self.torque(d).T)])
 
     def slopes(self, d: float) -> Array:
         """(joints, 2): ½ ∂Σr²/∂d and ½ ∂²Σr²/∂d²."""
-        pairs = zip(self._derivatives(d), self._bases, strict=True)
-        return np.array([_slope(x - u @ (u.T @ x)) for x, u in pairs])
+        return np.array([_slope(x) for x in map(unexplained, self._bases, self._derivatives(d))])
 
     def slopes_without(self, d: float, which: int | None = None) -> Array:
-        """(blocks, joints, 2): the same, each block of time left out of fit and sums in turn; of all joints, or of the
-        one at place ``which``."""
+        """(blocks, joints, 2): the same without one block of time each; of all joints, or of the one at ``which``."""
         pairs = list(zip(self._derivatives(d), self._bases, strict=True))
         chosen = pairs if which is None else [pairs[which]]
-        return np.stack([self._without(x, u) for x, u in chosen], axis=1)
-
-    def _without(self, x: Array, u: Array) -> Array:
-        whole, out = u.T @ x, np.zeros((len(self._blocks), 2))
-        for number, block in enumerate(self._blocks):
+        out = np.zeros((len(self._blocks), len(chosen), 2))
+        for (number, block), (k, (x, u)) in product(enumerate(self._blocks), enumerate(chosen)):
             gram = np.eye(u.shape[1]) - u[block].T @ u[block]
-            fit = np.linalg.lstsq(gram, whole - u[block].T @ x[block], rcond=SINGULAR_ROW_VALUE)[0]
-            out[number] = _slope(np.delete(x - u @ fit, block, axis=0))
+            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROW_VALUE)[0]
+            out[number, k] = _slope(np.delete(x - u @ fit, block, axis=0))
         return out
 
     def _derivatives(self, d: float) -> Array:
@@ -98,11 +91,9 @@ def blocks(time: Array, period: float | None) -> list[Index]:
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """delay, error [s], common to all joints; joints: the same of each that tells one, by number.
-
-    change [1/s]: of the torque per second, over the torque, both RMS, where it is largest. edge [s]: the end of the
-    scan, where the best fit lies beyond it; power: what the best fit leaves of the residual's power without shift.
-    """
+    """delay, error [s], common to all joints; joints: the same of each that tells one, by number. change [1/s]: of the
+    torque per second, over the torque, both RMS, where it is largest. edge [s]: the end of the scan, where the best fit
+    lies beyond it; power: what the best fit leaves of the residual's power without shift."""
 
     delay: float
     error: float
@@ -115,12 +106,6 @@ class Delays:
     def known(self) -> bool:
         return 0.0 < self.error < np.inf
 
-    def why_not(self) -> str:
-        """What kept it from being known."""
-        if self.edge is not None:
-            return f"the best fit lies {1e3 * abs(self.edge):.3g} ms or more off"
-        return "too few samples, or the torques hardly depend on it"
-
 
 def features(smooth: Smooth) -> Array:
     """(N, f) without a model: weight, friction and inertia of every joint as functions of its own q, q̇, q̈."""
@@ -131,11 +116,9 @@ def features(smooth: Smooth) -> Array:
 
 
 def with_friction(w: Array, smooth: Smooth, j: int) -> Array:
-    """Rows w (N, f) of joint j with dry friction as the filter sees it.
-
-    The torque's steps are rounded by the filter, so columns along sign(q̇) are rounded alike. One more column lets
-    the joint's friction turn early or late: joints stick or wind up before they slide, and that is no delay.
-    """
+    """Rows w (N, f) of joint j with dry friction as the filter sees it. The torque's steps are rounded by the filter,
+    so columns along sign(q̇) are rounded alike. One more column lets the joint's friction turn early or late: joints
+    stick or wind up before they slide, and that is no delay."""
     w = w.copy()
     for qd, direction in zip(smooth.motion.qd.T, smooth.direction.T, strict=True):
         step = np.sign(qd)
@@ -143,11 +126,6 @@ def with_friction(w: Array, smooth: Smooth, j: int) -> Array:
         along = (factor != 0.0) & (np.abs(w - np.outer(step, factor)).max(axis=0) <= 1e-9 * np.abs(factor))
         w[:, along] = np.outer(direction, factor[along])
     return np.column_stack([w, smooth.turning[:, j]])
-
-
-def jackknife(steps: Array) -> float:
-    """Standard error of an estimate, from what it were without one part each."""
-    return float(np.std(steps) * np.sqrt(len(steps) - 1.0))
 
 
 def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> float | None:
@@ -204,32 +182,24 @@ def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Del
             own[j] = (float(at), error)
     if not own:
         return None
-    weights = _weights(fit, own, common)
+    # inverse variances over curvatures; an error of twenty blocks is uncertain itself, so that the usual one is added
+    # and none decides alone
+    usual, curvature = float(np.median([error for _, error in own.values()])), fit.slopes(common)[:, 1]
+    errors = np.array([own[j][1] if j in own else np.inf for j in fit.joints])
+    weights = np.where(curvature > 0.0, 1.0 / (errors**2 + usual**2) / np.where(curvature > 0.0, curvature, 1.0), 0.0)
     d = newton(lambda at: weights @ fit.slopes(at), common, farthest)
     if d is None:
         return None
-    errors = [_error(weights @ fit.slopes_without(d))]
+    error = _error(weights @ fit.slopes_without(d))
     if len(own) > 1:  # joints that disagree by more than their noise widen the error
         each = (weights[:, None] * fit.slopes(d))[weights > 0.0]
-        errors.append(_error(each.sum(axis=0) - each))
+        error = max(error, _error(each.sum(axis=0) - each))
     size, speed = (np.std(fit.torque(d, order), axis=0) for order in range(2))
     change = float((speed / np.maximum(size, 1e-300)).max())
-    return Delays(delay=float(d), error=max(errors), joints=own, change=change, power=left)
-
-
-def _weights(fit: ShiftedFit, own: Mapping[int, tuple[float, float]], d: float) -> Array:
-    """(joints,) of sums of slopes: inverse variances over curvatures. An error of twenty blocks is uncertain itself, so
-    that the usual one is added and none decides alone."""
-    usual = float(np.median([error for _, error in own.values()]))
-    curvature = fit.slopes(d)[:, 1]
-    weights = np.zeros(len(fit.joints))
-    for k, j in enumerate(fit.joints):
-        if j in own and curvature[k] > 0.0:
-            weights[k] = 1.0 / (own[j][1] ** 2 + usual**2) / curvature[k]
-    return weights
+    return Delays(delay=float(d), error=error, joints=own, change=change, power=left)
 
 
 def _error(without: Array) -> float:
-    """Of slopes (parts, 2) without one part each; infinite where a part alone decides."""
+    """Standard error, from slopes (parts, 2) without one part each; infinite where a part alone decides."""
     first, second = without.T
-    return jackknife(-first / second) if (second > 0.0).all() else np.inf
+    return float(np.std(-first / second) * np.sqrt(len(without) - 1.0)) if (second > 0.0).all() else np.inf

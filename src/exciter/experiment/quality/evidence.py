@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.joint_order_and_signs import Arrangement, TorqueMatch, arrangement_of, match
+from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, match
 from exciter.experiment.quality.sample_survey import RestTimes, Survey, rest_of
-from exciter.experiment.quality.smoothed_log import Smooth, UniformPiece, smooth, uniform_pieces
+from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency, dummies
@@ -33,23 +34,24 @@ SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns
 UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 
 
-@dataclass(frozen=True, eq=False)
 class Evidence:
-    """The robot's joints are those of the survey, in the same order."""
+    """The robot's joints are those of the survey, in the same order. effort_name: torque, or current in its place;
+    gains (n,): turn it into torque, where it is a current and they are known."""
 
-    survey: Survey
-    thresholds: Thresholds
-    robot: Robot | None = None
-    given_model: DynamicModel | None = None
-    planned: Curve | None = None
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        return self.survey.joints
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        return self.survey.signals
+    def __init__(
+        self,
+        survey: Survey,
+        thresholds: Thresholds,
+        robot: Robot | None = None,
+        given_model: DynamicModel | None = None,
+        planned: Curve | None = None,
+    ) -> None:
+        self.survey, self.joints, self.signals = survey, survey.joints, survey.signals
+        self.thresholds, self.robot, self.given_model, self.planned = thresholds, robot, given_model, planned
+        self.effort_name = next((name for name in ("torque", "current") if name in survey.signals), None)
+        of_current, known = self.effort_name == "current", survey.about.gains
+        self.gains = np.array(known) if of_current and known is not None else None
+        self.effort_unit = "A" if of_current and known is None else "N·m"
 
     @cached_property
     def windows(self) -> tuple[Recording, ...]:
@@ -58,37 +60,18 @@ class Evidence:
     @property
     def channels(self) -> Iterator[tuple[str, int, str, list[Array]]]:
         """Signal, number and name of the joint, and values (K,) of every window."""
-        for name in self.signals:
-            for j, joint in enumerate(self.joints):
-                yield name, j, joint, [getattr(window, name)[:, j] for window in self.windows]
-
-    # -- effort: torque, or current in its place -------------------------------------------------------------------
-
-    @property
-    def effort_name(self) -> str | None:
-        return next((name for name in ("torque", "current") if name in self.signals), None)
-
-    @property
-    def gains(self) -> Array | None:
-        """(n,) that turn the effort into torque, where it is a current and they are known."""
-        known = self.survey.about.gains
-        return np.array(known) if self.effort_name == "current" and known is not None else None
-
-    @property
-    def effort_unit(self) -> str:
-        return "A" if self.effort_name == "current" and self.gains is None else "N·m"
+        for name, (j, joint) in product(self.signals, enumerate(self.joints)):
+            yield name, j, joint, [getattr(window, name)[:, j] for window in self.windows]
 
     def unit(self, signal: str, j: int) -> str:
-        """Of a signal of joint j; ``effort``: torque, or current without gains. Without a robot joints turn."""
+        """Of a signal of joint j. Without a robot joints turn."""
         slides = self.robot is not None and self.robot.joints[j].is_prismatic
-        if signal == "effort":
-            signal = "torque" if self.effort_unit == "N·m" else "current"
         return SIGNAL_UNITS[signal][slides] if signal in SIGNAL_UNITS else "A"
 
     # -- the motion ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def pieces(self) -> tuple[UniformPiece, ...]:
+    def pieces(self) -> tuple[Recording, ...]:
         interval = self.survey.timing.interval
         gap = max(self.thresholds.long_gap, 3.0 * interval)
         return tuple(uniform_pieces(self.windows, self.effort_name, self.gains, interval, gap))
@@ -115,34 +98,35 @@ class Evidence:
     # -- the robot -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def model(self) -> DynamicModel | None:
-        """The model given, or rigid bodies with rotor inertia, friction and offset; gravity as the recording says."""
-        if self.robot is None:
-            return None
-        model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
-        return model if model.robot is self.robot else replace(model, robot=self.robot)
-
-    @cached_property
     def inertias_known(self) -> bool:
         """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
         return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
     @cached_property
-    def match(self) -> TorqueMatch | None:
-        """Measured against model torques, where inertias are known."""
-        if self.model is None or not self.inertias_known or self.smooth is None or self.smooth.effort is None:
+    def rows(self) -> EffortRows | None:
+        """Of the model given, or of rigid bodies with rotor inertia, friction and offset; gravity as the recording
+        says. None without effort, robot or rows at all."""
+        if self.robot is None or self.smooth is None or self.smooth.effort is None:
             return None
-        return match(DynamicModel(self.model.robot), self.smooth.motion, self.smooth.effort)
+        model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
+        model = model if model.robot is self.robot else replace(model, robot=self.robot)
+        regressor = model.base.project(model.regressor(self.smooth.motion))
+        return EffortRows(self.smooth, self.smooth.effort, model, regressor)
+
+    @cached_property
+    def match(self) -> tuple[Array, Array] | None:
+        """Correlation and scale (n, n) of measured against model torques, where inertias are known."""
+        if self.rows is None or not self.inertias_known:
+            return None
+        return match(DynamicModel(self.rows.robot), self.rows.smooth.motion, self.rows.effort)
 
     @cached_property
     def excitation(self) -> Excitation | None:
         """None where rows are fewer than twice the parameters, or missing altogether."""
-        rows, data = self.regressor, self.smooth
-        if rows is None or data is None or data.effort is None or self.model is None:
+        if self.rows is None or self.rows.effort.size < 2 * self.rows.regressor.shape[2]:
             return None
-        if rows.shape[0] * rows.shape[1] < 2 * rows.shape[2]:
-            return None
-        return excitation_of(rows, data.effort, self.model.base.names, data.independent)
+        names, independent = self.rows.model.base.names, self.rows.smooth.independent
+        return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
     def likeness(self) -> Array | None:
@@ -150,39 +134,30 @@ class Evidence:
         to be scaled beyond reason belongs to another joint."""
         if self.match is None:
             return None
-        scale, most = np.abs(self.match.scale), self.thresholds.torque_scale
+        (correlation, scale), most = np.abs(self.match), self.thresholds.torque_scale
         reasonable = ((scale < most) & (scale > 1.0 / most)) | (self.effort_unit != "N·m")
-        return np.where(reasonable, np.abs(self.match.correlation), 0.0)
+        return np.where(reasonable, correlation, 0.0)
 
     @cached_property
     def arrangement(self) -> Arrangement:
         """What is wrong with joint order and signs."""
-        model, smooth, rows = self.model, self.smooth, self.regressor
-        if smooth is None or smooth.effort is None or model is None or rows is None:
+        if self.rows is None:
             return Arrangement()
-        limits = self.thresholds
-        return arrangement_of(self.match, self.likeness, smooth, model.robot, limits, rows, model.base.names)
+        correlation = None if self.match is None else self.match[0]
+        return arrangement_of(correlation, self.likeness, self.rows, self.thresholds)
 
     @cached_property
     def delays(self) -> Delays | None:
         """None without effort, or without rows at all."""
         if self.smooth is None or self.smooth.effort is None:
             return None
-        return delays_of(self.smooth, self.regressor, self.survey.about.period)
-
-    @cached_property
-    def regressor(self) -> Array | None:
-        """(N, n, b) base columns of the rows of ``smooth``."""
-        if self.model is None or self.smooth is None:
-            return None
-        return self.model.base.project(self.model.regressor(self.smooth.motion))
+        regressor = None if self.rows is None else self.rows.regressor
+        return delays_of(self.smooth, regressor, self.survey.about.period)
 
 
 def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str]:
     """deg or mm by joint whose positions (n,) lie far outside of what is allowed, and within it when converted. A log
     that has most of its angles in degrees has all of them so, where they fit."""
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        return {}
     if robot is None:
         return dict.fromkeys(np.flatnonzero(np.maximum(np.abs(low), np.abs(high)) > TWO_TURNS_RAD).tolist(), "deg")
     slides = np.array([joint.is_prismatic for joint in robot.joints])

@@ -16,10 +16,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.smoothed_log import Smooth, unit_columns
+from exciter.experiment.quality.smoothed_log import EffortRows, unexplained, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 VISIBLE_TORQUE_SHARE = 1e-6  # of the largest torque: a smaller model torque is rounding
@@ -32,15 +31,6 @@ UNDETERMINED_FRICTION_SHARE = 1e-3  # of a combination, that the rows need not d
 SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
 
 
-@dataclass(frozen=True, eq=False)
-class TorqueMatch:
-    """correlation (n, n): measured torque of row i with model torque of column j. scale (n, n): the one over the
-    other, least squares."""
-
-    correlation: Array
-    scale: Array
-
-
 def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
     """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients; and of
     the joint terms of a model, where one is given."""
@@ -48,97 +38,66 @@ def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Arr
     usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
     if model is None:
         return usual
-    more = model.regressor(motion)[:, :, 10 * model.n :]
-    return [_completed(basis, more[:, j]) for j, basis in enumerate(usual)]
+    more, bases = model.regressor(motion)[:, :, 10 * model.n :], []
+    for j, basis in enumerate(usual):  # (N, 4 + r)
+        own = unit_columns(more[:, j])
+        u, s, _ = np.linalg.svd(unexplained(basis, own), full_matrices=False)
+        bases.append(np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]]))
+    return bases
 
 
-def _completed(basis: Array, columns: Array) -> Array:
-    """An orthonormal basis (N, 4 + r) that also spans columns (N, c)."""
-    own = unit_columns(columns)
-    own = own - basis @ (basis.T @ own)
-    u, s, _ = np.linalg.svd(own, full_matrices=False)
-    return np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]])
-
-
-def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None) -> TorqueMatch:
-    """Of smooth rows (N, n); unknown: ``unknown_terms`` of the motion, where they are there already."""
-    unknown = unknown_terms(motion) if unknown is None else unknown
+def match(
+    model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None
+) -> tuple[Array, Array]:
+    """Of smooth rows (N, n): correlation (n, n) of the measured torque of row i with the model torque of column j, and
+    scale (n, n), the one over the other, least squares. unknown: ``unknown_terms``, where they are there already."""
     bodies = model.torque(motion)
     correlation, scale = np.zeros((2, motion.n, motion.n))
     size = np.linalg.norm(bodies, axis=0).max(initial=0.0)
-    for j in range(motion.n):
-        beside = unknown[j]
-        wanted = bodies[:, j] - beside @ (beside.T @ bodies[:, j])
-        measured = effort - beside @ (beside.T @ effort)
+    for j, beside in enumerate(unknown_terms(motion) if unknown is None else unknown):
+        wanted, measured = unexplained(beside, bodies[:, j]), unexplained(beside, effort)
         length = float(np.linalg.norm(wanted))
-        if length <= VISIBLE_TORQUE_SHARE * size:
-            continue
-        norms = np.linalg.norm(measured, axis=0)
-        correlation[:, j] = (measured.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
-        scale[:, j] = (measured.T @ wanted) / length**2
-    return TorqueMatch(correlation, scale)
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """Columns of the log per joint, signs of positions, and what it means."""
-
-    order: tuple[int, ...]
-    signs: tuple[int, ...]
-    joints: tuple[int, ...]
-
-    def applied(self, motion: Motion, effort: Array) -> tuple[Motion, Array]:
-        order, signs = list(self.order), np.array(self.signs)
-        q, qd, qdd = (x[:, order] * signs for x in (motion.q, motion.qd, motion.qdd))
-        return Motion(motion.time, q, qd, qdd), effort[:, order] * signs
+        if length > VISIBLE_TORQUE_SHARE * size:
+            norms = np.linalg.norm(measured, axis=0)
+            correlation[:, j] = (measured.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
+            scale[:, j] = (measured.T @ wanted) / length**2
+    return correlation, scale
 
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
     """What is wrong with joint order and signs, by number of the joint; empty where all is well, or nothing is clear.
-
     columns: torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole:
     joints exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
-    friction that drives its joint, and its standard error.
-    """
+    friction that drives its joint, and its standard error."""
 
     columns: tuple[tuple[int, int], ...] = ()
     signs: tuple[int, ...] = ()
-    whole: tuple[Hypothesis, Array, Array] | None = None
+    whole: tuple[Sequence[int], Array, Array] | None = None
     driving: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def joints(self) -> set[int]:
         """All that are concerned."""
-        exchanged = () if self.whole is None else self.whole[0].joints
+        exchanged = () if self.whole is None else self.whole[0]
         return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
 
 
-def arrangement_of(
-    found: TorqueMatch | None,
-    like: Array | None,
-    smooth: Smooth,
-    robot: Robot,
-    limits: Thresholds,
-    rows: Array,
-    base: Sequence[str],
-) -> Arrangement:
-    """found, like (n, n): of measured and model torques, None where inertias are unknown; rows (N, n, b): of base."""
-    assert smooth.effort is not None
-    if found is not None and like is not None:
+def arrangement_of(correlation: Array | None, like: Array | None, rows: EffortRows, limits: Thresholds) -> Arrangement:
+    """correlation, like (n, n): of measured and model torques, None where inertias are unknown."""
+    if correlation is not None and like is not None:
         _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
         columns = tuple(pair for cycle in cycles(order.tolist()) if _sure(like, cycle, limits) for pair in cycle)
-        signs = tuple(np.flatnonzero(found.correlation.diagonal() < -limits.conclusive).tolist())
+        signs = tuple(np.flatnonzero(correlation.diagonal() < -limits.conclusive).tolist())
         if columns or signs:
             return Arrangement(columns, signs)
-        if (whole := _whole_joints(smooth.motion, smooth.effort, DynamicModel(robot), limits)) is not None:
+        if (whole := _whole_joints(rows.smooth.motion, rows.effort, DynamicModel(rows.robot), limits)) is not None:
             return Arrangement(whole=whole)
-    return Arrangement(driving=driving_friction(smooth, smooth.effort, rows, base, limits))
+    return Arrangement(driving=driving_friction(rows, limits))
 
 
 def unclear(like: Array, limits: Thresholds) -> list[int]:
-    """Joints whose exchange would not be noticed: their torque follows the model's too little, or that of another joint
-    about as well."""
+    """Joints whose torque follows the model's too little, or that of another about as well, to notice an exchange."""
     z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
     others = z - np.diag(np.full(len(z), np.inf))
     clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
@@ -167,57 +126,43 @@ def _sure(like: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> 
     return better and sum(clear) >= 2
 
 
-def hypotheses(n: int) -> list[Hypothesis]:
-    """Every axis reversed, every pair exchanged."""
-    same, plus = range(n), (1,) * n
-    found = [Hypothesis(tuple(same), tuple(-1 if k == j else 1 for k in same), (j,)) for j in same]
-    for i, j in combinations(same, 2):
-        swapped = {i: j, j: i}
-        found.append(Hypothesis(tuple(swapped.get(k, k) for k in same), plus, (i, j)))
-    return found
-
-
 def _whole_joints(
     motion: Motion, effort: Array, bodies: DynamicModel, limits: Thresholds
-) -> tuple[Hypothesis, Array, Array] | None:
-    """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained.
-
-    A position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign.
-    """
+) -> tuple[Sequence[int], Array, Array] | None:
+    """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained. A
+    position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign."""
     step = max(1, len(motion) // ARRANGEMENT_SAMPLES)
     motion, effort = motion[::step], effort[::step]
     unknown = unknown_terms(motion)  # the same span whichever way an axis counts
-    own = match(bodies, motion, effort, unknown).correlation.diagonal()
+    own = match(bodies, motion, effort, unknown)[0].diagonal()
     if own.size and own.min() > limits.conclusive:
         return None
-    best, most = None, LEAST_SCORE_GAIN
-    for hypothesis in hypotheses(motion.n):
-        tried = match(bodies, *hypothesis.applied(motion, effort), [unknown[k] for k in hypothesis.order])
-        there = np.abs(tried.correlation.diagonal())
+    best, most, same = None, LEAST_SCORE_GAIN, np.arange(motion.n)
+    for joints in [*combinations(same.tolist(), 1), *combinations(same.tolist(), 2)]:  # an axis reversed, or a pair
+        order, signs = same.copy(), np.where(np.isin(same, joints) & (len(joints) == 1), -1, 1)
+        order[list(joints)] = joints[::-1]
+        q, qd, qdd, tau = (x[:, order] * signs for x in (motion.q, motion.qd, motion.qdd, effort))
+        correlation, _ = match(bodies, Motion(motion.time, q, qd, qdd), tau, [unknown[k] for k in order])
+        there = np.abs(correlation.diagonal())
         gained = float((there**2).sum()) - float((np.maximum(own, 0.0) ** 2).sum())
         fair = bool((there >= np.maximum(own, 0.0) - MOST_CORRELATION_LOSS).all())
         rescued = bool(((own < limits.doubtful) & (there > limits.conclusive)).any())
         if fair and rescued and gained > most:
-            best, most = (hypothesis, own, tried.correlation.diagonal()), gained
+            best, most = (joints, own, correlation.diagonal()), gained
     return best
 
 
-def driving_friction(
-    smooth: Smooth, effort: Array, rows: Array, base: Sequence[str], limits: Thresholds
-) -> dict[int, tuple[float, float]]:
-    """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error.
-
-    The base regressor of each joint's own rows is fitted; friction at usual speed must not be negative.
-    """
+def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[float, float]]:
+    """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error. The base
+    regressor of each joint's own rows is fitted; friction at usual speed must not be negative."""
     driving = {}
-    for j, y in enumerate(effort.T):
-        own = [k for k, name in enumerate(base) if name in (f"Fv{j + 1}", f"Fs{j + 1}")]
-        if not own:
+    for j, y in enumerate(rows.effort.T):
+        speed = float(np.sqrt(np.mean(rows.smooth.motion.qd[:, j] ** 2)))
+        friction = {f"Fv{j + 1}": speed, f"Fs{j + 1}": 1.0}
+        wanted = np.array([friction.get(name, 0.0) for name in rows.model.base.names])
+        if not wanted.any():
             continue
-        speed = float(np.sqrt(np.mean(smooth.motion.qd[:, j] ** 2)))
-        wanted = np.zeros(len(base))
-        wanted[own] = [speed if base[k].startswith("Fv") else 1.0 for k in own]
-        judged = _combination(rows[:, j], y, wanted, smooth.independent)
+        judged = _combination(rows.regressor[:, j], y, wanted, rows.smooth.independent)
         size = float(np.sqrt(np.mean((y - y.mean()) ** 2)))
         if judged is not None and judged[0] < -max(SURE_FRICTION_ERRORS * judged[1], limits.driving_friction * size):
             driving[j] = judged
@@ -237,6 +182,6 @@ def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple
     seen = vt @ (wanted / scale)
     if np.linalg.norm(wanted / scale - vt.T @ seen) > UNDETERMINED_FRICTION_SHARE * np.linalg.norm(wanted / scale):
         return None
-    left = y - u @ (u.T @ y)
+    left = unexplained(u, y)
     variance = float(left @ left) / max(independent - len(s), 1.0)
     return float((seen / s) @ (u.T @ y)), float(np.sqrt(variance) * np.linalg.norm(seen / s))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.signal import fftconvolve, find_peaks
@@ -14,6 +13,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.numbers_in_words import listed, number, percent, time_span
 from exciter.experiment.quality.sample_survey import SAME_MOTION_VARIANCE, difference, visible_period
+from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
@@ -39,8 +39,7 @@ LITTLE_ROOM_SHARE = 0.25  # of the allowed range: a joint that has little room m
 
 
 def standstill(evidence: Evidence) -> Iterator[Note]:
-    """The whole robot at rest before and after its motion, where sign(q̇) is meaningless; identification leaves it
-    out."""
+    """The whole robot at rest before and after its motion, where sign(q̇) is meaningless."""
     rest, timing, least = evidence.rest, evidence.survey.timing, evidence.thresholds.standstill
     if rest.start is None or rest.end is None:
         words = "no joint moves; only weight and offset can be identified from it"
@@ -48,34 +47,29 @@ def standstill(evidence: Evidence) -> Iterator[Note]:
         return
     for where, start, end in (("before", timing.first, rest.start), ("after", rest.end, timing.last)):
         if end - start > least:
-            words = (
-                f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): friction "
-                f"has no sign there; {LEFT_OUT_ADVICE}; windows, or repair: {{cut_standstill: true}}, cut it off"
-            )
+            words = f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): "
+            words += f"friction has no sign there; {LEFT_OUT_ADVICE}; windows, or repair: {{cut_standstill: true}}, "
+            words += "cut it off"
             yield note("standstill", words, where=where, start=start, end=end, duration=end - start)
 
 
 def resting_joints(evidence: Evidence) -> Iterator[Note]:
     """Joints that rest while others move."""
-    share, still = evidence.rest.share, evidence.survey.values.range("q") == 0.0
-    for j, joint in enumerate(evidence.joints):
-        if share[j] > evidence.thresholds.rest_share and not still[j] and evidence.rest.start is not None:
-            rests = f"the joint rests for {100 * share[j]:.0f} % of the motion"
-            yield note(
-                "rest", f"{rests}: its friction has no sign then; {LEFT_OUT_ADVICE}", joint, share=float(share[j])
-            )
+    (start, _, share), still = evidence.rest, evidence.survey.values.range("q") == 0.0
+    for j in np.flatnonzero((share > evidence.thresholds.rest_share) & ~still) if start is not None else ():
+        rests = f"the joint rests for {100 * share[j]:.0f} % of the motion"
+        words = f"{rests}: its friction has no sign then; {LEFT_OUT_ADVICE}"
+        yield note("rest", words, evidence.joints[j], share=float(share[j]))
 
 
 def velocity(evidence: Evidence) -> Iterator[Note]:
     """q̇ measured = a (q̇ − d q̈), joint by joint: factor a and delay d [s]."""
     smooth, limits = evidence.smooth, evidence.thresholds
-    if smooth is None or smooth.qd is None:
+    if smooth is None or smooth.measured is None:
         return
-    interval = evidence.survey.timing.interval
-    moves = evidence.survey.values.range("q") > 0
-    late: dict[str, float] = {}
-    for j in np.flatnonzero(moves):
-        joint, measured = evidence.joints[j], smooth.qd[:, j]
+    interval, late = evidence.survey.timing.interval, dict[str, float]()
+    for j in np.flatnonzero(evidence.survey.values.range("q") > 0):
+        joint, measured = evidence.joints[j], smooth.measured[:, j]
         rows = np.column_stack([smooth.motion.qd[:, j], smooth.motion.qdd[:, j]])
         length = np.linalg.norm(rows, axis=0)
         if not (length > LEAST_COLUMN_LENGTH).all():
@@ -91,43 +85,37 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
             words = f"the measured velocity is not the derivative of position (residual {100 * rest:.0f} % of it)"
             yield warning("velocity", words, joint, **numbers)
         elif factor < 0:
-            words = (
-                f"the measured velocity is {number(factor)} times the derivative of position: one of them counts the "
-                "other way round; see signs in recording.yaml"
-            )
+            words = f"the measured velocity is {number(factor)} times the derivative of position: one of them counts "
+            words += "the other way round; see signs in recording.yaml"
             yield problem("velocity", words, joint, **numbers)
         elif abs(factor - 1.0) > limits.velocity_factor:
-            close = {f: abs(factor / f - 1.0) < NAMED_FACTOR_TOLERANCE for f in VELOCITY_FACTOR_NAMES}
-            name = next((f", {word}?" for f, word in VELOCITY_FACTOR_NAMES.items() if close[f]), "")
-            words = f"the measured velocity is {number(factor, 4)} times the derivative of position{name}"
+            known = VELOCITY_FACTOR_NAMES.items()
+            names = [f", {word}?" for one, word in known if abs(factor / one - 1.0) < NAMED_FACTOR_TOLERANCE]
+            words = f"the measured velocity is {number(factor, 4)} times the derivative of position{''.join(names[:1])}"
             yield problem("velocity", words, joint, **numbers)
         elif abs(delay) > max(2.0 * interval, LATE_VELOCITY_PERIODS / smooth.cutoff):
             late[joint] = float(delay)
     if late:
         least, most = 1e3 * min(late.values()), 1e3 * max(late.values())
-        words = (
-            f"the measured velocity comes {number(least)} … {number(most)} ms after the position ({', '.join(late)}): "
-            "it was filtered, or logged late; derivatives of position do not mix with it"
-        )
+        words = f"the measured velocity comes {number(least)} … {number(most)} ms after the position "
+        words += f"({', '.join(late)}): it was filtered, or logged late; derivatives of position do not mix with it"
         yield note("velocity", words, delay=late)
 
 
 def periodicity(evidence: Evidence) -> Iterator[Note]:
     """The period given, judged by the data; or the one they show."""
-    rest = evidence.rest
+    rest, about, width = evidence.rest, evidence.survey.about, evidence.survey.coarse.width
     if rest.start is None or rest.end is None:
         return
-    given = evidence.survey.about.period
+    given = about.period
     time, q = evidence.survey.coarse.positions()
     inside = (time >= rest.start) & (time <= rest.end)
-    if given is not None and evidence.survey.about.settled is not None:
-        inside &= time >= evidence.survey.about.settled
-    width = evidence.survey.coarse.width
-    time, q = time[inside], q[inside]
-    if len(time) < 32:
+    if given is not None and about.settled is not None:
+        inside &= time >= about.settled
+    if inside.sum() < 32:
         return
-    grid = np.arange(time[0], time[-1], width)
-    q = np.column_stack([np.interp(grid, time, column) for column in q.T])
+    grid = np.arange(time[inside][0], time[inside][-1], width)
+    q = columns_at(grid, time[inside], q[inside])
     found = visible_period(grid, q)
     duration = float(grid[-1] - grid[0])
     if given is None:
@@ -150,26 +138,14 @@ def periodicity(evidence: Evidence) -> Iterator[Note]:
         yield note("period", words, period=given, repeats=duration / given)
 
 
-@dataclass(frozen=True, eq=False)
 class PlannedMotion:
     """A planned motion as a function of time from its start; a closed one is repeated."""
 
-    curve: Curve
-
-    @cached_property
-    def length(self) -> float:
-        return self.curve.end - self.curve.start
-
-    @cached_property
-    def repeats(self) -> bool:
-        ends = self.curve.motion(np.array([self.curve.start, self.curve.end]))
-        return bool((np.abs(ends.q[1] - ends.q[0]) < CLOSED_RANGE_SHARE * self.range).all())
-
-    @cached_property
-    def range(self) -> Array:
-        """(n,) of the planned positions."""
-        q = self.curve.motion(np.linspace(self.curve.start, self.curve.end, 200)).q
-        return np.asarray(np.maximum(np.ptp(q, axis=0), 1e-9))
+    def __init__(self, curve: Curve) -> None:
+        self.curve, self.length = curve, curve.end - curve.start
+        q = curve.motion(np.linspace(curve.start, curve.end, 200)).q
+        self.range = np.maximum(np.ptp(q, axis=0), 1e-9)  # (n,) of the planned positions
+        self.repeats = bool((np.abs(q[-1] - q[0]) < CLOSED_RANGE_SHARE * self.range).all())
 
     def at(self, time: Array) -> tuple[Array, Array]:
         """q and q̇ (N, n); one that does not repeat rests at its ends."""
@@ -203,64 +179,50 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     moved, still = plan.difference(time, q, shift), plan.difference(time, q, 0.0)
     if not len(moved):
         return
-    numbers = {"shift": float(shift), "rms": _rms(moved).tolist(), "worst": _worst(moved).tolist()}
+    rms, worst = _size(moved)
+    numbers = {"shift": float(shift), "rms": rms.tolist(), "worst": worst.tolist()}
+    where, unshifted = f"{time_span(abs(shift))} {'later' if shift > 0 else 'earlier'}", ""
     if len(still):
-        numbers |= {"unshifted_rms": _rms(still).tolist(), "unshifted_worst": _worst(still).tolist()}
-    words = "the recorded motion fits the planned one best "
+        numbers |= dict(zip(("unshifted_rms", "unshifted_worst"), (x.tolist() for x in _size(still)), strict=True))
+        unshifted = f"; without a shift by {_each(evidence, *_size(still))}"
     if abs(shift) < NO_SHIFT_INTERVALS * evidence.survey.timing.interval:
-        words += f"without a shift in time: off by {_each(evidence, moved)}"
-    else:
-        words += f"{time_span(abs(shift))} {'later' if shift > 0 else 'earlier'}: off by {_each(evidence, moved)}"
-        words += f"; without a shift by {_each(evidence, still)}" if len(still) else ""
+        where, unshifted = "without a shift in time", ""
+    words = f"the recorded motion fits the planned one best {where}: off by {_each(evidence, rms, worst)}{unshifted}"
     yield note("planned motion", words, **numbers)
-    yield from _far_off(evidence, plan, moved)
+    limits, share = evidence.thresholds, rms / plan.range
+    for j in np.flatnonzero(share > limits.planned).tolist():
+        one, other = evidence.unit("q", j), share[j] > limits.planned_other
+        words = f"it is off the planned position by {number(rms[j])} {one} RMS, {number(worst[j])} {one} at worst "
+        words += f"({percent(share[j])} of the planned range); {'' if other else 'a loose controller, or '}another "
+        words += "motion?"
+        numbers = {"rms": float(rms[j]), "worst": float(worst[j]), "share": float(share[j])}
+        yield (problem if other else warning)("planned motion", words, evidence.joints[j], **numbers)
     yield from _exchanged(evidence, plan, plan.at(time - shift)[0][plan.inside(time - shift)], moved)
-
-
-def _far_off(evidence: Evidence, plan: PlannedMotion, difference: Array) -> Iterator[Note]:
-    limits = evidence.thresholds
-    rms, worst = _rms(difference), _worst(difference)
-    for j, joint in enumerate(evidence.joints):
-        share = float(rms[j] / plan.range[j])
-        if share > limits.planned:
-            one = evidence.unit("q", j)
-            words = (
-                f"it is off the planned position by {number(rms[j])} {one} RMS, {number(worst[j])} {one} at worst "
-                f"({percent(share)} of the planned range); "
-                f"{'another motion?' if share > limits.planned_other else 'a loose controller, or another motion?'}"
-            )
-            found = problem if share > limits.planned_other else warning
-            yield found("planned motion", words, joint, rms=float(rms[j]), worst=float(worst[j]), share=share)
 
 
 def _exchanged(evidence: Evidence, plan: PlannedMotion, target: Array, difference: Array) -> Iterator[Note]:
     """Two joints that fit each other's plan."""
-    q, size = target + difference, _rms(difference)
+    q, (size, _) = target + difference, _size(difference)
     for i, j in combinations(np.flatnonzero(size > evidence.thresholds.planned * plan.range).tolist(), 2):
-        other = _rms(q[:, [i, j]] - target[:, [j, i]])
+        other, _ = _size(q[:, [i, j]] - target[:, [j, i]])
         if (other < EXCHANGED_RESIDUAL_SHARE * size[[i, j]]).all():
             names = [evidence.joints[i], evidence.joints[j]]
             words = f"{listed(names)} fit the plan with the two exchanged: is their order that of the plan?"
             yield warning("planned motion", words, exchanged=names)
 
 
-def _each(evidence: Evidence, difference: Array) -> str:
-    """RMS and worst: ``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range."""
-    rms, worst, size = _rms(difference), _worst(difference), evidence.survey.values.range("q")
+def _each(evidence: Evidence, rms: Array, worst: Array) -> str:
+    """``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range."""
     each = [
-        f"{joint} {number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}"
-        for j, joint in enumerate(evidence.joints)
-        if worst[j] > SMALL_DIFFERENCE_SHARE * size[j]
+        f"{evidence.joints[j]} {number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}"
+        for j in np.flatnonzero(worst > SMALL_DIFFERENCE_SHARE * evidence.survey.values.range("q")).tolist()
     ]
     return f"{'; '.join(each)} (RMS, worst)" if each else "next to nothing"
 
 
-def _rms(difference: Array) -> Array:
-    return np.asarray(np.sqrt((difference**2).mean(axis=0)))
-
-
-def _worst(difference: Array) -> Array:
-    return np.asarray(np.abs(difference).max(axis=0))
+def _size(difference: Array) -> tuple[Array, Array]:
+    """RMS and worst (n,) of (K, n)."""
+    return np.sqrt((difference**2).mean(axis=0)), np.abs(difference).max(axis=0)
 
 
 # -- the shift in time --------------------------------------------------------------------------------------------
@@ -279,10 +241,8 @@ def best_shift(plan: PlannedMotion, grid: Array, coarse: Array, time: Array, q: 
             tried.append((float(np.sqrt((difference**2).mean())), shift))
     if not tried:
         return 0.0
-    best = min(tried)[0]
-    floor = 1e-6  # of the range: rounding
-    shift = min((shift for fit, shift in tried if fit <= (1.0 + EQUAL_FIT_TOLERANCE) * best + floor), key=abs)
-    return refined(plan, all_time, all_q, shift)
+    most = (1.0 + EQUAL_FIT_TOLERANCE) * min(tried)[0] + 1e-6  # of the range: rounding
+    return refined(plan, all_time, all_q, min((shift for fit, shift in tried if fit <= most), key=abs))
 
 
 def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
@@ -290,20 +250,15 @@ def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
     if len(time) < 8:
         return []
     grid = np.arange(time[0], time[-1], CORRELATION_STEP_S)
-    seen = np.gradient(np.column_stack([np.interp(grid, time, column) for column in q.T]), CORRELATION_STEP_S, axis=0)
+    seen = np.gradient(columns_at(grid, time, q), CORRELATION_STEP_S, axis=0)
     local = np.arange(0.0, plan.length, CORRELATION_STEP_S)
     wanted = np.gradient(plan.at(local)[0], CORRELATION_STEP_S, axis=0)
     scale = np.maximum(wanted.std(axis=0), 1e-9)
     score = sum(fftconvolve(s / c, (w / c)[::-1]) for s, w, c in zip(seen.T, wanted.T, scale, strict=True))
     peaks = find_peaks(np.pad(score, 1, constant_values=-np.inf))[0] - 1
     peaks = peaks[np.argsort(-np.asarray(score)[peaks])][:SHIFT_CANDIDATES]
-    shifts = [float(grid[0] + (peak - (len(local) - 1)) * CORRELATION_STEP_S) for peak in peaks]
-    return [_nearest(shift, plan.length) for shift in shifts] if plan.repeats else shifts
-
-
-def _nearest(shift: float, length: float) -> float:
-    """The same phase, nearest to zero."""
-    return float((shift + 0.5 * length) % length - 0.5 * length)
+    shifts, half = grid[0] + (peaks - (len(local) - 1)) * CORRELATION_STEP_S, 0.5 * plan.length
+    return list(((shifts + half) % plan.length - half if plan.repeats else shifts).tolist())  # nearest to zero
 
 
 def refined(plan: PlannedMotion, time: Array, q: Array, shift: float) -> float:
@@ -329,21 +284,16 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     if evidence.foreign_units or evidence.rest.start is None:
         return
     good = evidence.excitation is not None and evidence.excitation.condition < limits.condition
-    for j, joint in enumerate(evidence.joints):
-        if robot is not None and robot.joints[j].is_prismatic:
-            continue
-        room = np.inf
-        if robot is not None:
-            lower, upper = robot.position_range()
-            room = float(upper[j] - lower[j])
-        if 0.0 < span[j] < min(limits.arc, LITTLE_ROOM_SHARE * room):
-            allowed = f" of {np.degrees(room):.0f}° allowed" if np.isfinite(room) else ""
-            words = (
-                f"it moves over {span[j]:.2g} rad ({np.degrees(span[j]):.0f}°{allowed}): weight, offset and friction "
-                "can hardly be distinguished; let it move more, or use prior knowledge"
-            )
-            numbers = {"range": float(span[j]), "allowed": room}
-            yield (note if good else warning)("small motion", words, joint, **numbers)
+    room = np.full(len(span), np.inf)
+    if robot is not None:
+        lower, upper = robot.position_range()
+        room = np.where([joint.is_prismatic for joint in robot.joints], 0.0, upper - lower)
+    for j in np.flatnonzero((span > 0.0) & (span < np.minimum(limits.arc, LITTLE_ROOM_SHARE * room))):
+        allowed = f" of {np.degrees(room[j]):.0f}° allowed" if np.isfinite(room[j]) else ""
+        words = f"it moves over {span[j]:.2g} rad ({np.degrees(span[j]):.0f}°{allowed}): weight, offset and friction "
+        words += "can hardly be distinguished; let it move more, or use prior knowledge"
+        numbers = {"range": float(span[j]), "allowed": float(room[j])}
+        yield (note if good else warning)("small motion", words, evidence.joints[j], **numbers)
 
 
 def excitation(evidence: Evidence) -> Iterator[Note]:
@@ -353,13 +303,11 @@ def excitation(evidence: Evidence) -> Iterator[Note]:
         return
     b = len(found.names)
     poor = [int(k) for k in np.argsort(-found.inflation) if found.inflation[k] > limits.inflation]
-    numbers = {
-        "condition_number_normalized": found.condition,
-        "noise": dict(zip(evidence.joints, found.noise.tolist(), strict=True)),
-        "predicted_std": dict(zip(found.names, found.std.tolist(), strict=True)),
-        "inflation": dict(zip(found.names, found.inflation.tolist(), strict=True)),
-        "poor": [found.names[k] for k in poor],
-    }
+    numbers: dict[str, Any] = {"condition_number_normalized": found.condition}
+    numbers["noise"] = dict(zip(evidence.joints, found.noise.tolist(), strict=True))
+    for name, values in (("predicted_std", found.std), ("inflation", found.inflation)):
+        numbers[name] = dict(zip(found.names, values.tolist(), strict=True))
+    numbers["poor"] = [found.names[k] for k in poor]
     named = ", ".join(f"{found.names[k]} (σ × {number(found.inflation[k])})" for k in poor[:MOST_PARAMETERS_NAMED])
     named += f" and {len(poor) - MOST_PARAMETERS_NAMED} more" if len(poor) > MOST_PARAMETERS_NAMED else ""
     words = f"condition number {number(found.condition)} (unit columns) of {b} base parameters"
@@ -371,3 +319,7 @@ def excitation(evidence: Evidence) -> Iterator[Note]:
         yield warning("poor excitation", words + "; move more, or use prior knowledge", **numbers)
     else:
         yield note("excitation", words + (f"; weakest: {named}" if named else ""), **numbers)
+
+
+CHECKS_OF_REST = (standstill, resting_joints, velocity)
+CHECKS_OF_EXCITATION = (periodicity, planned, moves_too_little, excitation)

@@ -36,11 +36,9 @@ class Prepared:
 
 def process(recording: Recording | Repaired, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
     """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
-    that one is refused for another reason than positions that no motion makes.
-
-    Open choices of a route are made once, from all parts. Parts that are too short for it are left out and reported;
-    when none is left, the reason is the error. What was repaired before is not repaired again.
-    """
+    that one is refused for another reason than positions that no motion makes. Open choices of a route are made once,
+    from all parts. Parts that are too short for it are left out and reported; when none is left, the reason is the
+    error. What was repaired before is not repaired again."""
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
     notes = list(repaired.notes)
     if route is not None:
@@ -61,16 +59,16 @@ def fallen_back(error: RecordingError) -> Note:
 
 def usual_route(recording: Recording) -> tuple[Route, Note]:
     """Spectral differentiation for a motion that repeats, filtered differences for any other; and why."""
-    about = recording.about
-    if about.period is None:
-        return FilteredDifferences(), done("route", "no period is given: low-passed and differentiated")
-    start = recording.time[0] if about.settled is None else max(about.settled, recording.time[0])
-    count = (recording.time[-1] - start) / about.period
-    if count >= FEWEST_AVERAGED_PERIODS:
-        text = f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
-        return FourierFit(), done("route", text)
-    text = f"{count:.3g} periods of {about.period:g} s are too few to average: low-passed and differentiated"
-    return FilteredDifferences(), done("route", text)
+    about, time = recording.about, recording.time
+    why = "no period is given"
+    if about.period is not None:
+        start = time[0] if about.settled is None else max(about.settled, time[0])
+        count = (time[-1] - start) / about.period
+        if count >= FEWEST_AVERAGED_PERIODS:
+            text = f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
+            return FourierFit(), done("route", text)
+        why = f"{count:.3g} periods of {about.period:g} s are too few to average"
+    return FilteredDifferences(), done("route", f"{why}: low-passed and differentiated")
 
 
 def _prepared(route: Route, segments: Sequence[Recording], notes: list[Note]) -> Prepared:
@@ -78,8 +76,10 @@ def _prepared(route: Route, segments: Sequence[Recording], notes: list[Note]) ->
     if isinstance(route, StreamingRoute):
         undone = _undone(segments, notes)
         parts = _joined(route.stream(undone, Recording.join(undone)))
-        lost = [segment for segment in undone if not _inside(segment, parts)]
-        notes += [done("left out", f"left out {_span(segment)}: too short") for segment in lost]
+        middles = [part.motion.time[len(part) // 2] for part in parts]
+        for segment in undone:
+            if not any(segment.time[0] <= middle <= segment.time[-1] for middle in middles):
+                notes.append(done("left out", f"left out {_span(segment)}: too short"))
     else:
         parts = [route.apply(Recording.join(segments))]  # it sees gaps, and leaves them out
     notes += [one for part in parts for one in part.notes]
@@ -117,8 +117,3 @@ def _joined(pieces: Iterable[Processed]) -> list[Processed]:
 
 def _span(segment: Recording) -> str:
     return f"{segment.time[0]:.6g} … {segment.time[-1]:.6g} s"
-
-
-def _inside(segment: Recording, parts: Sequence[Processed]) -> bool:
-    """Whether something is left of a segment."""
-    return any(segment.time[0] <= part.motion.time[len(part) // 2] <= segment.time[-1] for part in parts)

@@ -11,75 +11,22 @@ from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.drive_checks import coupled_drives, delay, low_pass
+from exciter.experiment.quality import motion_checks as motion
+from exciter.experiment.quality import sample_checks as samples
+from exciter.experiment.quality import torque_checks as torque
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.motion_checks import (
-    excitation,
-    moves_too_little,
-    periodicity,
-    resting_joints,
-    standstill,
-    velocity,
-)
-from exciter.experiment.quality.motion_checks import planned as planned_motion
-from exciter.experiment.quality.sample_checks import (
-    beyond_limits,
-    duplicates,
-    held,
-    jitter,
-    jumps,
-    lost_samples,
-    missing_values,
-    outliers,
-    quantisation,
-    rate,
-    repeated_rows,
-    saturation,
-    stuck,
-)
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, Survey, survey
+from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, Survey
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.quality.torque_checks import (
-    explained,
-    order_and_signs,
-    torque_scale,
-    units,
-    unjudged,
-    with_reasons,
-    zero,
-)
 from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html
 from exciter.notes import Note, Severity, note, texts
 from exciter.robot.robot import Robot
 
 Check = Callable[[Evidence], Iterator[Note]]
-#: The first ones judge any log; the others need some samples in every channel.
-CHECKS_OF_ANY_LOG: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
+CHECKS_OF_ANY_LOG: tuple[Check, ...] = samples.CHECKS_OF_TIME
+#: These need some samples in every channel.
 CHECKS_OF_ENOUGH_SAMPLES: tuple[Check, ...] = (
-    units,
-    stuck,
-    repeated_rows,
-    held,
-    quantisation,
-    saturation,
-    beyond_limits,
-    jumps,
-    outliers,
-    standstill,
-    resting_joints,
-    velocity,
-    order_and_signs,
-    torque_scale,
-    zero,
-    explained,
-    coupled_drives,
-    delay,
-    low_pass,
-    periodicity,
-    planned_motion,
-    moves_too_little,
-    excitation,
+    samples.CHECKS_OF_VALUES + motion.CHECKS_OF_REST + torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
 )
 CHECKS = CHECKS_OF_ANY_LOG + CHECKS_OF_ENOUGH_SAMPLES
 TOO_LITTLE_DATA = "there are too few usable samples to check anything else"
@@ -122,8 +69,12 @@ class Quality:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
-        return f"{self.word}: {_listed(self.problems or self.warnings) or 'nothing suspicious was found'}"
+        """One sentence: ``usable with care: stuck sensor (joint_2, joint_3), delay``."""
+        joints: dict[str, list[str]] = {}
+        for finding in self.problems or self.warnings:
+            joints.setdefault(finding.subject, []).extend([finding.joint] if finding.joint else [])
+        listed = ", ".join(f"{what} ({', '.join(dict.fromkeys(of))})" if of else what for what, of in joints.items())
+        return f"{self.word}: {listed or 'nothing suspicious was found'}"
 
     @property
     def word(self) -> str:
@@ -144,33 +95,14 @@ class Quality:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "verdict": self.verdict,
-            "usable": self.usable,
-            "joints": list(self.joints),
-            "samples": self.samples,
-            "duration": self.duration,
-            "rate": self.rate,
-            "findings": [
-                {
-                    "severity": str(one.severity),
-                    "what": one.subject,
-                    "joint": one.joint,
-                    "words": one.text,
-                    "numbers": dict(one.numbers),
-                }
-                for one in self.findings
-            ],
-            "skipped": texts(self.skipped),
-        }
-
-
-def _listed(findings: tuple[Note, ...]) -> str:
-    """``stuck sensor (joint_2, joint_3), delay``."""
-    joints: dict[str, list[str]] = {}
-    for finding in findings:
-        joints.setdefault(finding.subject, []).extend([finding.joint] if finding.joint else [])
-    return ", ".join(f"{what} ({', '.join(dict.fromkeys(of))})" if of else what for what, of in joints.items())
+        verdict = {"verdict": self.verdict, "usable": self.usable, "joints": list(self.joints)}
+        extent = {"samples": self.samples, "duration": self.duration, "rate": self.rate}
+        findings = [
+            {"severity": str(one.severity), "what": one.subject, "joint": one.joint}
+            | {"words": one.text, "numbers": dict(one.numbers)}
+            for one in self.findings
+        ]
+        return {**verdict, **extent, "findings": findings, "skipped": texts(self.skipped)}
 
 
 def check(
@@ -180,10 +112,8 @@ def check(
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
 ) -> Quality:
-    """The quality of a recording, before anything is computed from it; nothing is changed.
-
-    robot, or a model of it: joints are taken by name. planned: the motion that was commanded.
-    """
+    """The quality of a recording, before anything is computed from it; nothing is changed. robot, or a model of it:
+    joints are taken by name. planned: the motion that was commanded."""
     return check_stream(recording.chunks(CHUNK_SAMPLES), robot, model, planned, thresholds)
 
 
@@ -194,28 +124,21 @@ def check_stream(
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
 ) -> Quality:
-    """The same of pieces in order of time, in memory that does not grow with them: counts are of all samples, expensive
-    checks use evenly spread windows."""
+    """The same of pieces in order of time, in bounded memory: expensive checks use evenly spread windows."""
     limits = thresholds or Thresholds()
     robot = model.robot if model is not None else robot
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    counted = survey(arranged, robot, limits)
+    counted = Survey(arranged, robot, limits)
     if robot is not None and counted.about.gravity is not None:
         robot = replace(robot, gravity=np.array(counted.about.gravity))
     evidence = Evidence(counted, limits, robot, model, planned)
     with threadpool_limits(1):  # small matrices: threads would wait for each other
         chosen = CHECKS if enough(counted, limits) else CHECKS_OF_ANY_LOG
-        findings = with_reasons([finding for one in chosen for finding in one(evidence)])
-        left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE_DATA),)
-    timing = counted.timing
-    return Quality(
-        joints=counted.joints,
-        samples=timing.samples,
-        duration=timing.duration,
-        rate=timing.rate,
-        findings=findings,
-        skipped=left_out,
-    )
+        findings = torque.with_reasons([finding for one in chosen for finding in one(evidence)])
+        skipped = _skipped(evidence) if chosen is CHECKS else {"samples": TOO_LITTLE_DATA}
+    timing, left_out = counted.timing, tuple(note(subject, text) for subject, text in skipped.items())
+    extent: dict[str, Any] = {name: getattr(timing, name) for name in ("samples", "duration", "rate")}
+    return Quality(joints=counted.joints, findings=findings, skipped=left_out, **extent)
 
 
 def enough(counted: Survey, limits: Thresholds) -> bool:
@@ -225,29 +148,30 @@ def enough(counted: Survey, limits: Thresholds) -> bool:
     return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
 
 
-def skipped(evidence: Evidence) -> Iterator[Note]:
-    """What could not be checked, and why."""
+def _skipped(evidence: Evidence) -> dict[str, str]:
+    """What could not be checked, and why, by subject."""
     said = dict[str, str]()
     if not evidence.survey.windows.complete:
-        part = sum(len(window) for window in evidence.windows)
-        said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly "
-        said["long log"] += "spread windows"
+        part = f"{sum(map(len, evidence.windows))} samples in evenly spread windows"
+        said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part}"
     if evidence.robot is None:
         said["robot"] = "no robot was given: limits, joint order, signs and excitation were not judged"
     elif not evidence.inertias_known:
-        said["inertias"] = "the description's inertias are placeholders: joint order was not judged, signs by friction "
-        said["inertias"] += "alone"
+        unjudged = "joint order was not judged, signs by friction alone"
+        said["inertias"] = f"the description's inertias are placeholders: {unjudged}"
     if evidence.effort_name is None:
         said["torque"] = "neither torque nor current was recorded: signs, delay and excitation were not judged"
     elif evidence.effort_unit == "A":
         said["currents"] = "currents without gains: judged in amperes; identification needs gains [N·m/A]"
     if evidence.smooth is None:
-        said["derivatives"] = "the recording is too short, or has too many gaps, for a filter: checks that need "
-        said["derivatives"] += "derivatives were left out"
-    if joints := unjudged(evidence):
+        why = "the recording is too short, or has too many gaps, for a filter"
+        said["derivatives"] = f"{why}: checks that need derivatives were left out"
+    if joints := torque.unjudged(evidence):
         said["joint order"] = f"the joint order of {', '.join(joints)}: exchanged torques would not be noticed"
-    if evidence.delays is not None and not evidence.delays.known:
-        said["delay"] = f"the delay between torque and position is not determined: {evidence.delays.why_not()}"
+    if (delays := evidence.delays) is not None and not delays.known:
+        why = "too few samples, or the torques hardly depend on it"
+        why = why if delays.edge is None else f"the best fit lies {1e3 * abs(delays.edge):.3g} ms or more off"
+        said["delay"] = f"the delay between torque and position is not determined: {why}"
     if evidence.planned is None:
         said["planned motion"] = "no planned motion was given to compare with"
-    yield from (note(subject, text) for subject, text in said.items())
+    return said

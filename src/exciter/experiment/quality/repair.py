@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +18,24 @@ from exciter.errors import RecordingError
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, survey
-from exciter.experiment.quality.sample_tallies import runs, sane
-from exciter.experiment.quality.spikes_and_jumps import TURN_RAD, isolated, turns_of, unwrapped
+from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, Survey
+from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import Recording, changed
 from exciter.experiment.recording.recording_facts import Repairs
 from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
 FILL_DEGREE = 3
-ChannelCounts = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
+ChannelCounts = dict[str, tuple[int, dict[int, str]]]  # by channel: how many, and of which columns
 LEAST_FILL_SAMPLES = 8  # on either side, that a filled run is fitted to
 MARGIN_SECONDS, MARGIN_SAMPLES = 1.0, 256  # on either side of a piece, at least
 
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """original: as it was recorded. segments: pieces without long gaps, in order of time. notes: what was done; empty
-    when nothing was."""
+    """original: as it was recorded. segments: pieces without long gaps, in order of time. notes: what was done."""
 
     original: Recording
     segments: tuple[Recording, ...]
@@ -50,9 +48,8 @@ class Repaired:
 
     def with_gains(self, gains: tuple[float, ...]) -> Repaired:
         """gains [N·m/A]: of the currents; repairs do not depend on them."""
-        first, *others = (
-            replace(one, about=replace(one.about, gains=gains)) for one in (self.original, *self.segments)
-        )
+        all_parts = (self.original, *self.segments)
+        first, *others = (replace(one, about=replace(one.about, gains=gains)) for one in all_parts)
         return replace(self, original=first, segments=tuple(others))
 
 
@@ -60,10 +57,13 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
-    _refuse_stuck(recording, limits)
-    recording = corrected(recording, repairs, limits, done)
+    for finding in stuck(Evidence(Survey(recording.chunks(CHUNK_SAMPLES), None, limits), limits)):
+        if finding.severity == Severity.PROBLEM:  # the survey also refuses time that stands still
+            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
+    whole = recording = corrected(recording, repairs, limits, done)
     if repairs.cut_standstill:
-        recording = _moving(recording, limits, done)
+        recording = whole.between(*moving_span(whole.chunks(CHUNK_SAMPLES), limits))
+        done.cut = (recording.time[0], recording.time[-1], len(whole) - len(recording))
     parts = completed(recording, recording.interval, repairs, done)
     done.see_holes(recording)
     done.refuse_holes(limits)
@@ -76,14 +76,25 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
     """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
     recording = _without_duplicates(sane(recording), repairs, done)
-    recording = _unwrapped(recording, done) if repairs.unwrap else recording
-    return _without_spikes(recording, repairs, limits, done)
+    if repairs.unwrap:
+        turns = turns_of(recording.q)
+        for j in np.flatnonzero(turns.any(axis=0)):
+            if count := done.count(recording.time[1:][turns[:, j] != 0]):
+                done.turns[recording.joints[j]] += count
+        recording = replace(recording, q=unwrapped(recording.q))
+
+    def without_spikes(name: str, x: Array) -> Array:
+        at = isolated(recording.time, x, limits.spike)
+        done.see(done.spikes, recording, name, at)
+        return np.where(at, np.nan, x)
+
+    return changed(recording, without_spikes) if repairs.spikes else recording
 
 
 def completed(recording: Recording, interval: float, repairs: Repairs, done: RepairTally) -> list[Recording]:
-    """What lies between long gaps, without missing values; interval [s]: between samples."""
+    """What lies between long gaps, without missing values, each by itself; interval [s]: between samples."""
     gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
-    parts = _filled(_trimmed(split_at_gaps(recording, gap), done), repairs, done)
+    parts = [_filled(part, repairs, done) for part in _trimmed(split_at_gaps(recording, gap), done)]
     done.see_stretches(parts, gap, repairs.shortest)
     return parts
 
@@ -96,8 +107,7 @@ def nothing_left(longest: float, repairs: Repairs) -> RecordingError:
 
 
 class RepairTally:
-    """What was repaired, counted; mutable. within [s]: the time that counts, of a log that is repaired in overlapping
-    pieces."""
+    """What was repaired, counted; mutable. within [s]: the time that counts, where pieces overlap."""
 
     def __init__(self) -> None:
         self.within = (-np.inf, np.inf)
@@ -105,10 +115,9 @@ class RepairTally:
         self.turns = Counter[str]()
         self.spikes: ChannelCounts = {}
         self.filled: ChannelCounts = {}
-        self._standstill: list[Note] = []
-        self._gap, self._shortest = 0.0, 0.0
-        self._columns: dict[str, tuple[str, ...]] = {}
-        self._holes = Counter[tuple[str, str]]()
+        self.cut = (0.0, 0.0, 0)  # before and after these times [s], so many samples
+        self._gap = self._shortest = 0.0
+        self._holes: dict[str, Counter[str]] = {}
         self._samples = 0
 
     def _inside(self, time: Array) -> NDArray[np.bool_]:
@@ -122,25 +131,15 @@ class RepairTally:
         """``spikes`` or ``filled``: which samples of a channel."""
         at = at[self._inside(recording.time)]
         if at.any():
-            count, joints = sums.get(name, (0, set()))
-            self._columns[name] = recording.columns(name)
-            sums[name] = (count + int(at.sum()), joints | set(np.flatnonzero(at.any(axis=0)).tolist()))
-
-    def _listed(self, name: str, joints: set[int]) -> str:
-        return ", ".join(self._columns[name][j] for j in sorted(joints))
-
-    def see_standstill(self, first: float, last: float, count: int) -> None:
-        """Cut before and after these times [s]."""
-        text = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
-        self._standstill.append(notes.done("standstill", text))
+            count, known = sums.get(name, (0, {}))
+            found = {j: recording.columns(name)[j] for j in np.flatnonzero(at.any(axis=0)).tolist()}
+            sums[name] = (count + int(at.sum()), known | found)
 
     def see_stretches(self, parts: Sequence[Recording], gap: float, shortest: float) -> None:
         self._gap, self._shortest = gap, shortest
-        begin = np.array([part.time[0] for part in parts])
-        short = np.array([part.duration < shortest for part in parts])
-        inside = self._inside(begin)
+        inside = self._inside(np.array([part.time[0] for part in parts]))
         self._stretches += int(inside.sum())
-        self._short += int((short & inside).sum())
+        self._short += int(inside[[part.duration < shortest for part in parts]].sum())
 
     def see_holes(self, recording: Recording) -> None:
         """Of samples that were corrected."""
@@ -148,107 +147,66 @@ class RepairTally:
         self._samples += int(inside.sum())
         for name in recording.channels:
             counts = (~np.isfinite(getattr(recording, name)[inside])).sum(axis=0)
-            for column, count in zip(recording.columns(name), counts.tolist(), strict=True):
-                self._holes[name, column] += count
+            self._holes.setdefault(name, Counter()).update(dict(zip(recording.columns(name), counts, strict=True)))
 
     def refuse_holes(self, limits: Thresholds) -> None:
-        for name in dict.fromkeys(name for name, _ in self._holes):
-            column, count = max(((c, k) for (n, c), k in self._holes.items() if n == name), key=lambda pair: pair[1])
+        for name, counts in self._holes.items():
+            column, count = counts.most_common(1)[0]
             share = count / max(self._samples, 1)
             if share > limits.nan_share:
-                raise RecordingError(
-                    f"cannot be repaired: {name} of {column} holds no numbers in {100 * share:.2g} % of the samples; "
-                    f"{100 * limits.nan_share:g} % are allowed"
-                )
+                why = f"cannot be repaired: {name} of {column} holds no numbers in {100 * share:.2g} % of the samples; "
+                why += f"{100 * limits.nan_share:g} % are allowed"
+                raise RecordingError(why)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was done, in its order."""
-        said = list[Note]()
-        if count := self.dropped:
-            said.append(notes.done("duplicates", f"dropped {count} samples with the time of the one before"))
+        said = list[tuple[str, ...]]()
+        if self.dropped:
+            said.append(("duplicates", f"dropped {self.dropped} samples with the time of the one before"))
         for joint, count in self.turns.items():
-            said.append(notes.done("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
-        for name, (count, joints) in self.spikes.items():
-            text = f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
-            said.append(notes.done("spikes", text))
-        said += self._standstill
+            said.append(("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
+        for name, (count, columns) in self.spikes.items():
+            said.append(("spikes", f"replaced {count} isolated outliers of {name} ({_listed(columns)})"))
+        first, last, count = self.cut
+        if count:
+            cut = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
+            said.append(("standstill", cut))
         if self.trimmed:
-            said.append(notes.done("missing values", f"cut {self.trimmed} incomplete samples at the ends"))
-        for name, (count, joints) in self.filled.items():
-            text = f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their"
-            said.append(notes.done("missing values", f"{text} neighbours"))
+            said.append(("missing values", f"cut {self.trimmed} incomplete samples at the ends"))
+        for name, (count, columns) in self.filled.items():
+            text = f"filled {count} missing values of {name} ({_listed(columns)}) by cubics through their neighbours"
+            said.append(("missing values", text))
         if self._stretches > 1:
             text = f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms"
-            said.append(notes.done("gaps", text))
+            said.append(("gaps", text))
         if self._short:
-            said.append(notes.done("gaps", f"left out {self._short} pieces shorter than {self._shortest:g} s"))
-        return tuple(said)
+            said.append(("gaps", f"left out {self._short} pieces shorter than {self._shortest:g} s"))
+        return tuple(notes.done(*one) for one in said)
 
 
-def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
-    evidence = Evidence(
-        survey(recording.chunks(CHUNK_SAMPLES), None, limits), limits
-    )  # also refuses time that stands still
-    for finding in stuck(evidence):
-        if finding.severity == Severity.PROBLEM:
-            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
+def _listed(columns: dict[int, str]) -> str:
+    return ", ".join(columns[j] for j in sorted(columns))
 
 
 def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTally) -> Recording:
-    again = np.concatenate([[False], np.diff(recording.time) == 0.0])
-    if not again.any():
-        return recording
-    copy = again.copy()
-    for name in recording.channels:
-        x = getattr(recording, name)
-        same = (x[1:] == x[:-1]) | (np.isnan(x[1:]) & np.isnan(x[:-1]))
-        copy[1:] &= same.all(axis=1)
-    other = again & ~copy
-    if other.any() and not repairs.contradicting:
-        raise RecordingError(
-            f"cannot be repaired: {int(other.sum())} samples have the time of the one before but other values, the "
-            f"first at {recording.time[other][0]:.6g} s; repair: {{contradicting: true}} drops them"
-        )
-    drop = (copy if repairs.duplicates else np.zeros_like(copy)) | other
+    again = np.flatnonzero(np.diff(recording.time) == 0.0)
+    other = again[~copied(recording, recording.channels, again)] + 1
+    if other.size and not repairs.contradicting:
+        why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
+        why += f"at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them"
+        raise RecordingError(why)
+    drop = again + 1 if repairs.duplicates else other
     done.dropped += done.count(recording.time[drop])
-    return recording[~drop]
-
-
-def _unwrapped(recording: Recording, done: RepairTally) -> Recording:
-    turns = turns_of(recording.q)
-    for j in map(int, np.flatnonzero(turns.any(axis=0))):
-        if count := done.count(recording.time[1:][turns[:, j] != 0]):
-            done.turns[recording.joints[j]] += count
-    return replace(recording, q=unwrapped(recording.q)) if turns.any() else recording
-
-
-def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
-    if not repairs.spikes:
-        return recording
-    changed: dict[str, Any] = {}
-    for name in recording.channels:
-        x = getattr(recording, name)
-        at = isolated(recording.time, x, limits.spike)
-        if at.any():
-            changed[name] = np.where(at, np.nan, x)
-            done.see(done.spikes, recording, name, at)
-    return replace(recording, **changed) if changed else recording
-
-
-def _moving(recording: Recording, limits: Thresholds, done: RepairTally) -> Recording:
-    cut = recording.between(*moving_span(recording.chunks(CHUNK_SAMPLES), limits))
-    if len(cut) < len(recording):
-        done.see_standstill(cut.time[0], cut.time[-1], len(recording) - len(cut))
-    return cut
+    return recording[np.delete(np.arange(len(recording)), drop)]
 
 
 def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:
     """[s] from when to when something moves."""
-    rest = Evidence(survey(pieces, None, limits), limits).rest
-    if rest.start is None or rest.end is None:
+    start, end, _ = Evidence(Survey(pieces, None, limits), limits).rest
+    if start is None or end is None:
         raise RecordingError("cannot be repaired: no joint moves, the recording is standstill from beginning to end")
-    return rest.start, rest.end
+    return start, end
 
 
 # -- missing values -----------------------------------------------------------------------------------------------
@@ -274,89 +232,56 @@ def complete(recording: Recording) -> NDArray[np.bool_]:
     return np.asarray(np.all(whole, axis=0))
 
 
-def _filled(parts: Sequence[Recording], repairs: Repairs, done: RepairTally) -> list[Recording]:
-    """Every piece by itself: what lies beyond a long gap says nothing of a hole."""
-    out = []
-    for part in parts:
-        changed: dict[str, Any] = {}
-        for name in part.channels:
-            x = getattr(part, name)
-            bad = ~np.isfinite(x)
-            if not bad.any():
-                continue
-            x = changed[name] = x.copy()
-            for j in map(int, np.flatnonzero(bad.any(axis=0))):
-                _refuse_burst(part, name, j, bad[:, j], repairs)
-                _fill(part.time, x[:, j], bad[:, j])
-            done.see(done.filled, part, name, bad)
-        out.append(replace(part, **changed) if changed else part)
-    return out
+def _filled(part: Recording, repairs: Repairs, done: RepairTally) -> Recording:
+    def filled(name: str, x: Array) -> Array:
+        x, bad = x.copy(), ~np.isfinite(x)
+        for j in np.flatnonzero(bad.any(axis=0)):
+            _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
+        done.see(done.filled, part, name, bad)
+        return x
+
+    return changed(part, filled)
 
 
-def _refuse_burst(recording: Recording, name: str, j: int, bad: NDArray[np.bool_], repairs: Repairs) -> None:
-    starts, lengths = runs(bad)
-    time = recording.time
+def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, called: str) -> None:
+    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
+    time, (starts, lengths), good = part.time, runs(bad), np.flatnonzero(~bad)
     span = time[np.minimum(starts + lengths, len(time) - 1)] - time[np.maximum(starts - 1, 0)]
     k = int(span.argmax())
-    if span[k] > max(repairs.interpolate, 2.5 * recording.interval if repairs.interpolate > 0 else 0.0):
-        raise RecordingError(
-            f"cannot be repaired: {name} of {recording.columns(name)[j]} holds no numbers for {1e3 * span[k]:.4g} ms "
-            f"after {time[starts[k]]:.6g} s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out "
-            "with windows, or see repair: {interpolate: …}"
-        )
-
-
-def _fill(time: Array, x: Array, bad: NDArray[np.bool_]) -> None:
-    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
-    starts, lengths = runs(bad)
-    good = np.flatnonzero(~bad)
+    if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
+        why = f"cannot be repaired: {called} holds no numbers for {1e3 * span[k]:.4g} ms after {time[starts[k]]:.6g} "
+        why += f"s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out with windows, or see "
+        why += "repair: {interpolate: …}"
+        raise RecordingError(why)
     for start, length in zip(starts, lengths, strict=True):
-        size = max(LEAST_FILL_SAMPLES, int(length))
-        at = int(np.searchsorted(good, start))
-        near = good[max(at - size, 0) : at + size]
+        size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
+        near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
         centre = time[start + length // 2]
         scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
         degree = min(FILL_DEGREE, len(near) - 1)
         fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near], degree)
-        hole = slice(int(start), int(start + length))
         x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
 
 
 @dataclass(frozen=True, eq=False)
 class RepairedLog:
-    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time.
-
-    chunks: reads it from its beginning. A value that is missing for longer than a piece is looked beyond is refused. Of
-    sensors that are stuck the quality check knows.
-    """
+    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time. chunks: reads it from its
+    beginning. A value that is missing for longer than a piece is looked beyond is refused. Of sensors that are stuck
+    the quality check knows."""
 
     chunks: Callable[[], Iterable[Recording]]
     repairs: Repairs
-    limits: Thresholds
     interval: float
-    moving: tuple[float, float]
+    moving: tuple[float, float] = (-np.inf, np.inf)
+    limits: ClassVar[Thresholds] = Thresholds()
 
     @classmethod
-    def of(
-        cls,
-        chunks: Callable[[], Iterable[Recording]],
-        repairs: Repairs | None = None,
-        thresholds: Thresholds | None = None,
-    ) -> RepairedLog:
-        repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-        beginning = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES))
-        everything = cls(
-            chunks=chunks,
-            repairs=replace(repairs, cut_standstill=False),
-            limits=limits,
-            interval=beginning.interval,
-            moving=(-np.inf, np.inf),
-        )
-        if not repairs.cut_standstill:
-            return everything
-        return replace(everything, repairs=repairs, moving=moving_span(everything.corrected(), limits))
+    def of(cls, chunks: Callable[[], Iterable[Recording]], repairs: Repairs | None = None) -> RepairedLog:
+        interval = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES)).interval
+        log = cls(chunks, repairs or Repairs(), interval)
+        return replace(log, moving=moving_span(log._corrected(), log.limits)) if log.repairs.cut_standstill else log
 
-    def corrected(self) -> Iterator[Recording]:
+    def _corrected(self) -> Iterator[Recording]:
         """Gaps and missing values as they are."""
         for piece, (start, end) in self._pieces():
             yield _between(corrected(piece.whole, self.repairs, self.limits, RepairTally()), start, end)
@@ -366,9 +291,8 @@ class RepairedLog:
 
     def repaired(self, done: RepairTally) -> Iterator[Recording]:
         """done: counts what was repaired, and is complete when the last piece has been given."""
-        turns, longest, count = _Turns(), 0.0, 0
+        turns, longest, count, cut = _Turns(), 0.0, 0, 0
         first, last = self.moving
-        cut = 0
         for piece, (start, end) in self._pieces():
             done.within = start, end
             whole = corrected(piece.whole, self.repairs, self.limits, done)
@@ -388,8 +312,7 @@ class RepairedLog:
                     count += len(inner)
                     yield inner
         done.refuse_holes(self.limits)
-        if cut:
-            done.see_standstill(first, last, cut)
+        done.cut = (first, last, cut)
         if not count:
             raise nothing_left(longest, self.repairs)
 
@@ -409,10 +332,9 @@ class RepairedLog:
         before = not piece.first and time[0] <= start and not (there <= start).any()
         behind = not piece.last and time[-1] >= end and not (there >= end).any()
         if before or behind:
-            raise RecordingError(
-                f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
-                "more; cut that time out with windows"
-            )
+            why = f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
+            why += "more; cut that time out with windows"
+            raise RecordingError(why)
 
 
 class _Turns:

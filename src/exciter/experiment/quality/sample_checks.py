@@ -8,9 +8,8 @@ from dataclasses import asdict
 import numpy as np
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
-from exciter.experiment.quality.sample_tallies import DEAD_STOP_STEP_RATIO, SAMPLES_BESIDE_PLATEAU, placeholder, runs
-from exciter.experiment.quality.spikes_and_jumps import WHOLE_ROWS
+from exciter.experiment.quality.numbers_in_words import counted, listed, number, percent, time_span
+from exciter.experiment.quality.sample_tallies import DEAD_STOP_STEP_RATIO, SAMPLES_BESIDE_PLATEAU, WHOLE_ROWS, runs
 from exciter.experiment.signals.noise import quantisation_step
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
@@ -20,6 +19,7 @@ LONGEST_HOLD_SAMPLES = 20  # a channel that stays longer rests, or is stuck
 HELD_QUANTISATION_STEPS = 5.0  # that a held channel changes by at once
 VISIBLE_STEP_SHARE = 1e-5  # of the range: finer steps are digits of a text file
 FEWEST_HELD_VALUES = 200  # to judge by
+UNIT_NAMES = {"deg": "degrees", "mm": "millimetres"}
 LIMIT_NAMES = {"qd": "velocity", "torque": "torque", "current": "torque"}
 SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
 
@@ -27,7 +27,10 @@ SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current"
 def rate(evidence: Evidence) -> Iterator[Note]:
     """The nominal rate; too few samples; another unit than seconds."""
     timing, limits = evidence.survey.timing, evidence.thresholds
-    words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {timing.rate_text} Hz"
+    texts = (number(timing.rate, digits) for digits in range(1, 8))  # no more digits than the number of samples gives
+    close = (text for text in texts if abs(float(text) / timing.rate - 1.0) < 1.0 / timing.samples)
+    nominal = next(close, f"{timing.rate:g}")
+    words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {nominal} Hz"
     numbers = {name: getattr(timing, name) for name in ("rate", "interval", "samples", "duration")}
     yield note("rate", words, **numbers)
     if timing.samples < limits.fewest_samples:
@@ -35,10 +38,8 @@ def rate(evidence: Evidence) -> Iterator[Note]:
         yield problem("rate", words, samples=timing.samples)
     units = [unit for unit, size in TIME_UNIT_SECONDS.items() if 10.0 <= timing.rate / size <= 20_000.0]
     if timing.longest > limits.longest_step:
-        words = (
-            f"after {timing.longest_at:.6g} s time goes on by {timing.longest:.3g} s at once, which no log of a motion "
-            "does; is it the right column, in one unit and of one clock?"
-        )
+        words = f"after {timing.longest_at:.6g} s time goes on by {timing.longest:.3g} s at once, which no log of a "
+        words += "motion does; is it the right column, in one unit and of one clock?"
         yield problem("unit of time", words, longest=timing.longest, at=timing.longest_at)
     elif timing.rate < limits.slowest_rate and units:
         words = f"{number(timing.rate)} Hz is slow for a robot; is time in {units[0]}? then set "
@@ -52,11 +53,9 @@ def jitter(evidence: Evidence) -> Iterator[Note]:
     """How unequal the regular intervals are."""
     timing = evidence.survey.timing
     if timing.jitter > evidence.thresholds.jitter:
-        words = (
-            f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard deviation), "
-            f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a "
-            "constant step"
-        )
+        words = f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard "
+        words += f"deviation), {time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, "
+        words += "never assume a constant step"
         yield warning("jitter", words, jitter=timing.jitter, shortest=timing.shortest, longest=timing.longest)
 
 
@@ -65,31 +64,27 @@ def lost_samples(evidence: Evidence) -> Iterator[Note]:
     timing, limits = evidence.survey.timing, evidence.thresholds
     if not timing.missing or timing.longest > limits.longest_step:  # then time itself is wrong
         return
+    share = timing.missing / (timing.missing + timing.samples - timing.duplicates)
     long = timing.longest > max(limits.long_gap, 2.0 * timing.interval)
     where = f", in {counted(timing.gaps, 'gap')}" if timing.steady else ""
-    words = (
-        f"{percent(timing.missing_share)} of the samples are missing ({timing.missing}{where}); the longest gap lasts "
-        f"{time_span(timing.longest, 4)}, after {timing.longest_at:.6g} s"
-    )
-    if long:
-        words += "; it is too long to be bridged and splits the recording"
-    grave = warning if long or timing.missing_share > limits.missing else note
-    numbers = {"gaps": timing.gaps, "longest": timing.longest, "at": timing.longest_at}
-    yield grave("lost samples", words, share=timing.missing_share, count=timing.missing, **numbers)
+    words = f"{percent(share)} of the samples are missing ({timing.missing}{where}); the longest gap lasts "
+    words += f"{time_span(timing.longest, 4)}, after {timing.longest_at:.6g} s"
+    words += "; it is too long to be bridged and splits the recording" if long else ""
+    numbers = {"share": share, "count": timing.missing, "gaps": timing.gaps, "longest": timing.longest}
+    grave = warning if long or share > limits.missing else note
+    yield grave("lost samples", words, **numbers, at=timing.longest_at)
 
 
 def duplicates(evidence: Evidence) -> Iterator[Note]:
     """Several samples with one stamp."""
     timing = evidence.survey.timing
-    if timing.duplicates:
-        count, other = timing.duplicates, timing.contradicting
-        words = (
-            f"{counted(count, 'sample')} {'repeats' if count == 1 else 'repeat'} the time of the one before: "
-            f"{count - other} copied, which repair drops, {other} with other values, which it refuses unless "
-            "contradicting: true"
-        )
-        grave = problem if other else warning
-        yield grave("duplicates", words, count=count, contradicting=other, share=count / timing.samples)
+    if count := timing.duplicates:
+        other = timing.contradicting
+        words = f"{counted(count, 'sample')} {'repeats' if count == 1 else 'repeat'} the time of the one before: "
+        words += f"{count - other} copied, which repair drops, {other} with other values, which it refuses unless "
+        words += "contradicting: true"
+        numbers = {"count": count, "contradicting": other, "share": count / timing.samples}
+        yield (problem if other else warning)("duplicates", words, **numbers)
 
 
 def missing_values(evidence: Evidence) -> Iterator[Note]:
@@ -99,45 +94,50 @@ def missing_values(evidence: Evidence) -> Iterator[Note]:
         share = count / evidence.survey.timing.samples
         span, at = missing.longest[name, j]
         burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.survey.timing.interval)
-        words = (
-            f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to "
-            f"{number(1e3 * span)} ms without a break after {at:.6g} s; "
-        )
+        words = f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to {number(1e3 * span)} "
+        words += f"ms without a break after {at:.6g} s; "
         words += "a burst is not interpolated: cut it out with windows" if burst else "interpolated by repair"
         numbers = {"signal": name, "count": count, "share": share, "longest": span, "at": at}
         yield (problem if burst else warning)("missing values", words, evidence.joints[j], **numbers)
 
 
+def units(evidence: Evidence) -> Iterator[Note]:
+    """Positions that only make sense in another unit, and the line that says so."""
+    foreign, joints, known = evidence.foreign_units, evidence.joints, evidence.robot is not None
+    if not foreign:
+        return
+    values = evidence.survey.values
+    largest = np.maximum(np.abs(values.lowest["q"]), np.abs(values.highest["q"]))
+    each = [f"{joints[j]} reaches {number(largest[j], 4)} {evidence.unit('q', j)}" for j in foreign]
+    names = listed([UNIT_NAMES[name] for name in dict.fromkeys(foreign.values())])
+    why = f"outside the description's limits, and within them as {names}" if known else "more than two turns"
+    every = [foreign.get(j, evidence.unit("q", j)) for j in range(len(joints))]
+    line = every[0] if len(set(every)) == 1 else f"[{', '.join(every)}]"
+    words = f"{', '.join(each)}: {why}; if that is so, set position: {{unit: {line}}}"
+    by_joint = {joints[j]: name for j, name in foreign.items()}
+    joint = next(iter(by_joint)) if len(by_joint) == 1 else None
+    yield (problem if known else warning)("unit of position", words, joint, units=by_joint, largest=largest.tolist())
+
+
 def stuck(evidence: Evidence) -> Iterator[Note]:
     """Channels that never change, or stand still in mid-motion."""
-    survey = evidence.survey
-    for name in evidence.signals:
-        for j in np.flatnonzero(survey.values.range(name) == 0.0):
-            yield from _never_changes(evidence, name, int(j))
-    for (name, joint), plateau in survey.plateaus.longest.items():
-        if survey.values.range(name)[joint] == 0.0:
-            continue
-        words = (
-            f"{name} stands still for {plateau.duration:.3g} s after {plateau.start:.6g} s although the joint moves; "
-            "a sensor or the logger hung: cut that time out with windows"
-        )
-        numbers = {"signal": name, "at": plateau.start, "duration": plateau.duration}
-        yield problem("stuck sensor", words, evidence.joints[joint], **numbers)
-
-
-def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Note]:
-    value = float(evidence.survey.values.lowest[name][j])
-    if not np.isfinite(value):
-        return
-    joint, numbers = evidence.joints[j], {"signal": name, "value": value}
-    others = (evidence.survey.values.range("q") > 0).any()
-    if name == "q":
-        words = f"the position is {number(value, 6)} throughout: it does not move, or its sensor is not connected"
-        yield warning("joint does not move", words, joint, **numbers)
-    elif others:
-        words = f"{name} is {number(value, 6)} throughout while the robot moves; is it the right column?"
-        moves = evidence.survey.values.range("q")[j] > 0
-        yield (problem if moves or name != "qd" else warning)("stuck sensor", words, joint, **numbers)
+    values, moves = evidence.survey.values, evidence.survey.values.range("q") > 0
+    for name in evidence.signals if moves.any() else ("q",):
+        for j in np.flatnonzero((values.range(name) == 0.0) & np.isfinite(values.lowest[name])).tolist():
+            value = float(values.lowest[name][j])
+            words = f"{name} is {number(value, 6)} throughout while the robot moves; is it the right column?"
+            subject, grave = "stuck sensor", problem if moves[j] or name != "qd" else warning
+            if name == "q":
+                words = f"the position is {number(value, 6)} throughout: it does not move, or its sensor is not "
+                words += "connected"
+                subject, grave = "joint does not move", warning
+            yield grave(subject, words, evidence.joints[j], signal=name, value=value)
+    for (name, j), (duration, start) in evidence.survey.plateaus.longest.items():
+        if values.range(name)[j] > 0.0:
+            words = f"{name} stands still for {duration:.3g} s after {start:.6g} s although the joint moves; a sensor "
+            words += "or the logger hung: cut that time out with windows"
+            numbers = {"signal": name, "at": start, "duration": duration}
+            yield problem("stuck sensor", words, evidence.joints[j], **numbers)
 
 
 def repeated_rows(evidence: Evidence) -> Iterator[Note]:
@@ -145,10 +145,8 @@ def repeated_rows(evidence: Evidence) -> Iterator[Note]:
     plateaus, samples = evidence.survey.plateaus, evidence.survey.timing.samples
     share = plateaus.repeated / samples
     if len(evidence.signals) > 1 and share > evidence.thresholds.repeated_rows:
-        words = (
-            f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
-            "one after the other: a packet that was logged again; derivatives jump there, smooth generously"
-        )
+        words = f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
+        words += "one after the other: a packet that was logged again; derivatives jump there, smooth generously"
         yield warning("repeated rows", words, share=share, count=plateaus.repeated, longest=plateaus.longest_repeat)
 
 
@@ -169,10 +167,8 @@ def held(evidence: Evidence) -> Iterator[Note]:
     for name, _, joint, parts in evidence.channels:
         share = float(np.mean([_repeats(x) for x in parts]))
         if share > evidence.thresholds.held:
-            words = (
-                f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
-                f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
-            )
+            words = f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
+            words += f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
             yield warning("held values", words, joint, signal=name, share=share)
 
 
@@ -180,11 +176,9 @@ def _repeats(x: Array) -> float:
     """Share of values that repeat the one before while the channel moves by more than a few steps of quantisation."""
     step = np.abs(np.diff(x))
     moving = step[(step > 0) & np.isfinite(step)]
-    if (
-        len(step) < FEWEST_HELD_VALUES
-        or not moving.size
-        or np.median(moving) < HELD_QUANTISATION_STEPS * np.quantile(moving, 0.01)
-    ):
+    if len(step) < FEWEST_HELD_VALUES or not moving.size:
+        return 0.0
+    if np.median(moving) < HELD_QUANTISATION_STEPS * np.quantile(moving, 0.01):
         return 0.0
     _, lengths = runs(step == 0.0)
     repeated = int(lengths[lengths < LONGEST_HOLD_SAMPLES].sum())
@@ -201,11 +195,9 @@ def saturation(evidence: Evidence) -> Iterator[Note]:
             share = count / sum(len(x) for x in parts)
             if count < limits.flat_samples:
                 continue
-            words = (
-                f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
-                f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger than the sensor, the drive or the "
-                "logger allows; leave these samples out, or move more gently"
-            )
+            words = f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
+            words += f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger than the sensor, the drive or the "
+            words += "logger allows; leave these samples out, or move more gently"
             grave = problem if share > limits.saturated_problem else warning
             yield grave("saturation", words, joint, signal=name, value=float(value), count=count, share=share)
 
@@ -218,13 +210,10 @@ def _flat(x: Array, value: float, shortest: int) -> int:
     changes = step[(step > 0) & np.isfinite(step)]
     if not long.any() or not changes.size:
         return 0
-    usual = float(np.median(changes))
-    count = 0
+    usual, near, count = float(np.median(changes)), SAMPLES_BESIDE_PLATEAU // 2, 0
     for start, length in zip(starts[long], lengths[long], strict=True):
-        sides = (
-            step[max(start - SAMPLES_BESIDE_PLATEAU // 2, 0) : start],
-            step[start + length - 1 : start + length - 1 + SAMPLES_BESIDE_PLATEAU // 2],
-        )
+        end = start + length - 1
+        sides = step[max(start - near, 0) : start], step[end : end + near]
         if any(side.size and side.mean() > DEAD_STOP_STEP_RATIO * usual for side in sides):
             count += int(length)
     return count
@@ -247,12 +236,12 @@ def beyond_limits(evidence: Evidence) -> Iterator[Note]:
 
 def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
     """reached (n,): over the limit."""
-    limits, values = evidence.thresholds, evidence.survey.values
-    _, upper = values.limits[name]
-    count = values.at_limit[name]
-    known = not placeholder(
-        evidence.robot.limit(LIMIT_NAMES[name]) if evidence.robot and name in LIMIT_NAMES else upper
-    )
+    limits, count = evidence.thresholds, evidence.survey.values.at_limit[name]
+    limit = evidence.survey.values.limits[name][1]
+    if evidence.robot is not None and name in LIMIT_NAMES:
+        limit = evidence.robot.limit(LIMIT_NAMES[name])
+    # limits that a description does not have: finite, and the same for three joints or more
+    known = len(limit) < 3 or not np.isfinite(limit).all() or np.ptp(limit) > 0.0
     at: dict[str, float] = {}
     for j, joint in enumerate(evidence.joints):
         if not np.isfinite(reached[j]) or j in evidence.foreign_units:
@@ -260,8 +249,8 @@ def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
         share = float(count[j] / evidence.survey.timing.samples)
         numbers = {"signal": name, "reached": float(reached[j]), "share": share}
         if reached[j] > limits.beyond_limit:
-            words = _beyond(evidence, name, j)
-            words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
+            why = "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
+            words = f"{_beyond(evidence, name, j)}; {why}"
             absurd = reached[j] > limits.torque_scale and count[j] >= limits.flat_samples and name in LIMIT_NAMES
             yield ((problem if absurd else warning) if known else note)("beyond limit", words, joint, **numbers)
         elif name in LIMIT_NAMES and known and count[j] >= limits.flat_samples:
@@ -278,46 +267,43 @@ def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
 
 def _beyond(evidence: Evidence, name: str, j: int) -> str:
     """What the joint reached and what it may, in one unit."""
-    values = evidence.survey.values
-    ends = values.lowest[name][j], values.highest[name][j], values.limits[name][0][j], values.limits[name][1][j]
-    of, what = name, f"the {SIGNAL_NAMES[name]}"
+    values, gain, of, what = evidence.survey.values, 1.0, name, f"the {SIGNAL_NAMES[name]}"
     if name == "current":
-        gain = abs((evidence.survey.about.gains or ())[j])
-        ends, of, what = tuple(gain * end for end in ends), "torque", "the current times its gain"
-    low, high, lower, upper = (number(end, 4) for end in ends)
+        gain, of, what = abs((evidence.survey.about.gains or ())[j]), "torque", "the current times its gain"
+    ends = (values.lowest[name], values.highest[name], *values.limits[name])
+    low, high, lower, upper = (number(gain * end[j], 4) for end in ends)
     one = evidence.unit(of, j)
-    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one}); "
+    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one})"
 
 
 def jumps(evidence: Evidence) -> Iterator[Note]:
     """Angles that wrap around, and steps that no motion makes."""
     for j, turns in evidence.survey.spikes.turns.items():
-        words = (
-            f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
-            "repair: {unwrap: true} makes it continuous"
-        )
+        words = f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
+        words += "repair: {unwrap: true} makes it continuous"
         yield problem("jumps", words, evidence.joints[j], **asdict(turns))
     for j, steps in evidence.survey.spikes.jumps.items():
         if j in evidence.foreign_units:
             continue
-        words = (
-            f"{counted(steps.count, 'step')} of the position that no motion makes, the first of {number(steps.size)} "
-            f"{evidence.unit('q', j)} after {steps.at:.6g} s: an encoder jumped, or samples are missing or repeated "
-            "without a gap in time"
-        )
+        words = f"{counted(steps.count, 'step')} of the position that no motion makes, the first of "
+        words += f"{number(steps.size)} {evidence.unit('q', j)} after {steps.at:.6g} s: an encoder jumped, or samples "
+        words += "are missing or repeated without a gap in time"
         yield problem("jumps", words, evidence.joints[j], **asdict(steps))
 
 
 def outliers(evidence: Evidence) -> Iterator[Note]:
     """Spikes of any channel, and of whole rows."""
     spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
-    for (name, j), (count, first) in spikes.found.items():
+    for (name, j), found in spikes.found.items():
+        count, first = found.count, found.at
         numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
-        where = f"the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
-        if name == WHOLE_ROWS:
-            words = f"{counted(count, 'whole row')} far off the rows beside, {where}"
-            yield warning("spikes", words, **numbers)
-            continue
-        words = f"{counted(count, 'sample')} of {name} far off both neighbours, {where}"
-        grave = name == "q" or count / samples > evidence.thresholds.spike_share
-        yield (warning if grave else note)("spikes", words, evidence.joints[j], **numbers)
+        whole = name == WHOLE_ROWS
+        what = f"{counted(count, 'sample')} of {name} far off both neighbours"
+        what = f"{counted(count, 'whole row')} far off the rows beside" if whole else what
+        words = f"{what}, the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
+        grave = whole or name == "q" or count / samples > evidence.thresholds.spike_share
+        yield (warning if grave else note)("spikes", words, None if whole else evidence.joints[j], **numbers)
+
+
+CHECKS_OF_TIME = (rate, jitter, lost_samples, duplicates, missing_values)
+CHECKS_OF_VALUES = (units, stuck, repeated_rows, held, quantisation, saturation, beyond_limits, jumps, outliers)

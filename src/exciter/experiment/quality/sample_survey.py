@@ -4,28 +4,25 @@ the whole log, and evenly spread windows of it for expensive checks."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.sample_tallies import (
+    SIGMA_OVER_MAD,
     Index,
     MissingValues,
     Plateaus,
     SampleTiming,
-    Tally,
+    Spikes,
     ValueRanges,
-    limits_of,
     sane,
 )
-from exciter.experiment.quality.spikes_and_jumps import Spikes
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import About
 from exciter.experiment.signals.resample import window
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -89,8 +86,7 @@ class Coarse:
     def __init__(self, interval: float) -> None:
         self.width = max(COARSE_BIN_S, 1.5 * interval)
         self._start: float | None = None
-        self._index: list[Index] = []
-        self._sums: list[Array] = []  # (bins, n + 1): positions, then the number of samples
+        self._parts: list[tuple[Index, Array]] = []  # bins, and sums (bins, n + 1): positions, then how many samples
 
     def see(self, piece: Recording, old: int) -> None:
         time, q = piece.time[old:], piece.q[old:]
@@ -100,86 +96,63 @@ class Coarse:
         if self._start is None:
             self._start = float(time[0])
         index = np.minimum((time[good] - self._start) / self.width, FARTHEST_COARSE_BIN).astype(np.int64)
-        self._add(index, np.column_stack([q[good], np.ones(int(good.sum()))]))
-        while sum(map(len, self._index)) > MOST_COARSE_BINS:
-            index, sums = np.concatenate(self._index) // 2, np.concatenate(self._sums)
-            self._index, self._sums, self.width = [], [], 2.0 * self.width
-            self._add(index, sums)
-
-    def _add(self, index: Index, rows: Array) -> None:
-        kept, first = np.unique(index, return_index=True)
-        self._index.append(kept)
-        self._sums.append(np.add.reduceat(rows, first, axis=0))
+        self._parts.append(_summed(index, np.column_stack([q[good], np.ones(int(good.sum()))])))
+        while sum(len(index) for index, _ in self._parts) > MOST_COARSE_BINS:
+            index, sums = map(np.concatenate, zip(*self._parts, strict=True))
+            self._parts, self.width = [_summed(index // 2, sums)], 2.0 * self.width
 
     def positions(self) -> tuple[Array, Array]:
         """Times (M,) [s] of the bins' middles and mean positions (M, n)."""
         if self._start is None:
             return np.zeros(0), np.zeros((0, 0))
-        index, rows = np.concatenate(self._index), np.concatenate(self._sums)
-        kept, first = np.unique(index, return_index=True)
-        sums = np.add.reduceat(rows, first, axis=0)
-        return np.asarray(self._start + (kept + 0.5) * self.width, dtype=float), sums[:, :-1] / sums[:, -1:]
+        index, sums = _summed(*map(np.concatenate, zip(*self._parts, strict=True)))
+        return np.asarray(self._start + (index + 0.5) * self.width, dtype=float), sums[:, :-1] / sums[:, -1:]
 
 
-@dataclass(frozen=True, eq=False)
-class RestTimes:
-    """time (M,) [s] and resting (M, n) over coarse bins; start, end [s]: first and last moment at which a joint moves,
-    None when none ever does."""
+def _summed(index: Index, rows: Array) -> tuple[Index, Array]:
+    """Rows of the same bin, which follow each other, together."""
+    kept, first = np.unique(index, return_index=True)
+    return kept, np.add.reduceat(rows, first, axis=0)
 
-    time: Array
-    resting: NDArray[np.bool_]
+
+class RestTimes(NamedTuple):
+    """start, end [s]: when a joint first moves, and last; None: never. share (n,): of it in which a joint rests."""
+
     start: float | None
     end: float | None
-
-    @property
-    def share(self) -> Array:
-        """(n,) of the time between start and end."""
-        if self.start is None or self.end is None:
-            return np.ones(self.resting.shape[1])
-        inside = (self.time >= self.start) & (self.time <= self.end)
-        return np.asarray(self.resting[inside].mean(axis=0))
+    share: Array
 
 
 def rest_of(coarse: Coarse, thresholds: Thresholds) -> RestTimes:
     """A joint rests while it stays, for a window's time, within what its usual speed would cross in a small part of
     it, or within its own noise."""
-    time, q = coarse.positions()
-    width = coarse.width
-    size = max(3, round(thresholds.rest_window / width) | 1)
-    if len(time) < 2 * size:
-        start, end = _ends(time, np.ones(len(time), dtype=bool), width)
-        return RestTimes(time=time, resting=np.zeros(q.shape, dtype=bool), start=start, end=end)
-    steps = np.diff(time)[:, None]
-    usual = np.quantile(np.abs(np.diff(q, axis=0)) / steps, 0.95, axis=0)
-    third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
-    noise = 1.4826 * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
-    still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
-    extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
-    resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
-    start, end = _ends(time, ~resting.all(axis=1), width)
-    return RestTimes(time=time, resting=resting, start=start, end=end)
-
-
-def _ends(time: Array, moving: NDArray[np.bool_], width: float) -> tuple[float | None, float | None]:
-    at = np.flatnonzero(moving)
-    if not at.size:
-        return None, None
-    return float(time[at[0]] - 0.5 * width), float(time[at[-1]] + 0.5 * width)
+    (time, q), width = coarse.positions(), coarse.width
+    size, resting = max(3, round(thresholds.rest_window / width) | 1), np.zeros(q.shape, dtype=bool)
+    if len(time) >= 2 * size:
+        usual = np.quantile(np.abs(np.diff(q, axis=0)) / np.diff(time)[:, None], 0.95, axis=0)
+        third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
+        noise = SIGMA_OVER_MAD * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
+        still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
+        extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
+        resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
+    moving = np.flatnonzero(~resting.all(axis=1))
+    if not moving.size:
+        return RestTimes(None, None, np.ones(q.shape[1]))
+    start, end = float(time[moving[0]] - 0.5 * width), float(time[moving[-1]] + 0.5 * width)
+    return RestTimes(start, end, resting[(time >= start) & (time <= end)].mean(axis=0))
 
 
 def difference(q: Array) -> Array:
     """(2M/3,) mean square difference between q and itself k bins later over twice its variance, all joints alike."""
     count = len(q)
     lags = np.arange(2 * count // 3)  # two whole periods must show, to the bin
-    total = np.zeros(len(lags))
-    used = 0
+    total, used = np.zeros(len(lags)), 0
+    size = 1 << int(np.ceil(np.log2(2 * count)))
     for x in (q - q.mean(axis=0)).T:
         variance = float(x @ x) / count
         if variance <= 0.0:
             continue
-        size = 1 << int(np.ceil(np.log2(2 * count)))
-        spectrum = np.fft.rfft(x, size)
-        product = np.fft.irfft(np.abs(spectrum) ** 2, size)[: len(lags)]
+        product = np.fft.irfft(np.abs(np.fft.rfft(x, size)) ** 2, size)[: len(lags)]
         squares = np.concatenate([[0.0], np.cumsum(x**2)])
         head, tail = squares[count - lags], squares[count] - squares[lags]
         total += (head + tail - 2.0 * product) / (count - lags) / (2.0 * variance)
@@ -196,71 +169,43 @@ def visible_period(time: Array, q: Array) -> float | None:
     if not left.size:
         return None
     later = d[left[0] :]
-    inner = (
-        np.flatnonzero((later[1:-1] <= later[:-2]) & (later[1:-1] < later[2:]) & (later[1:-1] < SAME_MOTION_VARIANCE))
-        + 1
-    )
-    if not inner.size:
+    before, here, after = later[:-2], later[1:-1], later[2:]
+    least = np.flatnonzero((here <= before) & (here < after) & (here < SAME_MOTION_VARIANCE)) + 1
+    if not least.size:
         return None
-    k = int(inner[0])
+    k = int(least[0])
     a, b, c = later[k - 1 : k + 2]
     bend = a - 2.0 * b + c
     return float((left[0] + k + (0.5 * (a - c) / bend if bend > 0 else 0.0)) * (time[1] - time[0]))
 
 
-@dataclass(frozen=True)
 class Survey:
-    """Tallies of the whole log."""
+    """Tallies of a whole log, from pieces of it in order of time."""
 
-    joints: tuple[str, ...]
-    signals: tuple[str, ...]
-    about: About
-    timing: SampleTiming
-    missing: MissingValues
-    values: ValueRanges
-    plateaus: Plateaus
-    spikes: Spikes
-    coarse: Coarse
-    windows: Windows
-
-    @property
-    def tallies(self) -> tuple[Tally, ...]:
-        return (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.windows)
-
-
-def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresholds) -> Survey:
-    """Of pieces of one recording, in order of time."""
-    stream = iter(pieces)
-    head = Recording.join(window(stream, INTERVAL_SAMPLES))
-    interval = _interval(head)
-    turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
-    fastest = None if robot is None else thresholds.impossible_speed * robot.limit("velocity")
-    result = Survey(
-        joints=head.joints,
-        signals=head.signals,
-        about=head.about,
-        timing=SampleTiming(interval, thresholds.gap),
-        missing=MissingValues(),
-        values=ValueRanges(limits_of(robot), thresholds.at_limit),
-        plateaus=Plateaus(max(thresholds.stuck, 5.0 * interval)),
-        spikes=Spikes(thresholds.spike, fastest, thresholds.jump, turning),
-        coarse=Coarse(interval),
-        windows=Windows(thresholds.window, thresholds.most_samples),
-    )
-    context: Recording | None = None
-    for whole in chain([head], stream):
-        for piece in whole.chunks(CHUNK_SAMPLES):
-            if context is not None and (piece.joints, piece.signals) != (context.joints, context.signals):
+    def __init__(self, pieces: Iterable[Recording], robot: Robot | None, limits: Thresholds) -> None:
+        stream = iter(pieces)
+        head = Recording.join(window(stream, INTERVAL_SAMPLES))
+        self.joints, self.signals, self.about = head.joints, head.signals, head.about
+        interval = _interval(head)
+        self.timing, self.missing = SampleTiming(interval, limits.gap), MissingValues()
+        self.values = ValueRanges(robot, limits.at_limit)
+        self.plateaus = Plateaus(max(limits.stuck, 5.0 * interval))
+        turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
+        fastest = None if robot is None else limits.impossible_speed * robot.limit("velocity")
+        self.spikes = Spikes(limits.spike, fastest, limits.jump, turning)
+        self.coarse, self.windows = Coarse(interval), Windows(limits.window, limits.most_samples)
+        tallies = (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.windows)
+        context = head[:0]
+        for piece in (piece for whole in chain([head], stream) for piece in whole.chunks(CHUNK_SAMPLES)):
+            if (piece.joints, piece.signals) != (context.joints, context.signals):
                 raise RecordingError("the pieces of the recording do not have the same joints and signals")
-            if context is not None and piece.time[0] < context.time[-1]:
-                raise RecordingError(
-                    f"time runs backwards from {context.time[-1]:.6g} s to {piece.time[0]:.6g} s between two pieces"
-                )
-            whole_piece = sane(piece) if context is None else Recording.join([context, sane(piece)])
-            for tally in result.tallies:
-                tally.see(whole_piece, len(whole_piece) - len(piece))
-            context = whole_piece[-CONTEXT_SAMPLES:]
-    return result
+            if len(context) and piece.time[0] < context.time[-1]:
+                why = f"time runs backwards from {context.time[-1]:.6g} s to {piece.time[0]:.6g} s between two pieces"
+                raise RecordingError(why)
+            whole = Recording.join([context, sane(piece)])
+            for tally in tallies:
+                tally.see(whole, len(context))
+            context = whole[-CONTEXT_SAMPLES:]
 
 
 def _interval(head: Recording) -> float:
@@ -268,8 +213,7 @@ def _interval(head: Recording) -> float:
         raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
     step = np.diff(head.time)
     if not (step > 0).any():
-        raise RecordingError(
-            f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, give "
-            "time: {rate: …} [Hz]"
-        )
+        why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, give "
+        why += "time: {rate: …} [Hz]"
+        raise RecordingError(why)
     return float(np.median(step[step > 0]))

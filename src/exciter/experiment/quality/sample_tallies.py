@@ -1,17 +1,22 @@
-"""Counting over a log of any length: a tally sees every sample once, piece by piece, and remembers only sums."""
+"""Counting over a log of any length: a tally sees every sample once, piece by piece, and remembers only sums.
+
+``see(piece, old)`` counts the samples of a piece after its first ``old`` ones, which were counted before and give
+context. Checks only read tallies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from exciter.experiment.quality.numbers_in_words import number
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import Recording, changed
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -27,13 +32,18 @@ SAMPLES_BESIDE_PLATEAU = 10  # before and after a plateau, that show whether the
 DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau over usual ones: from here on it did not slow down
 MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel did not change
 LONGEST_REPEAT_S = 0.25  # rows repeated for longer are a robot at rest
-
-
-class Tally(Protocol):
-    """Mutable while it counts; checks only read it."""
-
-    def see(self, piece: Recording, old: int) -> None:
-        """Count the samples of ``piece`` after its first ``old`` ones, which were counted before and give context."""
+TURN_RAD = 2.0 * np.pi
+LARGEST_STEP_RAD = 0.5  # usual steps beyond it leave open which way an angle went
+TURN_REMAINDER_STEPS = 4.0  # usual largest steps that may remain when the turn is taken out
+TURN_ROUNDING_RAD = 0.01  # that may remain, too, of rounded values of a turn
+WHOLE_ROWS = "rows"  # in place of a signal's name
+SIGMA_OVER_MAD = 1.4826  # standard deviation over median absolute deviation, Gaussian
+LEAST_SPIKE_QUANTA = 5.0  # steps of the channel
+NEIGHBOUR_INTERVALS = 2.5  # usual intervals: beyond it a sample is no neighbour
+LEAST_SPIKE_RANGE_SHARE = 1e-3  # of the range
+SURROUNDING_SAMPLES = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
+SPIKE_RETURN_SHARE = 1.0  # of a spike: how far from where it stood the channel may go on
+ROW_JOINT_SHARE = 0.5  # of the joints: more at one time are one event
 
 
 def runs(same: NDArray[np.bool_]) -> tuple[Index, Index]:
@@ -51,13 +61,9 @@ class SampleTiming:
     def __init__(self, usual: float, gap: float) -> None:
         self.usual, self.gap = usual, gap
         self.samples = self.duplicates = self.contradicting = self._gaps = 0
-        self.first = self.last = 0.0
-        self.shortest, self.longest, self.longest_at = np.inf, 0.0, 0.0
-        self._steps, self._numbers, self._time = 0, 0.0, 0.0
-        self._long, self._long_time = 0, 0.0
-        self._lost = 0.0
-        self._regular, self._sum, self._squares = 0, 0.0, 0.0
-        self._pairs, self._products = 0, 0.0
+        self.shortest, self.first, self.last, self.longest, self.longest_at = np.inf, 0.0, 0.0, 0.0, 0.0
+        self._steps = self._long = self._regular = self._pairs = 0
+        self._numbers = self._time = self._long_time = self._lost = self._sum = self._squares = self._products = 0.0
 
     def see(self, piece: Recording, old: int) -> None:
         if not self.samples:
@@ -72,7 +78,9 @@ class SampleTiming:
         k = int(step.argmax())
         if step[k] > self.longest:
             self.longest, self.longest_at = float(step[k]), float(piece.time[before + k])
-        self._see_duplicates(piece, before + np.flatnonzero(step == 0.0))
+        again = before + np.flatnonzero(step == 0.0)
+        self.duplicates += again.size
+        self.contradicting += int((~copied(piece, piece.signals, again)).sum())
         relative = step[step > 0] / self.usual
         short = relative < LONG_INTERVAL_RATIO
         self._time += self.usual * float(relative[short].sum())
@@ -80,14 +88,10 @@ class SampleTiming:
         self._steps += int(short.sum())
         self._long += relative.size - int(short.sum())
         self._long_time += self.usual * float(relative[~short].sum())
-        self._see_gaps(piece, old)
-        wide = relative[relative > self.gap]
-        self._lost += float((np.rint(wide) - 1.0).sum())
-        self._see_regular(step / self.usual)
-
-    def _see_regular(self, relative: np.ndarray) -> None:
-        regular = (relative > 0) & (relative <= self.gap)
-        off = relative - 1.0
+        self._lost += float((np.rint(relative[relative > self.gap]) - 1.0).sum())
+        self._see_gaps(np.diff(piece.time), old)
+        relative = step / self.usual
+        regular, off = (relative > 0) & (relative <= self.gap), relative - 1.0
         self._regular += int(regular.sum())
         self._sum += float(off[regular].sum())
         self._squares += float((off[regular] ** 2).sum())
@@ -95,22 +99,12 @@ class SampleTiming:
         self._pairs += int(both.sum())
         self._products += float((off[1:] * off[:-1])[both].sum())
 
-    def _see_gaps(self, piece: Recording, old: int) -> None:
+    def _see_gaps(self, step: Array, old: int) -> None:
         """A late stamp is ahead of the line and back with the next one; after a gap samples stay behind it."""
-        step = np.diff(piece.time)
-        numbers = np.rint(step / self.usual) - 1.0
-        behind = np.cumsum(np.where(step > 0, numbers, 0.0))
+        behind = np.cumsum(np.where(step > 0, np.rint(step / self.usual) - 1.0, 0.0))
         steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
         first, last = max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(step) - SAMPLES_BESIDE_STAMP, 0)
         self._gaps += int((steady[first:last] > 0).sum())  # of the others when more samples are there
-
-    def _see_duplicates(self, piece: Recording, at: np.ndarray) -> None:
-        self.duplicates += at.size
-        differs = np.zeros(at.size, dtype=bool)
-        for name in piece.signals:
-            x = getattr(piece, name)
-            differs |= ((x[at] != x[at + 1]) & ~(np.isnan(x[at]) & np.isnan(x[at + 1]))).any(axis=1)
-        self.contradicting += int(differs.sum())
 
     @property
     def duration(self) -> float:
@@ -126,24 +120,13 @@ class SampleTiming:
         """Whether a long interval makes the next one short, as when stamps scatter, or none is long."""
         if self._numbers <= 0 or self._pairs < 2:
             return False
-        mean = self._sum / self._regular
-        return (
-            self.jitter < EVEN_CLOCK_JITTER
-            or self._products / self._pairs - mean**2 < SCATTER_CORRELATION * self.jitter**2
-        )
+        covariance = self._products / self._pairs - (self._sum / self._regular) ** 2
+        return self.jitter < EVEN_CLOCK_JITTER or covariance < SCATTER_CORRELATION * self.jitter**2
 
     @property
     def rate(self) -> float:
         """[Hz], nominal."""
         return 1.0 / self.interval
-
-    @property
-    def rate_text(self) -> str:
-        """[Hz] with no more digits than the number of samples gives."""
-        digits = (number(self.rate, k) for k in range(1, 8))
-        return next(
-            (text for text in digits if abs(float(text) / self.rate - 1.0) < 1.0 / self.samples), f"{self.rate:g}"
-        )
 
     @property
     def jitter(self) -> float:
@@ -170,66 +153,65 @@ class SampleTiming:
         """Where they are missing."""
         return min(max(self._gaps, 1), self.missing)
 
-    @property
-    def missing_share(self) -> float:
-        return self.missing / (self.missing + self.samples - self.duplicates)
+
+def copied(recording: Recording, names: Iterable[str], at: Index) -> NDArray[np.bool_]:
+    """Whether samples ``at`` say the same as those behind them, also where both are missing."""
+    pairs = ((x[at], x[at + 1]) for x in (getattr(recording, name) for name in names))
+    return np.asarray(np.all([((x == y) | (np.isnan(x) & np.isnan(y))).all(axis=1) for x, y in pairs], axis=0))
 
 
 def sane(recording: Recording) -> Recording:
     """With NaN for whatever is no number, infinite or absurd."""
-    changed: dict[str, Any] = {}
-    for name in recording.channels:
-        x = getattr(recording, name)
-        good = np.abs(x) < ABSURD_VALUE
-        if not good.all():
-            changed[name] = np.where(good, x, np.nan)
-    return replace(recording, **changed) if changed else recording
+    return changed(recording, lambda _, x: np.where(np.abs(x) < ABSURD_VALUE, x, np.nan))
 
 
 class MissingValues:
     """NaN (see ``sane``) per channel: how many, and the longest run [s] with its start."""
 
     def __init__(self) -> None:
-        self.count: dict[Channel, int] = {}
+        self.count = Counter[Channel]()
         self.longest: dict[Channel, tuple[float, float]] = {}
         self._open: dict[Channel, float] = {}
 
     def see(self, piece: Recording, old: int) -> None:
-        for name in piece.signals:
-            bad = ~np.isfinite(getattr(piece, name)[old:])
-            for j in range(piece.n):
-                if bad[:, j].any():
-                    self._see_channel((name, j), bad[:, j], piece.time[old:])
-                else:
-                    self._open.pop((name, j), None)
-
-    def _see_channel(self, channel: Channel, bad: np.ndarray, time: np.ndarray) -> None:
-        self.count[channel] = self.count.get(channel, 0) + int(bad.sum())
-        starts, lengths = runs(bad)
-        begin, end = time[starts], time[np.minimum(starts + lengths, len(time) - 1)]
-        if starts[0] == 0 and channel in self._open:  # goes on from the piece before
-            begin[0] = self._open[channel]
-        spans = end - begin
-        k = int(spans.argmax())
-        if spans[k] >= self.longest.get(channel, (0.0, 0.0))[0]:
-            self.longest[channel] = (float(spans[k]), float(begin[k]))
-        if bad[-1]:
-            self._open[channel] = float(begin[-1])
-        else:
-            self._open.pop(channel, None)
+        time = piece.time[old:]
+        for channel in product(piece.signals, range(piece.n)):
+            bad = ~np.isfinite(getattr(piece, channel[0])[old:, channel[1]])
+            open_since = self._open.pop(channel, None)
+            if not bad.any():
+                continue
+            self.count[channel] += int(bad.sum())
+            starts, lengths = runs(bad)
+            begin, end = time[starts], time[np.minimum(starts + lengths, len(time) - 1)]
+            if starts[0] == 0 and open_since is not None:  # goes on from the piece before
+                begin[0] = open_since
+            k = int((end - begin).argmax())
+            if end[k] - begin[k] >= self.longest.get(channel, (0.0, 0.0))[0]:
+                self.longest[channel] = (float(end[k] - begin[k]), float(begin[k]))
+            if bad[-1]:
+                self._open[channel] = float(begin[-1])
 
 
 class ValueRanges:
-    """lowest, highest (n,) per signal; at_limit (n,): samples at or beyond the description's limit."""
+    """lowest, highest (n,) per signal; limits: the description's, lower and upper (n,) by signal, infinite where there
+    is none; at_limit (n,): samples at them or beyond, or within ``near`` of their distance."""
 
-    def __init__(self, limits: Mapping[str, tuple[Array, Array]], near: float) -> None:
-        self.limits, self._near = dict(limits), near
+    def __init__(self, robot: Robot | None, near: float) -> None:
+        self.limits: dict[str, tuple[Array, Array]] = {}
+        if robot is not None:
+            velocity, torque = robot.limit("velocity"), robot.limit("torque")
+            self.limits = {"q": (robot.limit("lower"), robot.limit("upper"))}
+            self.limits |= {"qd": (-velocity, velocity), "torque": (-torque, torque)}
+        self._near = near
         self.lowest: dict[str, Array] = {}
         self.highest: dict[str, Array] = {}
         self.at_limit: dict[str, Index] = {}
 
     def see(self, piece: Recording, old: int) -> None:
-        self._limit_current(piece)
+        gains = piece.about.gains
+        if "torque" in self.limits and "current" in piece.signals and "torque" not in piece.signals and gains:
+            most = self.limits["torque"][1] / np.maximum(np.abs(gains), LEAST_GAIN)
+            self.limits["current"] = (-most, most)
         for name in piece.signals:
             x = getattr(piece, name)[old:]
             finite = np.isfinite(x)
@@ -242,96 +224,183 @@ class ValueRanges:
                 count = ((x <= lower + margin) | (x >= upper - margin)).sum(axis=0)
                 self.at_limit[name] = self.at_limit.get(name, np.zeros_like(count)) + count
 
-    def _limit_current(self, piece: Recording) -> None:
-        """The torque's limits as currents, where gains are known and no torque was recorded."""
-        gains = piece.about.gains
-        if "torque" in self.limits and "current" in piece.signals and "torque" not in piece.signals and gains:
-            most = self.limits["torque"][1] / np.maximum(np.abs(gains), LEAST_GAIN)
-            self.limits["current"] = (-most, most)
-
     def range(self, name: str) -> Array:
         """(n,) highest − lowest, 0 where nothing is known."""
         span = self.highest[name] - self.lowest[name]
         return np.where(np.isfinite(span), span, 0.0)
 
 
-def limits_of(robot: Robot | None) -> dict[str, tuple[Array, Array]]:
-    """Lower and upper limits (n,) by signal, infinite where there is none."""
-    if robot is None:
-        return {}
-    velocity, torque = robot.limit("velocity"), robot.limit("torque")
-    position = robot.limit("lower"), robot.limit("upper")
-    return {"q": position, "qd": (-velocity, velocity), "torque": (-torque, torque)}
-
-
-def placeholder(limit: Array) -> bool:
-    """Whether limits look like those of a description that has none: finite, and the same for three joints or more."""
-    return bool(len(limit) >= 3 and np.isfinite(limit).all() and np.ptp(limit) == 0.0)
-
-
-@dataclass(frozen=True)
-class Plateau:
-    """A stretch over which a channel kept one value: when [s], how long [s], steps beside it over usual ones, and the
-    part of its range that the joint moved meanwhile."""
-
-    start: float
-    duration: float
-    beside: float
-    moved: float
-
-
 class Plateaus:
-    """The longest suspicious plateau per channel, and rows that repeat the one before."""
+    """longest: duration and start [s] of the longest suspicious plateau per channel: a position that stops at once in
+    mid-motion, any other channel that does not change while its joint moves. repeated: rows that are the one before."""
 
     def __init__(self, shortest: float) -> None:
         self._shortest = shortest
-        self.longest: dict[tuple[str, int], Plateau] = {}
+        self.longest: dict[Channel, tuple[float, float]] = {}
         self.repeated = self.longest_repeat = 0
 
     def see(self, piece: Recording, old: int) -> None:
         if len(piece) < 2:
             return
-        span = np.ptp(piece.q, axis=0)
-        for name in piece.signals:
-            x = getattr(piece, name)
-            for j in range(piece.n):
-                self._see_channel((name, j), x[:, j], piece, float(span[j]))
-        self._see_rows(piece, old)
+        for name, j in product(piece.signals, range(piece.n)):
+            self._see_channel(piece, name, j)
+        same = np.all([(np.diff(getattr(piece, name), axis=0) == 0.0).all(axis=1) for name in piece.signals], axis=0)
+        _, lengths = runs(same[max(old - 1, 0) :])
+        lengths = lengths[lengths * np.median(np.diff(piece.time)) < LONGEST_REPEAT_S]
+        self.repeated += int(lengths.sum())
+        self.longest_repeat = max(self.longest_repeat, int(lengths.max(initial=0)))
 
-    def _see_channel(self, channel: tuple[str, int], x: Array, piece: Recording, span: float) -> None:
-        step = np.diff(x)
+    def _see_channel(self, piece: Recording, name: str, j: int) -> None:
+        time, q, step = piece.time, piece.q[:, j], np.diff(getattr(piece, name)[:, j])
+        span = np.ptp(q)
         starts, lengths = runs(step == 0.0)
-        time = piece.time
-        long = time[starts + lengths] - time[starts] >= self._shortest if starts.size else starts.astype(bool)
+        long = time[starts + lengths] - time[starts] >= self._shortest
         changes = step[(step != 0.0) & np.isfinite(step)]
         usual = np.sqrt(np.mean(changes**2)) if changes.size else 0.0
-        for start, length in zip(starts[long], lengths[long], strict=True):
-            end = int(start + length)
-            before, after = (
-                step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start],
-                step[end : end + SAMPLES_BESIDE_PLATEAU],
-            )
-            beside = max((float(np.abs(side).mean()) for side in (before, after) if side.size), default=0.0)
-            found = Plateau(
-                start=float(time[start]),
-                duration=float(time[end] - time[start]),
-                beside=beside / usual if usual > 0 else 0.0,
-                moved=float(np.ptp(piece.q[start : end + 1, channel[1]])) / span if span > 0 else 0.0,
-            )
-            longest = self.longest.get(channel)
-            if suspicious(channel[0], found) and (longest is None or found.duration > longest.duration):
-                self.longest[channel] = found
-
-    def _see_rows(self, piece: Recording, old: int) -> None:
-        same = np.ones(len(piece) - 1, dtype=bool)
-        for name in piece.signals:
-            same &= (np.diff(getattr(piece, name), axis=0) == 0.0).all(axis=1)
-        starts, lengths = runs(same[max(old - 1, 0) :])
-        short = lengths * np.median(np.diff(piece.time)) < LONGEST_REPEAT_S if starts.size else starts.astype(bool)
-        self.repeated += int(lengths[short].sum())
-        self.longest_repeat = max(self.longest_repeat, int(lengths[short].max(initial=0)))
+        for start, end in zip(starts[long], (starts + lengths)[long], strict=True):
+            sides = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end : end + SAMPLES_BESIDE_PLATEAU]
+            beside = max((float(np.abs(side).mean()) for side in sides if side.size), default=0.0)
+            dead = usual > 0 and beside / usual > DEAD_STOP_STEP_RATIO
+            moved = span > 0 and np.ptp(q[start : end + 1]) / span > MOVED_RANGE_SHARE
+            duration = float(time[end] - time[start])
+            if (dead if name == "q" else moved) and duration > self.longest.get((name, j), (0.0, 0.0))[0]:
+                self.longest[name, j] = duration, float(time[start])
 
 
-def suspicious(signal: str, plateau: Plateau) -> bool:
-    """A position that stops at once in mid-motion; any other channel that does not change while its joint moves."""
-    return plateau.beside > DEAD_STOP_STEP_RATIO if signal == "q" else plateau.moved > MOVED_RANGE_SHARE
+# -- steps that no motion makes: samples far from both neighbours, angles that wrap around, encoders that jump ---------
+
+
+@dataclass(frozen=True)
+class Events:
+    """How many, and of the first: when [s] and how large."""
+
+    count: int
+    at: float
+    size: float
+
+
+def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
+    """(N − 1, n) whole turns by which a position steps from one sample to the next: 0 but where an angle wraps around,
+    beside steps that are small, and leaves such a step when they are taken out. turning (n,): joints that can."""
+    last = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
+    step = np.diff(np.take_along_axis(q, last, axis=0), axis=0)  # over missing values
+    whole = np.rint(np.where(np.isfinite(step), step, 0.0) / TURN_RAD)
+    if not whole.any():
+        return whole.astype(np.int64)
+    left = np.abs(step - TURN_RAD * whole)
+    usual = np.nanquantile(np.where(np.isfinite(left), left, 0.0), 0.99, axis=0)
+    sure = (left <= TURN_REMAINDER_STEPS * usual + TURN_ROUNDING_RAD) & (usual < LARGEST_STEP_RAD)
+    sure &= True if turning is None else turning
+    return np.where(sure, whole, 0.0).astype(np.int64)
+
+
+def unwrapped(q: Array, turning: NDArray[np.bool_] | None = None) -> Array:
+    """(N, n) the same angles, continued over whole turns."""
+    whole = np.cumsum(turns_of(q, turning), axis=0)
+    return np.asarray(q - TURN_RAD * np.concatenate([np.zeros((1, q.shape[1])), whole]))
+
+
+class Spikes:
+    """Isolated outliers per channel and of whole rows (found); turns and impossible steps of position (jumps) by joint.
+    fastest (n,): speed beyond which a step is none of motion; jump: least part of the joint's range that it has;
+    turning (n,): joints whose angle may wrap around. Turns are taken out before anything else is looked for."""
+
+    def __init__(
+        self, deviations: float, fastest: Array | None, jump: float, turning: NDArray[np.bool_] | None = None
+    ) -> None:
+        self._deviations, self._fastest, self._jump, self._turning = deviations, fastest, jump, turning
+        self._settled: dict[tuple[str, int], Events] = {}
+        self.found: dict[tuple[str, int], Events] = {}
+        self.turns: dict[int, Events] = {}
+        self.jumps: dict[int, Events] = {}
+
+    def see(self, piece: Recording, old: int) -> None:
+        if len(piece) < 3:
+            return
+        x = {name: getattr(piece, name) for name in piece.signals}
+        x["q"] = unwrapped(piece.q, self._turning)
+        found = {name: isolated(piece.time, values, self._deviations) for name, values in x.items()}
+        self._see_steps(piece, x["q"], max(old - 1, 0), found["q"])
+        rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW_JOINT_SHARE if piece.n > 1 else 1.0)
+        keys = [(WHOLE_ROWS, 0), *((name, j) for name in found for j in range(piece.n))]
+        at = np.column_stack([rows, *(own & ~rows[:, None] for own in found.values())])
+        new, open_ = slice(max(old - 2, 0), len(piece) - 2), slice(len(piece) - 2, None)
+        _count(self._settled, keys, at[new], piece.time[new])
+        self.found = dict(self._settled)
+        _count(self.found, keys, at[open_], piece.time[open_])  # until what follows has been seen
+
+    def _see_steps(self, piece: Recording, q: Array, old: int, spike: NDArray[np.bool_]) -> None:
+        turns, joints, time = turns_of(piece.q, self._turning)[old:], range(piece.n), piece.time[old:-1]
+        _count(self.turns, joints, turns != 0, time, np.diff(piece.q[old:], axis=0))
+        if self._fastest is None:
+            return
+        step, dt = np.diff(q[old:], axis=0), np.diff(piece.time[old:])
+        far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
+        far &= (dt > 0)[:, None] & (np.abs(step) > self._jump * _usual_range(q))
+        far &= ~(spike[old:-1] | spike[old + 1 :])
+        _count(self.jumps, joints, far, time, step)
+
+
+def _count(
+    sums: dict[Any, Events], keys: Sequence[Any], at: NDArray[np.bool_], time: Array, size: Array | None = None
+) -> None:
+    """Add what happened ``at`` (K, keys) times (K,); size: of the same shape."""
+    for j in np.flatnonzero(at.any(axis=0)).tolist():
+        k = int(at[:, j].argmax())
+        known = sums.get(keys[j]) or Events(0, float(time[k]), 0.0 if size is None else float(size[k, j]))
+        sums[keys[j]] = replace(known, count=known.count + int(at[:, j].sum()))
+
+
+def isolated(time: Array, x: Array, deviations: float) -> NDArray[np.bool_]:
+    """(N, n): samples that stand out from both neighbours on the same side, by ``deviations`` robust standard
+    deviations of what a sample differs from its neighbours' mean. A spike comes back: what goes on from elsewhere is a
+    jump. Beside a gap there is no neighbour. Beside a larger outlier a good sample seems to be one: it is not."""
+    out = np.zeros(x.shape, dtype=bool)
+    dt = np.diff(time)
+    if len(x) < 3 or not (dt > 0).any():
+        return out
+    close = dt <= NEIGHBOUR_INTERVALS * np.median(dt[dt > 0])
+    flanked = (close[:-1] & close[1:])[:, None]
+    before, after = (np.where(flanked, x[1:-1] - side, np.nan) for side in (x[:-2], x[2:]))
+    away = _away(x)
+    for j in range(x.shape[1]):
+        least = _outstanding(x[:, j], np.abs(np.diff(x[:, j]))[close], before[:, j], after[:, j], deviations)
+        least[away[:, j] > SPIKE_RETURN_SHARE * least] = 0.0
+        beside = np.maximum(np.concatenate([[0.0], least[:-1]]), np.concatenate([least[1:], [0.0]]))
+        out[1:-1, j] = (least > 0) & (least >= beside)
+    return out
+
+
+def _away(x: Array) -> Array:
+    """(N − 2, n) how far a channel is, after each sample, from where its step before or after would have led it."""
+    step, across = np.diff(x, axis=0), x[2:] - x[:-2]
+    if len(step) < 3:
+        return np.zeros(across.shape)
+    before, after = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
+    return np.asarray(np.fmin(np.abs(across - 2.0 * before), np.abs(across - 2.0 * after)))
+
+
+def _outstanding(x: Array, steps: Array, before: Array, after: Array, deviations: float) -> Array:
+    """(N − 2,) how far a sample stands off the nearer of its neighbours; 0 where that is usual."""
+    least = np.zeros(len(before))
+    moving, middle = steps[(steps > 0) & np.isfinite(steps)], np.abs(before + after)
+    if moving.size < 3 or not np.isfinite(middle).any():
+        return least
+    floor = max(LEAST_SPIKE_QUANTA * float(np.quantile(moving, 0.01)), LEAST_SPIKE_RANGE_SHARE * float(_usual_range(x)))
+    threshold = max(deviations * SIGMA_OVER_MAD * 0.5 * float(np.nanmedian(middle)), floor)
+    size = np.where(before * after > 0, np.minimum(np.abs(before), np.abs(after)), 0.0)
+    for at in np.flatnonzero(size > threshold):
+        near = at + SURROUNDING_SAMPLES
+        around = middle[near[(near >= 0) & (near < len(middle))]]
+        around = around[np.isfinite(around)]
+        if not around.size or size[at] > deviations * SIGMA_OVER_MAD * 0.5 * float(np.median(around)):
+            least[at] = size[at]
+    return least
+
+
+def _usual_range(x: Array) -> Array:
+    """Between the first and the last hundredth of the values, per column; 0 where there are none."""
+    if not np.isfinite(x).any(axis=0).all():
+        return np.zeros(x.shape[1:])
+    low, high = np.nanquantile(x, (0.01, 0.99), axis=0)
+    return np.asarray(high - low)

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt, welch
 
-from exciter.experiment.quality.spikes_and_jumps import isolated
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass
@@ -34,33 +36,20 @@ SAMPLES_PER_COLUMN = 2.0  # independent ones, that a fit needs
 
 
 @dataclass(frozen=True, eq=False)
-class UniformPiece:
-    """Uniform samples without gap: q, effort (torque or current) and measured q̇ (K, n), the latter where recorded."""
-
-    time: Array
-    q: Array
-    effort: Array | None
-    qd: Array | None
-
-
-@dataclass(frozen=True, eq=False)
 class Smooth:
-    """Rows (N, n) of all pieces: motion, sign(q̇) as the filter rounds it and how fast that turns [1/s], measured
-    velocity, effort; piece (N,) numbers them.
-
-    cutoff [Hz] of the filter; duration [s] that the rows stand for; courses: the filtered effort of every piece as a
-    function of time, without what the filter's ends spoil.
-    """
+    """Rows (N, n) of all pieces: motion, sign(q̇) as the filter rounds it (direction) and how fast that turns [1/s],
+    measured velocity, effort; piece (N,) numbers them. cutoff [Hz] of the filter; duration [s] that the rows stand for;
+    courses: the filtered effort of every piece as a function of time, without what the filter's ends spoil."""
 
     motion: Motion
     direction: Array
     turning: Array
-    qd: Array | None
-    effort: Array | None
     piece: NDArray[np.int64]
     cutoff: float
     duration: float
     courses: tuple[CubicSpline, ...]
+    measured: Array | None = None
+    effort: Array | None = None
 
     def __len__(self) -> int:
         return len(self.piece)
@@ -69,6 +58,20 @@ class Smooth:
     def independent(self) -> float:
         """How many independent samples the rows are worth: two per period of the cut-off, none twice."""
         return min(2.0 * self.cutoff * self.duration, float(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class EffortRows:
+    """Smooth rows with effort (N, n), and base columns (N, n, b) of a model: what can be fitted."""
+
+    smooth: Smooth
+    effort: Array
+    model: DynamicModel
+    regressor: Array
+
+    @property
+    def robot(self) -> Robot:
+        return self.model.robot
 
 
 # -- fits of rows, joint by joint -------------------------------------------------------------------------------------
@@ -84,6 +87,11 @@ def span(w: Array) -> Array:
     """Orthonormal columns that span those of w."""
     u, s, _ = np.linalg.svd(unit_columns(w), full_matrices=False)
     return np.asarray(u[:, s > SINGULAR_ROW_VALUE * s[0]] if s.size else u)
+
+
+def unexplained(basis: Array, x: Array) -> Array:
+    """What orthonormal columns leave of x."""
+    return np.asarray(x - basis @ (basis.T @ x))
 
 
 def determined(w: Array, independent: float) -> bool:
@@ -103,9 +111,9 @@ def residual(w: Array, y: Array) -> Array:
 
 def uniform_pieces(
     windows: Sequence[Recording], effort: str | None, gains: Array | None, interval: float, gap: float
-) -> Iterator[UniformPiece]:
+) -> Iterator[Recording]:
     """Windows without NaN, duplicates and outliers of position, split at gaps [s] and jumps, on uniform time; linear
-    between samples."""
+    between samples. torque: the effort, be it a torque or a current."""
     for window in windows:
         names = [name for name in ("q", "qd", effort) if name is not None and getattr(window, name) is not None]
         good = np.all([np.isfinite(getattr(window, name)).all(axis=1) for name in names], axis=0)
@@ -118,11 +126,9 @@ def uniform_pieces(
                 continue
             part = kept[int(first) : int(last)]
             time = np.arange(part.time[0], part.time[-1] + 0.01 * interval, interval)
-            signals = {name: _interpolated(time, part.time, getattr(part, name)) for name in names}
-            own = signals[effort] if effort is not None else None
-            yield UniformPiece(
-                time, signals["q"], own if own is None or gains is None else own * gains, signals.get("qd")
-            )
+            x = {name: columns_at(time, part.time, getattr(part, name)) for name in names}
+            own = None if effort is None else x[effort] * (1.0 if gains is None else gains)
+            yield Recording(part.joints, time, x["q"], x.get("qd"), own)
 
 
 def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
@@ -134,11 +140,12 @@ def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
     return np.asarray(((pace > JUMP_PACE_RATIO * usual) & (usual > 0)).any(axis=1))
 
 
-def _interpolated(at: Array, time: Array, x: Array) -> Array:
+def columns_at(at: Array, time: Array, x: Array) -> Array:
+    """x (N, n) at other times, linear between samples."""
     return np.column_stack([np.interp(at, time, column) for column in x.T])
 
 
-def motion_band(pieces: Sequence[UniformPiece], rate: float) -> float:
+def motion_band(pieces: Sequence[Recording], rate: float) -> float:
     """[Hz] below which the longest piece has ``MOTION_POWER_SHARE`` of the position's power, median over the joints."""
     q = max((piece.q for piece in pieces), key=len)
     length = min(len(q), int(8.0 * rate) + 8)
@@ -151,39 +158,33 @@ def motion_band(pieces: Sequence[UniformPiece], rate: float) -> float:
     return float(np.median(frequency[np.argmax(share >= MOTION_POWER_SHARE, axis=0)]))
 
 
-def smooth(pieces: Sequence[UniformPiece], interval: float, most_rows: int) -> Smooth | None:
+def smooth(pieces: Sequence[Recording], interval: float, most_rows: int) -> Smooth | None:
     """None when every piece is too short for the filter."""
     if not pieces:
         return None
     rate = 1.0 / interval
     cutoff = min(max(LEAST_CUTOFF_HZ, CUTOFF_OVER_BAND * motion_band(pieces, rate)), MOST_CUTOFF_SHARE * rate)
     edge = int(np.ceil(EDGE_PERIODS * rate / cutoff))
-    long = [piece for piece in pieces if len(piece.time) * cutoff * interval >= SHORTEST_PIECE_PERIODS]
-    samples = sum(len(piece.time) - 2 * edge for piece in long)
+    long = [piece for piece in pieces if len(piece) * cutoff * interval >= SHORTEST_PIECE_PERIODS]
+    samples = sum(len(piece) - 2 * edge for piece in long)
     if not long:
         return None
     step = max(int(rate / (ROWS_PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
     sections = butter(SMOOTHING_ORDER, cutoff, fs=rate, output="sos")
     rows = [_rows(piece, sections, interval) for piece in long]
-    inner = [slice(edge, len(piece.time) - edge) for piece in long]
-    courses = [CubicSpline(x["time"][i], x["effort"][i]) for x, i in zip(rows, inner, strict=True) if "effort" in x]
-    parts = {name: [row[name][i][::step] for row, i in zip(rows, inner, strict=True)] for name in rows[0]}
-    whole: dict[str, Array] = {name: np.concatenate(parts[name]) for name in parts}
-    number = np.repeat(np.arange(len(rows)), [len(time) for time in parts["time"]])
+    inner = [{name: x[edge : len(x) - edge] for name, x in row.items()} for row in rows]
+    whole: dict[str, Array] = {name: np.concatenate([row[name][::step] for row in inner]) for name in inner[0]}
     return Smooth(
-        motion=Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"]),
-        direction=whole["direction"],
-        turning=whole["turning"],
-        qd=whole.get("measured"),
-        effort=whole.get("effort"),
-        piece=number,
+        motion=Motion(*(whole.pop(name) for name in ("time", "q", "qd", "qdd"))),
+        piece=np.repeat(np.arange(len(inner)), [len(row["time"][::step]) for row in inner]),
         cutoff=cutoff,
         duration=samples * interval,
-        courses=tuple(courses),
+        courses=tuple(CubicSpline(row["time"], row["effort"]) for row in inner if "effort" in row),
+        **whole,
     )
 
 
-def _rows(piece: UniformPiece, sections: Array, interval: float) -> dict[str, Array]:
+def _rows(piece: Recording, sections: Array, interval: float) -> dict[str, Array]:
     def low_passed(x: Array) -> Array:
         return np.asarray(sosfiltfilt(sections, x, axis=0))
 
@@ -194,8 +195,5 @@ def _rows(piece: UniformPiece, sections: Array, interval: float) -> dict[str, Ar
     qd = rate(q)
     direction = low_passed(np.sign(qd))
     rows = {"time": piece.time, "q": q, "qd": qd, "qdd": rate(qd), "direction": direction, "turning": rate(direction)}
-    if piece.qd is not None:
-        rows["measured"] = low_passed(piece.qd)
-    if piece.effort is not None:
-        rows["effort"] = low_passed(piece.effort)
-    return rows
+    beside = {"measured": piece.qd, "effort": piece.torque}
+    return rows | {name: low_passed(x) for name, x in beside.items() if x is not None}

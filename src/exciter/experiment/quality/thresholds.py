@@ -13,74 +13,54 @@ class Thresholds:
     #: Standard deviation of regular intervals over the nominal one. Taking time as uniform errs by jitter × q̇ per
     #: sample; at 5 % this exceeds the encoder noise of usual arms, below it hardly matters.
     jitter: float = 0.05
-    #: An interval beyond this many nominal ones means that a sample is missing (nearest whole number: two).
-    gap: float = 1.5
+    gap: float = 1.5  #: Nominal intervals beyond which a sample is missing (nearest whole number: two)
     #: Share of samples missing that is worth a warning: at 0.5 % a filter that assumes uniform time meets some ten
     #: jumps in 2000 samples.
     missing: float = 0.005
-    #: [s] A hole longer than this is not bridged by interpolation: joints go a visible way and may turn around.
-    long_gap: float = 0.05
-    #: Fewer samples say nothing about a robot of some 60 parameters.
-    fewest_samples: int = 50
-    #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time.
-    slowest_rate: float = 5.0
+    long_gap: float = 0.05  #: [s] A longer hole is not interpolated: joints go a visible way and may turn around
+    fewest_samples: int = 50  #: Fewer samples say nothing about a robot of some 60 parameters
+    slowest_rate: float = 5.0  #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time
     fastest_rate: float = 100_000.0
-    #: [s] Below it there is no time between samples in any unit.
-    shortest_step: float = 1e-15
-    #: [s] No log of a motion pauses for hours: a longer step means another unit, clock or column.
-    longest_step: float = 10_000.0
+    shortest_step: float = 1e-15  #: [s] Below it there is no time between samples in any unit
+    longest_step: float = 10_000.0  #: [s] No motion pauses for hours: a longer step is another unit, clock or column
 
     # -- values -----------------------------------------------------------------------------------------------------
     #: Share of samples of a channel that are NaN: beyond it (or beyond the longest run that may be interpolated)
     #: what is missing is a burst, not a lost value.
     nan_share: float = 0.05
     nan_run: float = 0.05  # [s]
-    #: Whole rows repeated although the robot moves (the same packet logged again): share worth a warning.
-    repeated_rows: float = 0.01
+    repeated_rows: float = 0.01  #: Share of rows that a moving robot repeats (a packet logged again) worth a warning
     #: A channel that repeats more often than this while it moves by several steps per sample is refreshed more
     #: slowly than it is logged.
     held: float = 0.5
-    #: [s] A channel that stops dead in mid-motion for so long is stuck: no drive stops a link within one sample.
-    stuck: float = 0.1
-    #: Samples at an extreme value, in plateaus of at least ``flat_run`` that are entered without slowing down.
-    flat_samples: int = 20
+    stuck: float = 0.1  #: [s] A channel that stops dead in mid-motion is stuck: no drive stops a link within one sample
+    flat_samples: int = 20  #: At an extreme value, in plateaus of ``flat_run`` that are entered without slowing down
     flat_run: int = 5
-    #: Share of samples cut off: some, or so many that the torque is no longer measured.
-    saturated_problem: float = 0.05
-    #: A value within this part of the description's limit is at it.
-    at_limit: float = 0.005
-    #: Beyond the limit by this factor the limit, the unit or a gain is wrong.
-    beyond_limit: float = 1.2
+    saturated_problem: float = 0.05  #: Share of samples cut off: some, or so many that the torque is no longer measured
+    at_limit: float = 0.005  #: A value within this part of the description's limit is at it
+    beyond_limit: float = 1.2  #: Beyond the limit by this factor the limit, the unit or a gain is wrong
     #: Isolated outliers stand this many robust standard deviations, of the log and of their surroundings, above both
     #: neighbours; Gaussian noise passes 15 once in 10⁵⁰ samples, so that what passes is not noise.
     spike: float = 15.0
-    #: Share of spikes of torque or velocity worth a warning; drives do make single peaks. Positions must have none.
-    spike_share: float = 0.001
-    #: A step from one sample to the next at this many times the velocity limit is not motion.
-    impossible_speed: float = 3.0
-    #: … if it is at least this part of the joint's range: a late packet makes the next step longer.
-    jump: float = 0.01
+    spike_share: float = 0.001  #: Of torque or velocity, worth a warning; drives make single peaks, positions have none
+    impossible_speed: float = 3.0  #: Times the velocity limit, from one sample to the next: no motion
+    jump: float = 0.01  #: … if it is at least this part of the joint's range: a late packet makes the next step longer
 
     # -- rest -------------------------------------------------------------------------------------------------------
     #: [s] Window, and speed relative to the joint's usual speed (95 % quantile), of a joint that counts as resting:
     #: a sine of 0.03 Hz or faster never looks like this at its turning points.
     rest_window: float = 0.25
     rest_speed: float = 0.005
-    #: [s] Standstill of the whole robot at the start or end that is reported.
-    standstill: float = 0.5
-    #: Share of the moving time a single joint rests that is reported: sign(q̇) is meaningless for much of its data.
-    rest_share: float = 0.25
+    standstill: float = 0.5  #: [s] Standstill of the whole robot at the start or end that is reported
+    rest_share: float = 0.25  #: Of the moving time, that a joint rests: sign(q̇) is meaningless for much of its data
 
     # -- meaning ----------------------------------------------------------------------------------------------------
     #: Correlation (friction and rotor removed) of measured and model torque that is conclusive; on real arms true
     #: pairs of gravity-loaded joints reach 0.88 … 1.00, and accidental ones 0.81.
     conclusive: float = 0.85
-    #: Correlation of a joint as logged above which another arrangement of whole joints is not considered.
-    doubtful: float = 0.5
-    #: Friction that drives its joint, over the spread of the torque: less may be a wrong model.
-    driving_friction: float = 0.05
-    #: Torque scale against the model; inertias of descriptions are rarely wrong by a factor of ten.
-    torque_scale: float = 20.0
+    doubtful: float = 0.5  #: Correlation of a joint as logged above which no other arrangement of whole joints is tried
+    driving_friction: float = 0.05  #: … its joint, over the spread of the torque: less may be a wrong model
+    torque_scale: float = 20.0  #: Against the model; inertias of descriptions are rarely wrong by a factor of ten
     #: Sum over the joints of the logarithm of residual power that another zero of one joint must gain: with inertias
     #: 20 % off and on real arms it gains 0.14 at most, where a zero is off by 30° or 90° 3 … 20.
     zero: float = 1.5
@@ -93,11 +73,9 @@ class Thresholds:
     #: What another joint's motion may leave of a joint's residual power, and the other way round, before their drives
     #: are taken for coupled: 0.1 and 0.2 on a coupled wrist; else one of the two is above 0.6, on four real arms.
     coupled: float = 0.4
-    #: Measured velocity over the derivative of position.
-    velocity_factor: float = 0.05
-    #: Delays [samples] below this are within what time stamps mean; and standard errors to be sure of one.
-    delay_samples: float = 1.0
-    delay_errors: float = 3.0
+    velocity_factor: float = 0.05  #: Measured velocity over the derivative of position
+    delay_samples: float = 1.0  #: Smaller delays [samples] are within what time stamps mean
+    delay_errors: float = 3.0  #: Standard errors to be sure of a delay
     #: A delay matters when it changes the torque by this share of its RMS, and leaves at most this part of what was
     #: unexplained: one that explains less may as well be friction or poor excitation.
     delay_effect: float = 0.01
@@ -117,8 +95,6 @@ class Thresholds:
     inflation: float = 30.0
 
     # -- amount of work ---------------------------------------------------------------------------------------------
-    #: Samples the expensive checks look at, as evenly spread windows of ``window`` samples.
-    most_samples: int = 131_072
+    most_samples: int = 131_072  #: Samples the expensive checks look at, as evenly spread windows of ``window`` samples
     window: int = 4096
-    #: Rows of the regressor.
-    most_rows: int = 3000
+    most_rows: int = 3000  #: Rows of the regressor

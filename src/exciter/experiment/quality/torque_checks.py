@@ -1,24 +1,36 @@
-"""Checks of torque against the model: units, joint order and signs, zeros of joints, explained torque."""
+"""Checks of torque against the model: joint order and signs, zeros of joints, explained torque; and of what happens to
+torques before they are logged: coupled drives, delay, low-pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.signal import butter
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.joint_order_and_signs import unclear, unknown_terms
-from exciter.experiment.quality.numbers_in_words import listed, number
-from exciter.experiment.quality.smoothed_log import residual
+from exciter.experiment.quality.numbers_in_words import number, percent, time_span
+from exciter.experiment.quality.smoothed_log import (
+    SINGULAR_ROW_VALUE,
+    EffortRows,
+    determined,
+    residual,
+    span,
+    unexplained,
+)
+from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-UNIT_NAMES = {"deg": "degrees", "mm": "millimetres"}
 ZERO_SEARCH_SAMPLES = 300  # that angles are compared on
 ZERO_ANGLES_PER_TURN = 48  # that are tried
 ZERO_NOISE_SHARE = 0.01  # of the largest joint's torque: smaller residuals are noise
@@ -30,92 +42,68 @@ UNEXPLAINED_CAUSES = "the zero of a joint, joint order, a sign, a unit, a delay,
 #: Problems that explain why torque is unexplained.
 EXPLAINING_SUBJECTS = {"joint order", "sign", "zero", "stuck sensor", "saturation", "jumps"}
 EXPLAINING_SUBJECTS |= {"unit of position", "unit of torque", "unit of time"}
+FILTER_DELAY_TOLERANCE = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
+DOUBTFUL_DELAY_ERRORS = 2.0  # standard errors: a smaller delay may be none
+CERTAIN_DELAY_ERRORS = 10.0  # standard errors: a larger delay is reported even if it explains little
+DELAY_POWER_SHARE = 0.5  # of the residual's power without shift: a minimum so much lower is no chance
+FILTERED_BAND_SHARE = 0.3  # of half the rate: a band that is emptier than this was filtered on purpose
+CUTOFF_FRACTIONS = np.geomspace(1.0, 0.125, 13)  # of the frequency above which nothing is, that are tried
+HIGHEST_CUTOFF_SHARE = 0.7  # of the cut-off that torques went through here: above, it would be taken for the other
+FILTER_POWER_SHARE = 0.9  # of the residual power: a filter that leaves less was there
+FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
 
 
-def units(evidence: Evidence) -> Iterator[Note]:
-    """Positions that only make sense in another unit, and the line that says so."""
-    foreign, joints, known = evidence.foreign_units, evidence.joints, evidence.robot is not None
-    if not foreign:
-        return
-    values = evidence.survey.values
-    largest = np.maximum(np.abs(values.lowest["q"]), np.abs(values.highest["q"]))
-    each = [f"{joints[j]} reaches {number(largest[j], 4)} {evidence.unit('q', j)}" for j in foreign]
-    names = listed([UNIT_NAMES[name] for name in dict.fromkeys(foreign.values())])
-    why = f"outside the description's limits, and within them as {names}" if known else "more than two turns"
-    every = [foreign.get(j, evidence.unit("q", j)) for j in range(len(joints))]
-    line = every[0] if len(set(every)) == 1 else f"[{', '.join(every)}]"
-    words = f"{', '.join(each)}: {why}; if that is so, set position: {{unit: {line}}}"
-    joint = joints[next(iter(foreign))] if len(foreign) == 1 else None
-    numbers = {"units": {joints[j]: name for j, name in foreign.items()}, "largest": largest.tolist()}
-    yield (problem if known else warning)("unit of position", words, joint, **numbers)
+def order_and_signs(evidence: Evidence) -> Iterator[Note]:
+    """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
+    joints, found = evidence.joints, evidence.arrangement
+    c = np.zeros((0, 0)) if evidence.match is None else evidence.match[0]
+    for i, j in found.columns:
+        words = f"the torque recorded for it follows the model's torque of {joints[j]} (correlation {c[i, j]:.2f}), "
+        words += f"not its own ({c[i, i]:.2f}); are the torque columns in the order of the joints?"
+        numbers = {"belongs_to": joints[j], "correlation": float(c[i, j]), "own": float(c[i, i])}
+        yield problem("joint order", words, joints[i], **numbers)
+    for j in found.signs:
+        words = f"the torque has the opposite sign of the model's (correlation {c[j, j]:.2f}); see signs, or a "
+        words += "negative gain, in recording.yaml"
+        yield problem("sign", words, joints[j], correlation=float(c[j, j]), of="torque")
+    if found.whole is not None:
+        concerned, own, there = found.whole
+        first, *second = (joints[j] for j in concerned)
+        then = {"own": own.tolist(), "then": there.tolist()}
+        if second:
+            words = f"with {first} and {second[0]} exchanged the torques fit the model (Σ correlation² "
+            words += f"{(there**2).sum():.2f} instead of {(np.maximum(own, 0) ** 2).sum():.2f}); are joints and "
+            words += "columns in the same order?"
+            yield problem("joint order", words, first, belongs_to=second[0], **then)
+        else:
+            what, of = ("position and torque", "axis") if there[concerned[0]] > 0 else ("the position", "position")
+            words = f"the torques fit the model when {what} of this axis count the other way round"
+            yield problem("sign", f"{words}; see signs in recording.yaml", first, of=of, **then)
+    for j, (friction, error) in found.driving.items():
+        unit = evidence.unit("torque" if evidence.effort_unit == "N·m" else "current", j)
+        words = f"its friction would drive the joint ({number(friction)} ± {number(error, 2)} {unit} at usual speed): "
+        words += "torque or position counts the other way round; see signs in recording.yaml"
+        yield problem("sign", words, joints[j], friction=friction, error=error, of="torque or position")
 
 
 def torque_scale(evidence: Evidence) -> Iterator[Note]:
     """Measured over model torque of every joint where both clearly follow each other."""
-    match = evidence.match
-    if match is None or evidence.effort_unit != "N·m" or evidence.foreign_units:
+    if evidence.match is None or evidence.effort_unit != "N·m" or evidence.foreign_units:
         return
-    sure = np.abs(match.correlation.diagonal()) > evidence.thresholds.conclusive
-    scale, most = np.abs(match.scale.diagonal()), evidence.thresholds.torque_scale
+    correlation, scale = (np.abs(one.diagonal()) for one in evidence.match)
+    sure, most = correlation > evidence.thresholds.conclusive, evidence.thresholds.torque_scale
     off = sure & ((scale > most) | (scale < 1.0 / most))
-    if not off.any():
-        return
-    what = "currents times gains" if evidence.effort_name == "current" else "measured torques"
-    other = "mA" if evidence.effort_name == "current" else "mN·m"
+    of_current = evidence.effort_name == "current"
+    what, other = ("currents times gains", "mA") if of_current else ("measured torques", "mN·m")
     why = f"another unit ({other}, per cent), motor torque without gear ratio, or inertias of another robot?"
     if off[sure].all() and sure.sum() > 1:
         common = float(np.median(scale[sure]))
         words = f"{what} are {number(common)} times those of the description; {why}"
         yield problem("unit of torque", words, scale=common)
         return
-    for j in map(int, np.flatnonzero(off)):
+    for j in np.flatnonzero(off):
         words = f"{what} are {number(scale[j])} times those of the description, of other joints not; {why}"
         yield problem("unit of torque", words, evidence.joints[j], scale=float(scale[j]))
-
-
-def order_and_signs(evidence: Evidence) -> Iterator[Note]:
-    """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
-    joints, found = evidence.joints, evidence.arrangement
-    c = np.zeros((0, 0)) if evidence.match is None else evidence.match.correlation
-    for i, j in found.columns:
-        words = (
-            f"the torque recorded for it follows the model's torque of {joints[j]} (correlation "
-            f"{c[i, j]:.2f}), not its own ({c[i, i]:.2f}); are the torque columns in the order of the joints?"
-        )
-        numbers = {"belongs_to": joints[j], "correlation": float(c[i, j]), "own": float(c[i, i])}
-        yield problem("joint order", words, joints[i], **numbers)
-    for j in found.signs:
-        words = (
-            f"the torque has the opposite sign of the model's (correlation {c[j, j]:.2f}); see signs, or a negative "
-            "gain, in recording.yaml"
-        )
-        yield problem("sign", words, joints[j], correlation=float(c[j, j]), of="torque")
-    if found.whole is not None:
-        hypothesis, own, there = found.whole
-        first, *second = (joints[j] for j in hypothesis.joints)
-        then = {"own": own.tolist(), "then": there.tolist()}
-        if second:
-            words = (
-                f"with {first} and {second[0]} exchanged the torques fit the model (Σ correlation² "
-                f"{(there**2).sum():.2f} instead of {(np.maximum(own, 0) ** 2).sum():.2f}); are joints and columns in "
-                "the same order?"
-            )
-            yield problem("joint order", words, first, belongs_to=second[0], **then)
-        else:
-            both = there[hypothesis.joints[0]] > 0
-            what = "position and torque" if both else "the position"
-            words = (
-                f"the torques fit the model when {what} of this axis count the other way round; see signs in "
-                "recording.yaml"
-            )
-            yield problem("sign", words, first, of="axis" if both else "position", **then)
-    for j, (friction, error) in found.driving.items():
-        words = (
-            f"its friction would drive the joint ({number(friction)} ± {number(error, 2)} "
-            f"{evidence.unit('effort', j)} at usual speed): torque or position counts the other way round; see signs "
-            "in recording.yaml"
-        )
-        yield problem("sign", words, joints[j], friction=friction, error=error, of="torque or position")
 
 
 def unjudged(evidence: Evidence) -> list[str]:
@@ -125,98 +113,69 @@ def unjudged(evidence: Evidence) -> list[str]:
     return [evidence.joints[j] for j in doubtful if j not in evidence.arrangement.joints]
 
 
-@dataclass(frozen=True)
-class JointZero:
-    """Of joint number ``joint``: what must be added to its positions [rad], and the change of Σ ln(residual power)."""
-
-    joint: int
-    angle: float
-    change: float
-
-
-def best_zero(robot: Robot, motion: Motion, effort: Array) -> JointZero | None:
-    """The single joint and angle that improve the fit most; None where no joint turns.
-
-    Every turning joint is tried at every angle, all others as logged; offset, friction and rotor inertia are removed
-    from both sides. A fit by itself would hide it: a zero that is off looks like a centre of mass elsewhere.
-    """
-    change = _measure(robot, motion, effort)
-    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
-    angles = np.arange(1, ZERO_ANGLES_PER_TURN) * (2.0 * np.pi / ZERO_ANGLES_PER_TURN) - np.pi
-    tried = [JointZero(j, float(angle), change(j, float(angle))) for j in turning for angle in angles]
-    if not tried:
-        return None
-    best = min(tried, key=lambda zero: zero.change)
-    step = 2.0 * np.pi / ZERO_ANGLES_PER_TURN
-    found = minimize_scalar(
-        lambda angle: change(best.joint, float(angle)),
-        bounds=(best.angle - step, best.angle + step),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    return JointZero(best.joint, float(found.x), min(float(found.fun), best.change))
-
-
-def _measure(robot: Robot, motion: Motion, effort: Array) -> Callable[[int, float], float]:
+def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, float] | None:
+    """Of the single joint and angle that improve the fit most: the change of Σ ln(residual power), the joint's number,
+    and what must be added to its positions [rad]; None where no joint turns. Every turning joint is tried at every
+    angle, all others as logged; offset, friction and rotor inertia are removed from both sides. A fit by itself would
+    hide it: a zero that is off looks like a centre of mass elsewhere."""
     model, beside = DynamicModel(robot), unknown_terms(motion)
     floor = (ZERO_NOISE_SHARE * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
 
     def power(q: Array) -> Array:
         left = effort - model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        rest = [r - u @ (u.T @ r) for r, u in zip(left.T, beside, strict=True)]
-        return np.asarray(np.mean(np.square(rest), axis=1) + floor)
+        return np.asarray(np.mean(np.square(list(map(unexplained, beside, left.T))), axis=1) + floor)
 
     now = power(motion.q)
 
-    def change(j: int, angle: float) -> float:
+    def change(angle: float, j: int) -> float:
         q = motion.q.copy()
         q[:, j] += angle
         return float(np.log(power(q) / now).sum())
 
-    return change
+    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
+    step = 2.0 * np.pi / ZERO_ANGLES_PER_TURN
+    angles = (np.arange(1, ZERO_ANGLES_PER_TURN) * step - np.pi).tolist()
+    tried = [(change(angle, j), j, angle) for j in turning for angle in angles]
+    if not tried:
+        return None
+    least, j, angle = min(tried)
+    ends, within = (angle - step, angle + step), {"xatol": 1e-3}
+    found = minimize_scalar(change, bounds=ends, args=(j,), method="bounded", options=within)
+    return min(float(found.fun), least), j, float(found.x)
 
 
 def zero(evidence: Evidence) -> Iterator[Note]:
     """Where order and signs are right and one angle explains much of the unexplained torque."""
-    smooth, robot = evidence.smooth, evidence.robot
-    if smooth is None or smooth.effort is None or robot is None or not evidence.inertias_known:
+    rows, payload = evidence.rows, evidence.survey.about.payload
+    if rows is None or not evidence.inertias_known or evidence.effort_unit == "A" or payload is not None:
         return
-    payload = evidence.survey.about.payload
-    if evidence.arrangement.joints or evidence.foreign_units or evidence.effort_unit == "A" or payload is not None:
+    if evidence.arrangement.joints or evidence.foreign_units:
         return
-    step = max(1, len(smooth) // ZERO_SEARCH_SAMPLES)
-    found = best_zero(robot, smooth.motion[::step], smooth.effort[::step])
-    if found is None or abs(found.angle) < LEAST_ZERO_RAD or found.change > -evidence.thresholds.zero:
+    step = max(1, len(rows.smooth) // ZERO_SEARCH_SAMPLES)
+    found = best_zero(rows.robot, rows.smooth.motion[::step], rows.effort[::step])
+    if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.thresholds.zero:
         return
-    degrees = number(np.degrees(found.angle), 3)
-    values = ", ".join(degrees if j == found.joint else "0" for j in range(robot.n))
-    words = (
-        f"torques fit the description much better when {degrees}° are added to its position: is its zero that of the "
-        f"description? else set offset: {{values: [{values}], unit: deg}}"
-    )
-    yield problem("zero", words, evidence.joints[found.joint], angle=found.angle, change=found.change)
+    change, joint, angle = found
+    degrees = number(np.degrees(angle), 3)
+    values = ", ".join(degrees if j == joint else "0" for j in range(rows.robot.n))
+    words = f"torques fit the description much better when {degrees}° are added to its position: is its zero that of "
+    words += f"the description? else set offset: {{values: [{values}], unit: deg}}"
+    yield problem("zero", words, evidence.joints[joint], angle=angle, change=change)
 
 
-@dataclass(frozen=True, eq=False)
-class Explained:
+def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     """Shares (n,) of the torque's variance, 1 − Σr²/Σ(τ − mean)²: by the description's inertias (None where they are
     unknown; offset, friction and rotor inertia of every joint fitted, as are joint terms of a model that was given),
-    and by a plain fit of all base parameters; negative where the model adds torque that is not there.
+    and by a plain fit of all base parameters; negative where the model adds torque that is not there. None without
+    torque, robot or enough rows.
 
     The plausibility test behind all others: any fault that no other check finds leaves torque unexplained here.
     """
-
-    described: Array | None
-    fitted: Array
-
-
-def explained_of(evidence: Evidence) -> Explained | None:
-    """None without torque, robot or enough rows."""
-    smooth, rows, fit, robot = evidence.smooth, evidence.regressor, evidence.excitation, evidence.robot
-    if smooth is None or smooth.effort is None or rows is None or fit is None or robot is None:
+    rows, fit = evidence.rows, evidence.excitation
+    if rows is None or fit is None:
         return None
-    effort = smooth.effort
-    turns = np.array([not joint.is_prismatic for joint in robot.joints])
+    effort, regressor, motion = rows.effort, rows.regressor, rows.smooth.motion
+    turns = np.array([not joint.is_prismatic for joint in rows.robot.joints])
     std = np.std(effort, axis=0)
     largest = np.where(turns, std[turns].max(initial=0.0), std[~turns].max(initial=0.0))
     size = np.maximum(std, SMALL_TORQUE_SHARE * largest) ** 2
@@ -225,14 +184,12 @@ def explained_of(evidence: Evidence) -> Explained | None:
         return np.asarray(1.0 - np.mean(left**2, axis=0) / np.where(size > 0, size, np.inf))
 
     if evidence.effort_unit == "A":  # every joint in a unit of its own: parameters of one say nothing of another
-        own = [residual(rows[:, j], effort[:, j]) for j in range(len(turns))]
-        return Explained(None, share(np.column_stack(own)))
+        return None, share(np.column_stack([residual(regressor[:, j], effort[:, j]) for j in range(len(turns))]))
     described = None
     if evidence.inertias_known and evidence.survey.about.payload is None:
-        left = effort - DynamicModel(robot).torque(smooth.motion)
-        beside = unknown_terms(smooth.motion, evidence.given_model)
-        described = share(np.column_stack([r - u @ (u.T @ r) for r, u in zip(left.T, beside, strict=True)]))
-    return Explained(described, share(effort - rows @ fit.values))
+        left, beside = effort - DynamicModel(rows.robot).torque(motion), unknown_terms(motion, evidence.given_model)
+        described = share(np.column_stack(list(map(unexplained, beside, left.T))))
+    return described, share(effort - regressor @ fit.values)
 
 
 def explained(evidence: Evidence) -> Iterator[Note]:
@@ -240,14 +197,16 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.thresholds
     if found is None:
         return
-    joints, fitted, described = evidence.joints, found.fitted, found.described
+    joints, (described, fitted) = evidence.joints, found
     numbers = {"fitted": dict(zip(joints, fitted.tolist(), strict=True)), "described": None}
+    each, how = [f"{_percent(own)} %" for own in fitted], "a fit of all parameters"
     if described is not None:
         numbers["described"] = dict(zip(joints, described.tolist(), strict=True))
-    each = [f"{joint} {_both(found, j)}" for j, joint in enumerate(joints)]
-    how = "a fit of all parameters" if described is None else "the description and by a fit of all parameters"
-    yield note(EXPLAINED_SUBJECT, f"explained by {how}: {', '.join(each)}", **numbers)
-    poor = [j for j in range(len(joints)) if fitted[j] < limits.explained]
+        each = [f"{_percent(own)} and {fit}" for own, fit in zip(described, each, strict=True)]
+        how = f"the description and by {how}"
+    words = ", ".join(map(" ".join, zip(joints, each, strict=True)))
+    yield note(EXPLAINED_SUBJECT, f"explained by {how}: {words}", **numbers)
+    poor = np.flatnonzero(fitted < limits.explained).tolist()
     if poor:
         each = [f"{joints[j]} {_percent(fitted[j])} %" for j in poor]
         words = f"no parameters of this robot explain the torque: {', '.join(each)} at best; {UNEXPLAINED_CAUSES}"
@@ -259,10 +218,8 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     rest = [j for j in map(int, np.flatnonzero(wrong)) if j not in poor]
     if rest:
         each = [f"{joints[j]} {_percent(described[j])} of {_percent(fitted[j])} %" for j in rest]
-        words = (
-            f"the description's inertias explain little of what a fit of all parameters explains: {', '.join(each)}; "
-            f"{UNEXPLAINED_CAUSES}"
-        )
+        words = "the description's inertias explain little of what a fit of all parameters explains: "
+        words += f"{', '.join(each)}; {UNEXPLAINED_CAUSES}"
         yield warning(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in rest], **numbers)
 
 
@@ -278,6 +235,138 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.0f}" if share > 0.0 else "0"
 
 
-def _both(found: Explained, j: int) -> str:
-    own = _percent(found.fitted[j])
-    return f"{own} %" if found.described is None else f"{_percent(found.described[j])} and {own} %"
+# -- between the motor and the log -------------------------------------------------------------------------------------
+
+
+def coupled_drives(evidence: Evidence) -> Iterator[Note]:
+    """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists. Its rotor
+    and friction then act on both joints. The residual of joint j follows velocity and acceleration of joint k, and that
+    of k follows j; one of the two alone may be chance."""
+    rows = evidence.rows
+    if rows is None or evidence.arrangement.joints:
+        return
+    spaces = {}
+    for j, w in enumerate(np.moveaxis(rows.regressor, 1, 0)):
+        turns = not rows.robot.joints[j].is_prismatic and np.ptp(rows.smooth.motion.q[:, j]) > 0
+        if turns and w.any() and determined(w, rows.smooth.independent):
+            spaces[j] = span(w)
+    for j, k in combinations(spaces, 2):
+        (one, slope), (other, _) = (_left_by_other(rows, spaces[a], a, b) for a, b in ((j, k), (k, j)))
+        if max(one, other) < evidence.thresholds.coupled:
+            first, second = evidence.joints[j], evidence.joints[k]
+            ratio = "" if slope > 0 else ", ratio: -1"
+            term = f"{{drive-coupling: {{first: {first}, second: {second}{ratio}}}}}"
+            words = f"the torques of {first} and {second} follow each other's motion: of their unexplained torque, "
+            words += f"velocity and acceleration of the other explain {percent(1.0 - one)} and {percent(1.0 - other)}; "
+            words += f"if the motor of one turns with both joints, add {term} to terms:"
+            yield warning("coupled drives", words, first=first, second=second, left=[one, other])
+
+
+def _left_by_other(rows: EffortRows, basis: Array, j: int, k: int) -> tuple[float, float]:
+    """Share of the residual power of joint j that rotor and friction of a motor that also moves with k do not explain,
+    and their viscous part, whose sign gives the directions."""
+    m = rows.smooth.motion
+    both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
+    left, own = unexplained(basis, rows.effort[:, j]), unexplained(basis, both)
+    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR_ROW_VALUE)
+    power = float(left @ left)
+    return (float(np.sum((left - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
+
+
+def delay(evidence: Evidence) -> Iterator[Note]:
+    """Of all joints together, and of each."""
+    found, limits = evidence.delays, evidence.thresholds
+    if found is None:
+        return
+    if found.edge is not None and found.power < DELAY_POWER_SHARE:
+        words = f"torque and position fit best {1e3 * abs(found.edge):.3g} ms apart, the farthest that was tried, the "
+        words += f"torque {'after' if found.edge > 0 else 'before'} the position: are both of the same motion and "
+        words += "clock?"
+        yield warning("delay", words, edge=found.edge, residual=found.power)
+    if not found.known:
+        return
+    mean, error, interval = found.delay, found.error, evidence.survey.timing.interval
+    effect = abs(mean) * found.change
+    numbers: dict[str, Any] = {"delay": mean, "error": error, "samples": mean / interval}
+    numbers["per_joint"] = {evidence.joints[j]: value for j, (value, _) in found.joints.items()}
+    numbers["per_joint_error"] = {evidence.joints[j]: value for j, (_, value) in found.joints.items()}
+    doubtful = abs(mean) <= DOUBTFUL_DELAY_ERRORS * error
+    fits = "none is found between torque and position: the torque fits best" if doubtful else "the torque comes"
+    words = f"{fits} {number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms {'after' if mean >= 0 else 'before'} the "
+    words += f"position ({mean / interval:+.2g} samples)"
+    least = max(limits.delay_errors * error, limits.delay_samples * interval)
+    sure = abs(mean) > least
+    if evidence.rows is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
+        words += ", roughly: without a robot coupled motion is not modelled"
+        sure &= found.power < DELAY_POWER_SHARE
+    beyond_doubt = abs(mean) > CERTAIN_DELAY_ERRORS * error
+    given, grave = evidence.survey.about.filter, note
+    expected = 0.0 if given is None else group_delay(given)
+    if given is not None and abs(mean - expected) < max(least, FILTER_DELAY_TOLERANCE * expected):
+        words += f", as the filter given explains (expected {time_span(expected)})"
+    elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
+        grave = warning
+        words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself; "
+        words += "if an analogue filter did it, set filter: {order: …, cutoff: …}" if given is None else ""
+        words += "" if given is None else f"the filter given explains {time_span(expected)} of it"
+    yield grave("delay", words, expected=expected, **numbers)
+
+
+def group_delay(given: AnalogFilter) -> float:
+    """[s] of slow signals through a Butterworth filter: −d arg H/dω at ω = 0."""
+    _, denominator = butter(given.order, 2.0 * np.pi * given.cutoff, analog=True)
+    return float(denominator[-2] / denominator[-1])
+
+
+def low_pass(evidence: Evidence) -> Iterator[Note]:
+    """The frequency above which the effort holds nothing, and the cut-off that fits: it rounds dry friction's steps."""
+    efforts, rate = [x for piece in evidence.pieces if (x := piece.torque) is not None], evidence.survey.timing.rate
+    limit = earlier_low_pass(max(efforts, key=len), rate) if efforts else None
+    if limit is None:
+        return
+    known = evidence.survey.about.filter
+    words = f"the torque holds nothing above {limit:.3g} Hz: it was low-passed before it was logged"
+    if known is not None:
+        yield note("earlier low-pass", words + f", as is known ({known.cutoff:g} Hz)", cutoff=limit)
+    elif limit < FILTERED_BAND_SHARE * 0.5 * rate:
+        numbers = {"cutoff": limit}
+        if evidence.rows is not None and (found := source_cutoff(evidence.rows, limit)) is not None:
+            numbers["half"], left = found
+            words += (
+                f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
+                f"{percent(1.0 - left)} less of it is unexplained"
+            )
+        words += "; filter the model the same way, and take noise estimates from it as lower bounds"
+        yield warning("earlier low-pass", words, **numbers)
+
+
+def source_cutoff(rows: EffortRows, limit: float) -> tuple[float, float] | None:
+    """[Hz] of the zero-phase low-pass (−6 dB) through which base parameters explain the torque best, and the residual
+    (RMS) over that without it; None where it is not determined."""
+    smooth, time = rows.smooth, rows.smooth.motion.time
+    cutoffs = [float(f) for f in limit * CUTOFF_FRACTIONS if f < HIGHEST_CUTOFF_SHARE * smooth.cutoff]
+    if len(smooth) < 3 * rows.regressor.shape[2] or len(cutoffs) < 3:
+        return None
+    rate, edge = 1.0 / float(np.median(np.diff(time))), FILTER_EDGE_PERIODS / cutoffs[-1]  # [s] at the ends of a piece
+    pieces = [smooth.piece == k for k in np.unique(smooth.piece)]
+    inside = np.any([own & (time > time[own][0] + edge) & (time < time[own][-1] - edge) for own in pieces], axis=0)
+
+    def power(cutoff: float | None) -> float:
+        """Mean over the joints of the logarithm of the residual power of a fit of each to rows through the filter."""
+        w = rows.regressor.copy()
+        for own in pieces:
+            w[own] = w[own] if cutoff is None else Butterworth(cutoff).zero_phase(w[own], rate)
+        left = [np.mean(residual(w[inside, j], y) ** 2) + 1e-300 for j, y in enumerate(rows.effort[inside].T)]
+        return float(np.mean(np.log(left)))
+
+    powers = np.array([power(cutoff) for cutoff in (None, *cutoffs)])
+    best = int(np.argmin(powers[1:])) + 1
+    if best in (1, len(cutoffs)) or powers[best] > powers[0] + np.log(FILTER_POWER_SHARE):
+        return None
+    a, b, c = powers[best - 1 : best + 2]
+    shift = 0.5 * (a - c) / (a - 2.0 * b + c)  # of the parabola through three points of a geometric series
+    cutoff = cutoffs[best - 1] * float(CUTOFF_FRACTIONS[1] / CUTOFF_FRACTIONS[0]) ** float(shift)
+    return cutoff, float(np.exp(0.5 * (powers[best] - powers[0])))
+
+
+CHECKS_OF_TORQUE = (order_and_signs, torque_scale, zero, explained, coupled_drives, delay, low_pass)

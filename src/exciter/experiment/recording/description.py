@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording import signal_columns
 from exciter.experiment.recording.recording_facts import (
     LINK_SIDE,
     MOTOR_SIDE,
@@ -23,28 +24,11 @@ from exciter.experiment.recording.recording_facts import (
     SourceFile,
     Triple,
 )
-from exciter.experiment.recording.signal_columns import (
-    JOINT_PLACEHOLDER,
-    UNITS,
-    Current,
-    File,
-    Position,
-    Signal,
-    Temperature,
-    TimeSource,
-    Torque,
-    UnitOf,
-    Velocity,
-    Wrench,
-    check_kinds,
-    group,
-    joints_of,
-)
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of, known_keys
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of
 from exciter.settings.field_markers import Kind, ListOfTexts
 from exciter.settings.messages import wrong
 from exciter.typing import Array
@@ -90,9 +74,9 @@ def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, 
 def _fits(source: Source, description: Mapping[str, Any]) -> bool:
     joints = description.get("joints", ())
     return all(
-        joints_of(source, name)
-        if JOINT_PLACEHOLDER in name
-        else name in source.names or (joints and group(source, name, joints))
+        signal_columns.joints_of(source, name)
+        if signal_columns.JOINT_PLACEHOLDER in name
+        else name in source.names or (joints and signal_columns.group(source, name, joints))
         for name in description["recognise"]
     )
 
@@ -102,37 +86,23 @@ def _fits(source: Source, description: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Transmission:
-    """q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor, with S = diag(signs).
-
-    motion: Rp⁻¹ (n, n), effort: Rt (n, n), None where the log is on the joint side; signs (n,); offset (n,) [rad, m].
-    """
+    """q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor, with S = diag(signs). motion: Rp⁻¹ (n, n),
+    effort: Rt (n, n), None where the log is on the joint side; signs (n,); offset (n,) [rad, m]."""
 
     signs: Array
     offset: Array
     motion: Array | None = None
     effort: Array | None = None
 
-    def position(self, q: Array) -> Array:
-        angles = self.velocity(q)
-        return angles + self.offset if self.offset.any() else angles  # −0 + 0 is 0: a log is kept to the last bit
-
-    def velocity(self, qd: Array) -> Array:
-        return times(self.motion, qd) * self.signs
-
-    def torque(self, tau: Array) -> Array:
-        return times(self.effort, tau) * self.signs
-
-    def current(self, current: Array) -> Array:
-        """Gains count from the motor's current to the joint's torque, so that only the direction changes."""
-        return current * self.signs
-
-    def wrench(self, wrench: Array) -> Array:
-        """Not of the joints: as it is."""
-        return wrench
-
-    def temperature(self, temperature: Array) -> Array:
-        """Of each joint's drive: as it is."""
-        return temperature
+    def joint_side(self, signal: str, rows: Array) -> Array:
+        """Samples (k, n) of a signal. Gains count from the motor's current to the joint's torque, so that only its
+        direction changes; the wrench is not of the joints, and the temperature of their drives: as they are."""
+        if signal in ("wrench", "temperature"):
+            return rows
+        matrix = {"position": self.motion, "velocity": self.motion, "torque": self.effort, "current": None}[signal]
+        turned = times(matrix, rows) * self.signs
+        moved = signal == "position" and self.offset.any()
+        return turned + self.offset if moved else turned  # −0 + 0 is 0: a log is kept to the last bit
 
     @property
     def keeps_power(self) -> bool:
@@ -173,14 +143,13 @@ class Ratios(Kind):
     wanted = "one number per joint, or a matrix"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[Any, ...]:
-        listed = given if isinstance(given, list | tuple) else ()
-        n = len(context.get("joints") or listed)
-        rows = listed if listed and len(listed) == n else None
-        if rows is not None and not any(isinstance(row, list | tuple) for row in rows):
-            return tuple(Number().number(value) for value in rows)
-        if rows is None or not all(isinstance(row, list | tuple) and len(row) == n for row in rows):
+        rows = given if isinstance(given, list | tuple) else ()
+        n = len(context.get("joints") or rows)
+        nested = [row for row in rows if isinstance(row, list | tuple)]
+        if not rows or len(rows) != n or (nested and [len(row) for row in nested] != [n] * n):
             raise wrong(f" is {shown(given)}; give {n} numbers, or a matrix of {n} rows of {n}")
-        return tuple(tuple(Number().number(value) for value in row) for row in rows)
+        number = Number().number
+        return tuple(tuple(map(number, row)) for row in rows) if nested else tuple(map(number, rows))
 
     def schema(self) -> dict[str, Any]:
         numbers: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
@@ -194,43 +163,26 @@ class DriveSettings(Settings):
     position: Annotated[tuple[Any, ...] | None, Ratios()] = None
     torque: Annotated[tuple[Any, ...] | None, Ratios()] = None
 
+    @property
+    def matrices(self) -> tuple[Array | None, Array | None]:
+        """(n, n) of positions and torques; ratios stand on the diagonal."""
+        given = (None if rows is None else np.array(rows, dtype=float) for rows in (self.position, self.torque))
+        position, torque = (x if x is None or x.ndim == 2 else np.diag(x) for x in given)
+        return position, torque
+
 
 @dataclass(frozen=True)
 class PositionOffset(Settings):
     """What is added to the positions of the joints."""
 
     values: Annotated[tuple[float, ...], Vector("joints")]
-    unit: Annotated[str | tuple[str, ...], UnitOf("position")]
+    unit: Annotated[str | tuple[str, ...], signal_columns.UnitOf("position")]
 
     @property
     def si(self) -> Array:
         """(n,) [rad, m]."""
         names = (self.unit,) * len(self.values) if isinstance(self.unit, str) else self.unit
-        return np.asarray(np.array(self.values) * [UNITS["position"][name].factor for name in names])
-
-
-def drive_of(
-    given: DriveSettings,
-    signs: tuple[float, ...] | None,
-    offset: PositionOffset | None,
-    joints: Sequence[str],
-    where: str,
-) -> Transmission:
-    """``drive``, ``signs`` and ``offset`` of a recording.yaml."""
-    n = len(joints)
-    ratios, effort = (None if rows is None else _matrix(rows) for rows in (given.position, given.torque))
-    return Transmission(
-        signs=np.ones(n) if signs is None else np.array(signs),
-        offset=np.zeros(n) if offset is None else offset.si,
-        motion=None if ratios is None else inverse_of(ratios, f"{where}: drive: position"),
-        effort=effort,
-    )
-
-
-def _matrix(rows: tuple[Any, ...]) -> Array:
-    """(n, n); of ratios, with these on its diagonal."""
-    values = np.array(rows, dtype=float)
-    return values if values.ndim == 2 else np.diag(values)
+        return np.asarray(np.array(self.values) * [signal_columns.UNITS["position"][name].factor for name in names])
 
 
 # -- what a recording.yaml says ----------------------------------------------------------------------------------------
@@ -261,15 +213,15 @@ class ReadingSettings(Settings):
     """How a file is opened, and which joints it is of: None where the columns name them. The format follows from the
     suffix of the file unless it is given."""
 
-    file: File = None
+    file: signal_columns.File = None
     format: Annotated[str | None, OneWord(LOG_FORMATS)] = None
-    delimiter: File = None
+    delimiter: signal_columns.File = None
     header: Switch | None = None
-    comment: File = None
+    comment: signal_columns.File = None
     skip: Annotated[int | None, Whole(0, MOST_SKIPPED_LINES)] = None
-    decimal: File = None
+    decimal: signal_columns.File = None
     missing: Annotated[tuple[str, ...] | None, ListOfTexts("words that stand for no value, each in quotes", 1)] = None
-    topic: File = None
+    topic: signal_columns.File = None
     transposed: Switch | None = None
     joints: Annotated[tuple[str, ...] | None, JointNames()] = None
 
@@ -284,8 +236,7 @@ class ReadingSettings(Settings):
     @property
     def options(self) -> dict[str, Any]:
         """Of ``open_source``."""
-        given = {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+        return {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
 
 
 @dataclass(frozen=True)
@@ -294,13 +245,13 @@ class RecordingSettings(Settings):
 
     flat: ClassVar[tuple[str, ...]] = ("reading",)
     reading: ReadingSettings = field(default_factory=ReadingSettings)
-    time: TimeSource | None = None
-    position: Position | None = None
-    velocity: Velocity | None = None
-    torque: Torque | None = None
-    current: Current | None = None
-    wrench: Wrench | None = None
-    temperature: Temperature | None = None
+    time: signal_columns.TimeSource | None = None
+    position: signal_columns.Position | None = None
+    velocity: signal_columns.Velocity | None = None
+    torque: signal_columns.Torque | None = None
+    current: signal_columns.Current | None = None
+    wrench: signal_columns.Wrench | None = None
+    temperature: signal_columns.Temperature | None = None
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
@@ -319,11 +270,10 @@ class RecordingSettings(Settings):
             raise RecordingError(f"signs is {shown(self.signs)}; allowed are 1 and -1")
         edges = [instant for window in self.windows for instant in window]
         if any(start >= end for start, end in self.windows) or edges != sorted(edges):
-            raise RecordingError(
-                f"windows is {shown(self.windows)}; windows [start, end] must be in order and apart from each other"
-            )
+            why = f"windows is {shown(self.windows)}; windows [start, end] must be in order and apart from each other"
+            raise RecordingError(why)
 
-    def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[Signal, ...]:
+    def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[signal_columns.Signal, ...]:
         given = {name: part for name in SIGNAL_SECTIONS if (part := getattr(self, name)) is not None}
         must = ("position", *required)
         return tuple(part.of(joints, f"{where}: {name}", required=name in must) for name, part in given.items())
@@ -341,30 +291,19 @@ class RecordingSettings(Settings):
             raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
         torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
         if geared and torque == LINK_SIDE:
-            raise RecordingError(
-                f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
-                "one of the two"
-            )
+            why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
+            why += "one of the two"
+            raise RecordingError(why)
         return torque or (MOTOR_SIDE if geared else None)
 
-
-@dataclass(frozen=True, eq=False)
-class Description:
-    """What a recording.yaml says once the joints are known."""
-
-    where: str
-    joints: tuple[str, ...]
-    time: TimeSource
-    signals: tuple[Signal, ...]
-    drive: Transmission
-    windows: tuple[Window, ...]
-    about: About
-    repair: Repairs
-
-
-def read_top(path: Path) -> dict[str, Any]:
-    """The whole file; unknown keys are refused."""
-    return known_keys(read_yaml(path, "recording"), str(path), keys_of(RecordingSettings), error=RecordingError)
+    def transmission(self, joints: Sequence[str], where: str) -> Transmission:
+        ratios, effort = self.drive.matrices
+        return Transmission(
+            signs=np.ones(len(joints)) if self.signs is None else np.array(self.signs),
+            offset=np.zeros(len(joints)) if self.offset is None else self.offset.si,
+            motion=None if ratios is None else inverse_of(ratios, f"{where}: drive: position"),
+            effort=effort,
+        )
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
@@ -378,21 +317,14 @@ def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
 
 
-def pattern_of(top: Mapping[str, Any]) -> str | None:
-    """``{joint}.q`` and the like, of the positions."""
-    position = top.get("position")
-    columns = position.get("columns") if isinstance(position, Mapping) else None
-    return columns if isinstance(columns, str) and JOINT_PLACEHOLDER in columns else None
-
-
 def describe(
     top: Mapping[str, Any], where: str, joints: Sequence[str], required: Sequence[str], *, native: bool = False
-) -> Description:
-    """Every key checked. ``required``: signals that the user asked for, so that the file must have them."""
+) -> tuple[RecordingSettings, tuple[signal_columns.Signal, ...]]:
+    """What a recording.yaml says once the joints are known, every key checked, and its signals. ``required``: those
+    that the user asked for, so that the file must have them."""
     if len(joints) > MOST_RECORDED_JOINTS:
-        raise RecordingError(
-            f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
-        )
+        why = f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
+        raise RecordingError(why)
     given = fill(RecordingSettings, top, where, error=RecordingError, joints=joints)
     if given.position is None:
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")
@@ -400,16 +332,7 @@ def describe(
         raise RecordingError(f"{where}: time is missing; give {{column: …, unit: s}}, or {{rate: …}} [Hz]")
     signals = given.signals(joints, required, where)
     if (given.drive.position is None) == (given.drive.torque is None):
-        check_kinds(signals, joints)  # else one is on the motor's side and the other on the joint's
+        signal_columns.check_kinds(signals, joints)  # else one is on the motor's side and the other on the joint's
     if not native and given.sources:
         raise RecordingError(f"{where}: sources: only files of the format exciter carry it; leave it out")
-    return Description(
-        where=where,
-        joints=tuple(joints),
-        time=given.time,
-        signals=signals,
-        drive=drive_of(given.drive, given.signs, given.offset, joints, where),
-        windows=given.windows,
-        about=given.about(joints, where),
-        repair=given.repair,
-    )
+    return given, signals

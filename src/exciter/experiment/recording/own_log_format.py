@@ -57,14 +57,13 @@ def starts_as_native(path: Path) -> bool:
 
 def check_header(source: Source) -> None:
     """Columns that nobody would look at are a mistake."""
+    beside = ("time", *(f"base.{part}" for part in WRENCH_COLUMNS))
     for name in source.names:
-        known = name in ("time", *(f"base.{part}" for part in WRENCH_COLUMNS))
-        if not known and name.rpartition(".")[2] not in (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS):
-            raise RecordingError(
-                f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
-                "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
-                "columns"
-            )
+        if name not in beside and name.rpartition(".")[2] not in (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS):
+            why = f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
+            why += "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
+            why += "columns"
+            raise RecordingError(why)
 
 
 def companion(path: Path) -> Path | None:
@@ -87,18 +86,17 @@ def said(about: About) -> dict[str, Any]:
 def native_npz(path: Path) -> dict[str, Any]:
     """The description of a native NPZ, as a format: its joints, and what it says beside the samples."""
     names = open_source(path, format="npz").names  # refuses damaged and enormous archives
-    if "time" not in names or not _has(path, "joints"):
-        raise RecordingError(
-            f"{path} has {', '.join(names[:6])}, not the keys time, q and joints of Exciter's own files; describe it "
-            "in a recording.yaml and give that instead (docs/recordings.md)"
-        )
-    joints = _member(path, "joints")
+    joints = _member(path, "joints") if "time" in names else None
+    if joints is None:
+        why = f"{path} has {', '.join(names[:6])}, not the keys time, q and joints of Exciter's own files; describe it "
+        why += "in a recording.yaml and give that instead (docs/recordings.md)"
+        raise RecordingError(why)
     if joints.ndim != 1:
         raise RecordingError(f"{path}: joints has the shape {joints.shape}; it must be a list of names")
     known = dict(preset(NATIVE_NPZ))
     try:
-        text = str(_member(path, "about")[()]) if _has(path, "about") else "{}"
-        about = parse_json(text, "about")
+        told = _member(path, "about")
+        about = parse_json("{}" if told is None else str(told[()]), "about")
     except (ValueError, RobotError) as error:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
     extra = said(fill(About, about, f"{path}: about", error=RecordingError))
@@ -107,20 +105,16 @@ def native_npz(path: Path) -> dict[str, Any]:
     return {**known, **extra, "joints": [str(name) for name in joints]}
 
 
-def _has(path: Path, key: str) -> bool:
-    with zipfile.ZipFile(path) as archive:
-        return f"{key}.npy" in archive.namelist()
-
-
-def _member(path: Path, key: str) -> np.ndarray[Any, Any]:
-    """A small array of text; never pickled, and no larger than its bytes, whatever its header says."""
+def _member(path: Path, key: str) -> np.ndarray[Any, Any] | None:
+    """A small array of text, where there is one; never pickled, and no larger than its bytes."""
     try:
         with zipfile.ZipFile(path) as archive:
+            if f"{key}.npy" not in archive.namelist():
+                return None
             if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
                 raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
             with archive.open(f"{key}.npy") as stream:
-                content = stream.read(NPZ_TEXT_BYTES_LIMIT)
-        return _text(content)
+                return _text(stream.read(NPZ_TEXT_BYTES_LIMIT))
     except BROKEN_TEXT_ERRORS as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
@@ -179,10 +173,9 @@ def check_beside(path: Path) -> None:
     """Refuse a .csv whose ``<stem>.yaml`` is there already and is not its own."""
     beside = path.absolute().with_suffix(".yaml")
     if path.suffix.lower() == ".csv" and beside.exists() and not _is_companion(path.absolute()):
-        raise RecordingError(
-            f"'{beside.name}' is there already and speaks of something else, but what is known of the recording "
-            f"would be written there; choose another name than '{path.name}'"
-        )
+        why = f"'{beside.name}' is there already and speaks of something else, but what is known of the recording "
+        why += f"would be written there; choose another name than '{path.name}'"
+        raise RecordingError(why)
 
 
 def _is_companion(path: Path) -> bool:
@@ -200,15 +193,13 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
         if not len(chunk):
             continue
         if before is not None and (chunk.joints, chunk.everything) != (before.joints, before.everything):
-            raise RecordingError(
-                f"the pieces of a recording must agree; one has {', '.join(before.everything)} of "
-                f"{', '.join(before.joints)}, another {', '.join(chunk.everything)} of {', '.join(chunk.joints)}"
-            )
+            why = f"the pieces of a recording must agree; one has {', '.join(before.everything)} of "
+            why += f"{', '.join(before.joints)}, another {', '.join(chunk.everything)} of {', '.join(chunk.joints)}"
+            raise RecordingError(why)
         if before is not None and chunk.time[0] < before.time[-1]:
-            raise RecordingError(
-                f"a piece of a recording starts at {chunk.time[0]:.9g} s, before the end of the one before it "
-                f"({before.time[-1]:.9g} s); give them in order of time"
-            )
+            why = f"a piece of a recording starts at {chunk.time[0]:.9g} s, before the end of the one before it "
+            why += f"({before.time[-1]:.9g} s); give them in order of time"
+            raise RecordingError(why)
         before, samples = chunk, samples + len(chunk)
         yield chunk
     if samples < 2:
@@ -218,13 +209,9 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
 def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
     for name in first.joints:
         if not name or unseen(name):
-            raise RecordingError(
-                f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
-            )
-    header = [
-        "time",
-        *(f"{name}.{COLUMN_ENDINGS.get(signal, signal)}" for name in first.joints for signal in first.signals),
-    ]
+            why = f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
+            raise RecordingError(why)
+    header = ["time", *(f"{name}.{COLUMN_ENDINGS[signal]}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
@@ -238,9 +225,11 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(csv_line(header) + "\n")
-        for chunk in chain([first], rest):
-            for piece in chunk.chunks(WRITTEN_ROWS):
-                stream.write(_rows(piece))
+        for chunk in chain.from_iterable(piece.chunks(WRITTEN_ROWS) for piece in chain([first], rest)):
+            signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals)
+            more = [x for x in (chunk.wrench, chunk.temperature) if x is not None]
+            table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *more])
+            np.savetxt(stream, table, fmt="%.17g", delimiter=",")
 
 
 def _yaml(data: dict[str, Any]) -> str:
@@ -250,15 +239,6 @@ def _yaml(data: dict[str, Any]) -> str:
         if yaml.safe_load(text) == data:
             return text
     raise RecordingError("what is known of the recording cannot be written as YAML; write a .npz file instead")
-
-
-def _rows(chunk: Recording) -> str:
-    signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals): as the header
-    beside = [x for x in (chunk.wrench, chunk.temperature) if x is not None]
-    table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *beside])
-    text = io.StringIO()
-    np.savetxt(text, table, fmt="%.17g", delimiter=",")
-    return text.getvalue()
 
 
 def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
@@ -273,10 +253,8 @@ def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         with zipfile.ZipFile(stage / path.name, "w", zipfile.ZIP_STORED) as archive:
             for key in keys:
                 _add(archive, key, "<f8", (rows,) if key == "time" else (rows, len(first.columns(key))), raw[key])
-            for key, text in (
-                ("joints", np.array(first.joints)),
-                ("about", np.array(json.dumps(written(first.about)))),
-            ):
+            for key, said_by in (("joints", first.joints), ("about", json.dumps(written(first.about)))):
+                text = np.array(said_by)
                 _add(archive, key, text.dtype.str, text.shape, io.BytesIO(text.tobytes()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,21 +65,20 @@ class Recording:
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
         freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature")
         shape = (len(self.time), self.n)
-        if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
+        if self.time.ndim != 1 or any(getattr(self, name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
             raise RecordingError(f"samples of {self.n} joints must have shapes (N,) and (N, {self.n}); given {given}")
         for name in set(self.everything) - set(self.signals):
-            found, expected = self._signal(name).shape, (len(self.time), len(self.columns(name)))
+            found, expected = getattr(self, name).shape, (len(self.time), len(self.columns(name)))
             if found != expected:
                 raise RecordingError(f"{name} has shape {found}; expected {expected}")
         if not np.isfinite(self.time).all():
             raise RecordingError("time contains NaN or infinity; repair or cut those samples")
         if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
             k = int(back[0])
-            raise RecordingError(
-                f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); "
-                "is it the right column, or are these several recordings in one file?"
-            )
+            why = f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); is it "
+            why += "the right column, or are these several recordings in one file?"
+            raise RecordingError(why)
 
     @classmethod
     def of(
@@ -137,10 +136,6 @@ class Recording:
         """Names of a channel's columns: the joints', or those of the wrench."""
         return WRENCH_COLUMNS if channel == "wrench" else self.joints
 
-    def _signal(self, name: str) -> Array:
-        value: Array = getattr(self, name)
-        return value
-
     @property
     def duration(self) -> float:
         """[s] from the first to the last sample."""
@@ -157,8 +152,7 @@ class Recording:
 
     def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
         """Some of the samples, in order."""
-        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.everything}
-        return replace(self, time=self.time[part], **signals)
+        return changed(self, lambda _, x: x[part], self.everything, time=self.time[part])
 
     def between(self, start: float, end: float) -> Recording:
         """The samples of start ≤ time ≤ end [s]."""
@@ -175,9 +169,9 @@ class Recording:
         """Pieces of one recording, in order of time, together."""
         if not parts:
             raise RecordingError("nothing was recorded")
-        names = parts[0].everything
-        signals: dict[str, Any] = {name: np.concatenate([part._signal(name) for part in parts]) for name in names}
-        return replace(parts[0], time=np.concatenate([part.time for part in parts]), **signals)
+        names = ("time", *parts[0].everything)
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return replace(parts[0], **joined)
 
     def arranged(self, robot: Robot) -> Recording:
         """The robot's joints, in its order."""
@@ -185,15 +179,14 @@ class Recording:
             return replace(self, joints=robot.joint_names, named=True)
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
-            raise RecordingError(
-                f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them under "
-                "joints: in a recording.yaml"
-            )
+            why = f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them "
+            why += "under joints: in a recording.yaml"
+            raise RecordingError(why)
         columns = [self.joints.index(name) for name in robot.joint_names]
         own = [name for name in self.everything if name != "wrench"]
-        signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in own}
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
-        return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
+        about = replace(self.about, gains=gains)
+        return changed(self, lambda _, x: x[:, columns], own, joints=robot.joint_names, about=about)
 
     def labelled(self, channel: str) -> Labelled:
         """q, qd, torque, current, wrench or temperature over time, with names and units."""
@@ -201,7 +194,7 @@ class Recording:
             raise RecordingError(unknown_name("channel", channel, self.everything))
         columns = self.columns(channel)
         units = WRENCH_UNITS if channel == "wrench" else (CHANNEL_UNITS[channel],) * len(columns)
-        return Labelled(channel, self._signal(channel), columns, units, self.time, "time [s]")
+        return Labelled(channel, getattr(self, channel), columns, units, self.time, "time [s]")
 
     def plot(self, channel: str = "torque", joints: str | tuple[str, ...] | None = None, axes: Any = None) -> Any:
         """A channel over time; matplotlib's axes."""
@@ -248,3 +241,11 @@ class Recording:
         if self.about.gains is None:
             raise RecordingError("the recording has currents [A]; say in recording.yaml what they mean: gains [N·m/A]")
         return np.asarray(self.current * np.array(self.about.gains))
+
+
+def changed(
+    recording: Recording, change: Callable[[str, Array], Array], names: Sequence[str] | None = None, **others: Any
+) -> Recording:
+    """With what ``change`` makes of name and values (N, k), of all channels unless named; others: fields."""
+    others |= {name: change(name, getattr(recording, name)) for name in (names or recording.channels)}
+    return replace(recording, **others)

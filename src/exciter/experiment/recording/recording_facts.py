@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from exciter.errors import ExciterError, RecordingError, shown
-from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, fill, written
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
 from exciter.settings.field_markers import Kind
 from exciter.settings.messages import wrong
 
@@ -125,8 +125,3 @@ class Repairs(Settings):
     longest_gap: Annotated[float, Number(above=0.0, unit="s")] = 0.05
     cut_standstill: Switch = False
     shortest: Seconds = 0.5
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | Repairs | None, where: str = "repair") -> Repairs:
-        """From plain data; every key may be left out."""
-        return fill(cls, data, where, error=RecordingError)

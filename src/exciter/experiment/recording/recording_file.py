@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from os.path import exists, isdir  # false, too, for a name that is too long
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -14,105 +16,160 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.recording.description import (
-    SIGNAL_SECTIONS,
-    Description,
-    ReadingSettings,
-    completed,
-    describe,
-    pattern_of,
-    preset,
-    read_top,
-    reading_of,
-    recognised,
-)
+from exciter.experiment.recording import description
 from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_facts import About, Repairs, SourceFile
-from exciter.experiment.recording.several_files import Lockstep, Shelf, SignalColumns, explained, fingerprints
-from exciter.experiment.recording.signal_columns import UNITS, TimeSource, find, group, joints_of
+from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
+from exciter.experiment.sources.source import Source, equal_blocks
 from exciter.notes import Note, warning
+from exciter.robot.yaml_file import read_yaml
+from exciter.settings import keys_of, known_keys
 from exciter.typing import Array
 
 LATEST_INSTANT_S = 1e30  #: times in another unit are far below, and reported where logs are judged
 CHUNK_ROWS = 65_536  #: samples of a piece unless asked otherwise
+COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
-FIELD_OF_SIGNAL = {name: name for name in SIGNAL_SECTIONS} | {"position": "q", "velocity": "qd"}
+FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS} | {"position": "q", "velocity": "qd"}
 DATA_VARIABLE = "EXCITER_DATA"
 
 
-class Clock:
-    """Remembers how many samples there were and the last instant, from one piece of a log to the next.
+@dataclass(frozen=True)
+class Shelf:
+    """Files relative to the first of ``folders`` that has them; file: of all signals that name none."""
 
-    explain: what there is to say of a sample whose time is before that of the one before it.
-    """
+    folders: tuple[Path, ...]
+    reader: str
+    options: Mapping[str, Any]
+    file: str | None
+    opened: dict[tuple[str, int | None], Source] = field(default_factory=dict)
 
-    def __init__(self, source: TimeSource, where: str, explain: Callable[[int], str]) -> None:
-        self.source, self.where, self.explain = source, where, explain
-        self.samples = 0
-        self.first: float | None = None  # as the log has it
-        self.last: float | None = None  # [s]
+    def open(self, own: str | None, where: str, interleaved: int | None = None) -> Source:
+        """interleaved: how many numbers, one per line, are a sample."""
+        if (file := own or self.file) is None:
+            raise RecordingError(f"{where}: file is missing; give one here, or one for all signals at the top")
+        key = (file, interleaved)
+        if key not in self.opened:
+            options = self.options if interleaved is None else {**self.options, "interleaved": interleaved}
+            self.opened[key] = open_source(self.path(file), format=self.reader, **options)
+        return self.opened[key]
 
-    def instants(self, column: Array | None, count: int) -> Array:
-        """(count,) [s] of the next samples; ``column`` (count,) as the log has it, None with a rate."""
-        if column is None:
-            assert self.source.rate is not None
-            time = (self.source.start or 0.0) + np.arange(self.samples, self.samples + count) / self.source.rate
-        else:
-            time = self._read(column)
-        if time.size:
-            self._check(time)
-            self.last = float(time[-1])
-        self.samples += count
-        return time
+    def path(self, file: str) -> Path:
+        for folder in self.folders:
+            if exists(folder / file):
+                return folder / file
+        looked = " or ".join(f"'{folder}'" for folder in self.folders)
+        why = f"there is no file '{file}' in {looked}; give the folder of the data (data, or EXCITER_DATA)"
+        raise RecordingError(why)
 
-    def _read(self, column: Array) -> Array:
-        factor = UNITS["time"][self.source.unit].factor
-        if self.source.start is None or not column.size:
-            return column * factor
-        if self.first is None:
-            self.first = float(column[0])
-        return (column - self.first) * factor + self.source.start
 
-    def _check(self, time: Array) -> None:
-        if (bad := np.flatnonzero(~np.isfinite(time))).size:
-            raise RecordingError(
-                f"{self.where}: the time of sample {self.samples + int(bad[0])} is missing or not a number; "
-                "cut that sample, or name another column"
-            )
-        if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT_S)).size:
-            raise RecordingError(
-                f"{self.where}: the time of sample {self.samples + int(far[0])} is {time[far[0]]:g} s; no clock goes "
-                f"beyond {LATEST_INSTANT_S:g} s: cut that sample, or name another column"
-            )
-        before = time[0] if self.last is None else self.last
-        steps = np.diff(time, prepend=before)
-        if (back := np.flatnonzero(steps < 0.0)).size:
-            k = int(back[0])
-            earlier = before if k == 0 else time[k - 1]
-            raise RecordingError(
-                f"{self.where}: time runs backwards at sample {self.samples + k} ({earlier:.9g} s, then {time[k]:.9g} "
-                f"s){self.explain(self.samples + k)}"
-            )
+@dataclass(frozen=True)
+class SignalColumns:
+    """Columns of a source that are one signal, or the time."""
+
+    name: str
+    source: Source
+    columns: tuple[int, ...]
+    signal: Signal | None = None
+
+
+@dataclass(frozen=True)
+class Lockstep:
+    """Signals of one or more files that have the same number of rows."""
+
+    parts: tuple[SignalColumns, ...]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Each once."""
+        return tuple({id(part.source): part.source for part in self.parts}.values())
+
+    def blocks(self, rows: int) -> Iterator[dict[str, Array]]:
+        """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
+        sources = self.sources
+        needed = {id(s): sorted({c for part in self.parts if part.source is s for c in part.columns}) for s in sources}
+        streams = [source.blocks(needed[id(source)], rows) for source in sources]
+        lengths = [0] * len(sources)
+        for blocks in zip_longest(*streams, fillvalue=np.zeros((0, 0))):
+            lengths = [n + len(block) for n, block in zip(lengths, blocks, strict=True)]
+            if len(set(lengths)) > 1:
+                lengths = [n + sum(map(len, stream)) for n, stream in zip(lengths, streams, strict=True)]
+                pairs = {source.path: n for source, n in zip(sources, lengths, strict=True)}
+                unlike = ", ".join(f"{path} has {n}" for path, n in pairs.items())
+                why = f"the files of one recording must have the same number of samples; {unlike}: is one of them cut "
+                why += "short?"
+                raise RecordingError(why)
+            block_of = dict(zip(needed, blocks, strict=True))
+            places = {part.name: [needed[id(part.source)].index(c) for c in part.columns] for part in self.parts}
+            yield {part.name: block_of[id(part.source)][:, places[part.name]] for part in self.parts}
+
+    def tables(self, first: int) -> Iterator[Array]:
+        """All columns that are used, as the files have them, from row ``first`` on."""
+        start = 0
+        for block in self.blocks(COMPARED_ROWS):
+            table = np.hstack(list(block.values()))
+            if start + len(table) > first:
+                yield table[max(0, first - start) :]
+            start += len(table)
+
+    def turned_back(self, sample: int) -> str:
+        """The end of the message on a sample whose time is before that of the one before it; reads the file again."""
+        source = next(part.source for part in self.parts if part.signal is None)
+        word, number = source.place(sample)
+        place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
+        try:
+            earlier, count = self.repeated(sample)
+        except RecordingError:  # of rows further on, which are not to be reported
+            earlier, count = 0, 0
+        if not count:
+            return f"{place}; is it the right column, or are these several recordings in one file?"
+        ends = (sample, sample + count - 1, earlier, earlier + count - 1)
+        first, last, old, old_last = (source.place(row)[1] for row in ends)
+        again = f"{word}s {first} … {last} repeat {word}s {old} … {old_last}"
+        return f"{place}; {again}: a block was logged twice; delete one of the two"
+
+    def repeated(self, sample: int) -> tuple[int, int]:
+        """(earlier, count): ``count`` rows from ``sample`` on are those from ``earlier`` on; 0 where fewer than two."""
+        wanted, start = next(self.tables(sample))[:1], 0
+        for table in self.tables(0):
+            same = np.flatnonzero(_equal(table, wanted))
+            if start + len(table) >= sample or same.size:
+                break
+            start += len(table)
+        if not same.size or (earlier := start + int(same[0])) >= sample:
+            return 0, 0
+        count, most = 0, sample - earlier
+        blocks = (equal_blocks(self.tables(row), COMPARED_ROWS) for row in (earlier, sample))
+        for before, after in zip(*blocks, strict=False):
+            rows = min(len(before), len(after), most - count)
+            differ = np.flatnonzero(~_equal(before[:rows], after[:rows]))
+            count += int(differ[0]) if differ.size else rows
+            if differ.size or count == most:
+                break
+        return (earlier, count) if count > 1 else (0, 0)
+
+
+def _equal(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Whether rows are the same, also where both are missing."""
+    return np.asarray(((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class RecordingFile:
-    """A log that ``open_recording`` understood; nothing but its beginning has been read.
-
-    files: (name, path) of all that it is read from. native: written by Exciter, so that every bit is kept.
-    """
+    """A log that ``open_recording`` understood; nothing but its beginning has been read. given: its recording.yaml, and
+    what that says of gears (drive) and beside the samples (stated). files: (name, path) of all that it is read from.
+    native: written by Exciter, so that every bit is kept."""
 
     path: Path
-    description: Description
+    joints: tuple[str, ...]
+    given: description.RecordingSettings
+    drive: description.Transmission
+    stated: About
     columns: Lockstep
     files: tuple[tuple[str, Path], ...]
     native: bool = False
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        return self.description.joints
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -122,49 +179,54 @@ class RecordingFile:
     @property
     def repair(self) -> Repairs:
         """What the recording.yaml lets be repaired."""
-        return self.description.repair
+        return self.given.repair
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is allowed, but seldom meant."""
-        if self.description.drive.keeps_power:
+        if self.drive.keeps_power:
             return ()
-        text = (
-            "torque is not the transpose of drive: position, so that power differs between motors and joints; "
-            "with Rp given, Rt = Rpᵀ unless losses are meant"
-        )
+        text = "torque is not the transpose of drive: position, so that power differs between motors and joints; with "
+        text += "Rp given, Rt = Rpᵀ unless losses are meant"
         return (warning("drive", text, None, str(self.path)),)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
-        """The files, with their SHA-256."""
-        return fingerprints(self.files)
+        """The files, with their SHA-256; of a folder, every file in it."""
+        found = []
+        try:
+            for name, path in self.files:
+                inside = [p for p in sorted(path.iterdir()) if isfile(p)] if isdir(path) else [path]
+                for one in inside:
+                    with one.open("rb") as stream:
+                        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                    found.append(SourceFile(f"{name}/{one.name}" if isdir(path) else name, digest))
+        except OSError as error:
+            raise RecordingError(f"cannot read '{error.filename}': {error.strerror}") from None
+        return tuple(found)
 
     @cached_property
     def about(self) -> About:
         """sources: what a native file says it was made from, otherwise the files themselves."""
-        about = self.description.about
-        return about if about.sources else replace(about, sources=self.sources)
+        return self.stated if self.stated.sources else replace(self.stated, sources=self.sources)
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Recording]:
         """Pieces of at most ``rows`` samples, in order; what they hold does not depend on where they are cut."""
         if rows < 1:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
-        clock, kept = Clock(self.description.time, str(self.path), partial(explained, self.columns)), 0
-        for block in self.columns.blocks(rows):
-            with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
-                piece = self._piece(block, clock)
-            if piece is not None:
+        samples, kept, last = 0, 0, 0.0
+        for first, time, block in self._blocks(rows):
+            samples, last = first + len(time), time[-1]
+            if (piece := self._piece(first, time, block)) is not None:
                 kept += len(piece)
                 yield piece
-        if not clock.samples:
+        if not samples:
             raise RecordingError(f"{self.path} has no samples")
         if not kept:
-            windows = ", ".join(f"{start:g} … {end:g}" for start, end in self.description.windows)
-            raise RecordingError(
-                f"{self.path}: windows keep none of its {clock.samples} samples: they ask for {windows} s, and the log "
-                f"ends at {clock.last:g} s"
-            )
+            windows = ", ".join(f"{start:g} … {end:g}" for start, end in self.given.windows)
+            why = f"{self.path}: windows keep none of its {samples} samples: they ask for {windows} s, and the log "
+            why += f"ends at {last:g} s"
+            raise RecordingError(why)
 
     def read(self, limit: int = WHOLE_LOG_BYTES_LIMIT) -> Recording:
         """All of it; refused where its samples take more than ``limit`` bytes."""
@@ -172,36 +234,63 @@ class RecordingFile:
         for piece in self.chunks():
             size += sum(getattr(piece, name).nbytes for name in ("time", *piece.everything))
             if size > limit:
-                raise RecordingError(
-                    f"{self.path} is too large to be read at once: more than {limit / 1e9:g} GB of samples; "
-                    "read it in pieces (chunks), or keep less of it (windows)"
-                )
+                why = f"{self.path} is too large to be read at once: more than {limit / 1e9:g} GB of samples; read it "
+                why += "in pieces (chunks), or keep less of it (windows)"
+                raise RecordingError(why)
             parts.append(piece)
         return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, notes=self.notes)
 
-    def _piece(self, block: Mapping[str, Array], clock: Clock) -> Recording | None:
-        """The next samples in SI units, on the joint side; None where no window keeps any."""
-        first = clock.samples
-        column = block["time"][:, 0] if "time" in block else None
-        time = clock.instants(column, len(next(iter(block.values()))))
-        keep = self._kept(time)
-        if not keep.any():
-            return None
-        values = {}
-        for signal in self.description.signals:
-            if signal.name in block:
-                joint_side = getattr(self.description.drive, signal.name)(signal.si(block[signal.name]))
-                if not self.native:  # whose numbers are what they are
-                    signal.check(joint_side, signal.of(self.joints), first)
-                values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
-        return Recording(self.joints, time[keep], **values, about=self.about)
+    def _blocks(self, rows: int) -> Iterator[tuple[int, Array, dict[str, Array]]]:
+        """Number of the first sample, times [s] and the numbers of every block."""
+        source, samples, last, origin = self.given.time, 0, None, 0.0
+        assert source is not None  # by ``describe``
+        start, factor = source.start, UNITS["time"][source.unit].factor
+        for block in self.columns.blocks(rows):
+            if source.rate is not None:
+                count = len(next(iter(block.values())))
+                time = (start or 0.0) + np.arange(samples, samples + count) / source.rate
+            else:
+                column = block["time"][:, 0]
+                origin = origin if samples else float(column[0])  # as the log has it
+                with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
+                    time = column * factor if start is None else (column - origin) * factor + start
+            self._check_time(time, samples, time[0] if last is None else last)
+            yield samples, time, block
+            samples, last = samples + len(time), float(time[-1])
 
-    def _kept(self, time: Array) -> NDArray[np.bool_]:
-        windows = self.description.windows
+    def _check_time(self, time: Array, samples: int, last: float) -> None:
+        """samples: how many there were before; last [s]: time of the last of them."""
+        if (bad := np.flatnonzero(~np.isfinite(time))).size:
+            why = f"{self.path}: the time of sample {samples + int(bad[0])} is missing or not a number; cut that "
+            why += "sample, or name another column"
+            raise RecordingError(why)
+        if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT_S)).size:
+            why = f"{self.path}: the time of sample {samples + int(far[0])} is {time[far[0]]:g} s; no clock goes "
+            why += f"beyond {LATEST_INSTANT_S:g} s: cut that sample, or name another column"
+            raise RecordingError(why)
+        before = np.concatenate([[last], time[:-1]])
+        if (back := np.flatnonzero(time < before)).size:
+            k = int(back[0])
+            why = f"{self.path}: time runs backwards at sample {samples + k} ({before[k]:.9g} s, then {time[k]:.9g} "
+            why += f"s){self.columns.turned_back(samples + k)}"
+            raise RecordingError(why)
+
+    def _piece(self, first: int, time: Array, block: Mapping[str, Array]) -> Recording | None:
+        """Samples in SI units, on the joint side, counted from ``first``; None where no window keeps any."""
+        windows = self.given.windows
         keep = np.full(len(time), not windows)
         for start, end in windows:
             keep |= (time >= start) & (time <= end)
-        return keep
+        if not keep.any():
+            return None
+        values = {}
+        for signal in (part.signal for part in self.columns.parts if part.signal is not None):
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
+                joint_side = self.drive.joint_side(signal.name, signal.si(block[signal.name]))
+            if not self.native:  # whose numbers are what they are
+                signal.check(joint_side, first)
+            values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
+        return Recording(self.joints, time[keep], **values, about=self.about)
 
 
 def read_recording(path: str | Path, folder: str | Path | None = None) -> Recording:
@@ -229,7 +318,9 @@ def open_recording(path: str | Path, folder: str | Path | None = None) -> Record
 
 
 def _described(path: Path, folder: Path | None) -> RecordingFile:
-    top = read_top(path)
+    top = known_keys(
+        read_yaml(path, "recording"), str(path), keys_of(description.RecordingSettings), error=RecordingError
+    )
     places = (folder, path.parent, Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
     return _opened(path, top, tuple(place for place in places if place is not None))
 
@@ -244,13 +335,12 @@ def _direct(path: Path) -> RecordingFile:
     else:
         options = {"delimiter": ","} if starts_as_native(path) else {}
         source = open_source(path, format=READER_OF_SUFFIX.get(suffix, "csv"), **options)
-        form = recognised(source)
+        form = description.recognised(source)
         if form is None:
             listed = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
-            raise RecordingError(
-                f"{path} has the columns {listed}, which tell neither joints nor units; describe them in a "
-                "recording.yaml and give that instead (docs/recordings.md)"
-            )
+            why = f"{path} has the columns {listed}, which tell neither joints nor units; describe them in a "
+            why += "recording.yaml and give that instead (docs/recordings.md)"
+            raise RecordingError(why)
     if form == "exciter" and (beside := companion(path)) is not None:
         return replace(_described(beside, path.parent), path=path)  # messages name what was given
     return _opened(path, {"file": path.name, "format": form, **options}, (path.parent,))
@@ -258,59 +348,51 @@ def _direct(path: Path) -> RecordingFile:
 
 def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> RecordingFile:
     where = str(path)
-    reading = reading_of(user, where)
+    reading = description.reading_of(user, where)
     native = reading.format == "exciter"
-    known, reader = preset(reading.format), reading.reader
+    known, reader = description.preset(reading.format), reading.reader
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
-        known, reader = native_npz(Shelf(folders, "npz", {}).path(reading.file)), "npz"
-    top = completed(user, known)
-    shelf = Shelf(folders, reader, reading.options)
-    joints = reading_of(top, where).joints or _joints_of_columns(top, reading, shelf, where)
-    required = () if native else tuple(name for name in SIGNAL_SECTIONS if user.get(name) is not None)
-    description = describe(top, where, joints, required, native=native)
-    columns = _columns(description, reading, shelf)
+        known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
+    top = description.completed(user, known)
+    shelf = Shelf(folders, reader, reading.options, reading.file)
+    joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
+    required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
+    given, signals = description.describe(top, where, joints, required, native=native)
+    drive, stated = given.transmission(joints, where), given.about(joints, where)
+    columns = _columns(given, signals, shelf, where)
     if native and reader == "csv":
         check_header(columns.sources[0])
-    named = {file: shelf.path(file) for file, _ in shelf.opened}
-    files = tuple(named.items())
-    return RecordingFile(path=path, description=description, columns=columns, files=files, native=native)
+    files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items())
+    return RecordingFile(path, joints, given, drive, stated, columns, files, native)
 
 
-def _joints_of_columns(top: Mapping[str, Any], reading: ReadingSettings, shelf: Shelf, where: str) -> tuple[str, ...]:
-    pattern = pattern_of(top)
-    if pattern is None:
+def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tuple[str, ...]:
+    """By ``{joint}.q`` and the like, of the positions."""
+    position = top.get("position")
+    pattern = position.get("columns") if isinstance(position, Mapping) else None
+    if not isinstance(position, Mapping) or not isinstance(pattern, str) or JOINT_PLACEHOLDER not in pattern:
         raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")
-    file = top["position"].get("file")
-    source = shelf.open(_file(file if isinstance(file, str) else None, reading, where))
+    file = position.get("file")
+    source = shelf.open(file if isinstance(file, str) else None, where)
     joints = joints_of(source, pattern)
     if not joints:
         raise RecordingError(f"{source.path} has no columns '{pattern}'; its columns are {', '.join(source.names[:8])}")
     return joints
 
 
-def _columns(description: Description, reading: ReadingSettings, shelf: Shelf) -> Lockstep:
+def _columns(settings: description.RecordingSettings, signals: Sequence[Signal], shelf: Shelf, where: str) -> Lockstep:
     """Every signal's columns, found in its file."""
-    joints, parts = description.joints, []
-    if description.time.column is not None:
-        where = f"{description.where}: time"
-        source = shelf.open(_file(description.time.file, reading, where))
-        columns = source.find(description.time.column)
+    time, parts = settings.time, []
+    if time is not None and time.column is not None:
+        source = shelf.open(time.file, f"{where}: time")
+        columns = source.find(time.column)
         if len(columns) != 1:
-            raise RecordingError(f"{where}: '{description.time.column}' is {len(columns)} columns; time is one")
+            raise RecordingError(f"{where}: time: '{time.column}' is {len(columns)} columns; time is one")
         parts.append(SignalColumns("time", source, columns))
-    for signal in description.signals:
-        file = _file(signal.file, reading, signal.where)
-        of = signal.of(joints)
-        source = shelf.open(file, len(of) if signal.interleaved else None)
-        if signal.required or (isinstance(signal.columns, str) and group(source, signal.columns, of)):
-            parts.append(
-                SignalColumns(signal.name, source, find(source, signal.columns, of, f"{signal.where}: columns"))
-            )
+    for signal in signals:
+        given, names = signal.given, signal.names
+        source = shelf.open(given.file, signal.where, len(names) if given.interleaved else None)
+        if signal.required or (isinstance(given.columns, str) and group(source, given.columns, names)):
+            columns = find(source, given.columns, names, f"{signal.where}: columns")
+            parts.append(SignalColumns(signal.name, source, columns, signal))
     return Lockstep(tuple(parts))
-
-
-def _file(own: str | None, reading: ReadingSettings, where: str) -> str:
-    name = own or reading.file
-    if name is None:
-        raise RecordingError(f"{where}: file is missing; give one here, or one for all signals at the top")
-    return name

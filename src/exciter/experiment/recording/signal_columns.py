@@ -38,48 +38,33 @@ Side = Annotated[str | None, OneWord(TORQUE_SIDES)]
 
 @dataclass(frozen=True)
 class Unit:
-    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not say;
-    ``zero``: its zero in SI."""
+    """factor: one of it in SI; zero: its zero in SI; kind: of a joint measured in it, None where it does not say."""
 
     factor: float
     kind: str | None = None
     zero: float = 0.0
 
 
+def _units(factors: dict[str, float], kind: str | None = None) -> dict[str, Unit]:
+    return {name: Unit(factor, kind) for name, factor in factors.items()}
+
+
+TURN, DEGREE = 2.0 * math.pi, math.pi / 180.0  # [rad]
 UNITS: dict[str, dict[str, Unit]] = {
-    "time": {"s": Unit(1.0), "ms": Unit(1e-3), "us": Unit(1e-6), "ns": Unit(1e-9)},
-    "position": {
-        "rad": Unit(1.0, TURNS),
-        "deg": Unit(math.pi / 180.0, TURNS),
-        "rev": Unit(2.0 * math.pi, TURNS),
-        "m": Unit(1.0, SLIDES),
-        "mm": Unit(1e-3, SLIDES),
-    },
-    "velocity": {
-        "rad/s": Unit(1.0, TURNS),
-        "deg/s": Unit(math.pi / 180.0, TURNS),
-        "rev/s": Unit(2.0 * math.pi, TURNS),
-        "rpm": Unit(2.0 * math.pi / 60.0, TURNS),
-        "m/s": Unit(1.0, SLIDES),
-        "mm/s": Unit(1e-3, SLIDES),
-    },
-    "torque": {
-        "N·m": Unit(1.0, TURNS),
-        "mN·m": Unit(1e-3, TURNS),
-        "kN·m": Unit(1e3, TURNS),
-        "N": Unit(1.0, SLIDES),
-        "kN": Unit(1e3, SLIDES),
-    },
-    "current": {"A": Unit(1.0), "mA": Unit(1e-3)},
-    "wrench": {"N": Unit(1.0), "kN": Unit(1e3)},  # forces; torques in that times metres
+    "time": _units({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}),
+    "position": _units({"rad": 1.0, "deg": DEGREE, "rev": TURN}, TURNS) | _units({"m": 1.0, "mm": 1e-3}, SLIDES),
+    "velocity": _units({"rad/s": 1.0, "deg/s": DEGREE, "rev/s": TURN, "rpm": TURN / 60.0}, TURNS)
+    | _units({"m/s": 1.0, "mm/s": 1e-3}, SLIDES),
+    "torque": _units({"N·m": 1.0, "mN·m": 1e-3, "kN·m": 1e3}, TURNS) | _units({"N": 1.0, "kN": 1e3}, SLIDES),
+    "current": _units({"A": 1.0, "mA": 1e-3}),
+    "wrench": _units({"N": 1.0, "kN": 1e3}),  # forces; torques in that times metres
     "temperature": {"degC": Unit(1.0), "K": Unit(1.0, zero=-273.15)},
 }
 
 
 @dataclass(frozen=True)
 class UnitOf(Kind):
-    """A unit of ``signal`` by name, or one ``each`` column; N·m may be written Nm, N*m, N.m or N m, us µs, and degC
-    °C."""
+    """A unit of ``signal`` by name, or one ``each`` column; N·m may be written Nm, N*m, N.m or N m, us µs, degC °C."""
 
     signal: str
     each: bool = True
@@ -97,16 +82,21 @@ class UnitOf(Kind):
         return tuple(map(self._name, given))
 
     def _name(self, given: Any) -> str:
-        units = UNITS[self.signal]
-        spelled = {_spelling(name): name for name in units}
-        name = spelled.get(_spelling(given)) if isinstance(given, str) else None
-        if name is None:
-            allowed = f"{_belongs(self.signal, given)}allowed are {', '.join(units)}"
-            raise wrong(f" is {shown(given)}; {allowed}")
-        return name
+        found = {
+            signal: name for signal, units in UNITS.items() for name in units if _spelling(name) == _spelling(given)
+        }
+        if self.signal not in found:
+            other = next(iter(found), None)  # where it measures something else
+            belongs = f"that is a unit of {other}, not of {self.signal}; " if other else ""
+            raise wrong(f" is {shown(given)}; {belongs}allowed are {', '.join(UNITS[self.signal])}")
+        return found[self.signal]
 
     def schema(self) -> dict[str, Any]:
-        one = {"enum": [text for name in UNITS[self.signal] for text in _spellings(name)]}
+        others = {"us": ["µs", "μs"], "degC": ["°C"]}
+        one: dict[str, Any] = {"enum": []}
+        for unit in UNITS[self.signal]:  # as people write it, the name itself first
+            spelled = (*(unit.replace("·", dot) for dot in ("·", "", "*", ".", " ", "⋅")), *others.get(unit, []))
+            one["enum"] += dict.fromkeys(spelled)
         return {"anyOf": [one, {"type": "array", "items": one}]} if self.each else one
 
 
@@ -115,23 +105,11 @@ def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
     return WRENCH_COLUMNS if signal == "wrench" else joints
 
 
-def _spellings(unit: str) -> list[str]:
-    """As people write it, the name itself first."""
-    others = {"us": ["µs", "μs"], "degC": ["°C"]}.get(unit, [])
-    return list(dict.fromkeys([*(unit.replace("·", dot) for dot in ("·", "", "*", ".", " ", "⋅")), *others]))
-
-
-def _spelling(text: str) -> str:
-    plain = text.replace("µ", "u").replace("μ", "u").replace("°C", "degC")
+def _spelling(given: Any) -> str:
+    """Without what people write differently; empty where it is no text."""
+    plain = given if isinstance(given, str) else ""
+    plain = plain.replace("µ", "u").replace("μ", "u").replace("°C", "degC")
     return "".join(c for c in plain if c not in "·*. ⋅")
-
-
-def _belongs(signal: str, given: Any) -> str:
-    """That the unit exists, but measures something else."""
-    for other, units in UNITS.items():
-        if other != signal and isinstance(given, str) and _spelling(given) in map(_spelling, units):
-            return f"that is a unit of {other}, not of {signal}; "
-    return ""
 
 
 @dataclass(frozen=True)
@@ -164,18 +142,16 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
     if columns is None:
         found = tuple(range(len(source.names)))
         if len(found) != n:
-            raise RecordingError(
-                f"{where} names no columns, and {source.path} has {len(found)} of them for {n} joints; "
-                f"name one per joint of {listed(source.names)}"
-            )
+            why = f"{where} names no columns, and {source.path} has {len(found)} of them for {n} joints; name one per "
+            why += f"joint of {listed(source.names)}"
+            raise RecordingError(why)
         return found
     grouped = group(source, columns, joints) if isinstance(columns, str) else ()
     found = grouped or source.find(columns)
     if len(found) != n:
-        raise RecordingError(
-            f"{where} has {shown(list(columns) if isinstance(columns, tuple) else columns)}: {len(found)} columns for "
-            f"{n} joints ({', '.join(joints)}); one column per joint is needed"
-        )
+        why = f"{where} has {shown(list(columns) if isinstance(columns, tuple) else columns)}: {len(found)} columns "
+        why += f"for {n} joints ({', '.join(joints)}); one column per joint is needed"
+        raise RecordingError(why)
     return found
 
 
@@ -188,10 +164,9 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
         wanted = [name.replace(JOINT_PLACEHOLDER, joint) for joint in joints]
         missing = [column for column in wanted if column not in at]
         if missing and len(missing) < len(wanted):
-            raise RecordingError(
-                f"{source.path} has no column '{missing[0]}', but has '{next(c for c in wanted if c in at)}'; "
-                "every joint needs one: name those that have it (joints in a recording.yaml)"
-            )
+            why = f"{source.path} has no column '{missing[0]}', but has '{next(c for c in wanted if c in at)}'; every "
+            why += "joint needs one: name those that have it (joints in a recording.yaml)"
+            raise RecordingError(why)
         return () if missing else tuple(at[column] for column in wanted)
     for spelling in NUMBERED_COLUMNS:
         first = 0 if spelling.format(name, 0) in at else 1
@@ -210,44 +185,40 @@ def joints_of(source: Source, pattern: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """``name``: position, velocity, torque, current, wrench or temperature. SI value = number in the file × scale (n,)
-    + zero (n,).
+    """A section of a recording.yaml, once it is known what there is a column of (names): the joints, or the parts of
+    the wrench. SI value = number in the file × scale (n,) + the zero of its unit. where: for messages; required: an
+    error where the file does not have it."""
 
-    file: None for that of the whole recording; interleaved: one number per line, sample after sample; required: an
-    error where the file does not have it.
-    """
-
-    name: str
+    given: Position
     where: str
-    file: str | None
-    columns: Columns
+    names: Sequence[str]
+    required: bool
     units: tuple[str, ...]
     scale: Array
-    scaled: bool  # the user gave a factor of their own
-    interleaved: bool
-    required: bool
-    zero: Array
+
+    @property
+    def name(self) -> str:
+        """position, velocity, torque, current, wrench or temperature."""
+        return self.given.signal
 
     def si(self, numbers: Array) -> Array:
         """(k, n) as the file has them, in SI; kept to the last bit where the unit is the one used here."""
-        values = numbers * self.scale
-        return values + self.zero if self.zero.any() else values
+        values, zero = numbers * self.scale, np.array([UNITS[self.name][unit].zero for unit in self.units])
+        return values + zero if zero.any() else values
 
-    def of(self, joints: Sequence[str]) -> Sequence[str]:
-        """What there is a column of: the joints, or the parts of the wrench."""
-        return columns_of(self.name, joints)
-
-    def check(self, values: Array, joints: Sequence[str], first: int) -> None:
+    def check(self, values: Array, first: int) -> None:
         """Refuse (k, n) in SI, on the joint side, where no robot can be meant; the samples count from ``first``."""
         beyond = np.argwhere(np.abs(values) > LARGEST_SI[self.name])
         if beyond.size:
             row, j = (int(k) for k in beyond[0])
-            unit = self.units[j]
-            si = next(name for name, u in UNITS[self.name].items() if u == Unit(1.0, UNITS[self.name][unit].kind))
-            raise RecordingError(
-                f"{self.where}: joint '{joints[j]}' comes to {values[row, j]:.6g} {si} in sample {first + row}; "
-                f"no robot reaches that: {_advice(self.name, unit)}"
-            )
+            unit, units = self.units[j], UNITS[self.name]
+            si = next(name for name, one in units.items() if one == Unit(1.0, units[unit].kind))
+            others = ", ".join(other for other in units if other != unit)
+            gears = {"position": "drive: position", "velocity": "drive: position", "torque": "drive: torque"}
+            missing = f", or is a gear ratio missing ({gears[self.name]})" if self.name in gears else ""
+            why = f"{self.where}: joint '{self.names[j]}' comes to {values[row, j]:.6g} {si} in sample {first + row}; "
+            why += f"no robot reaches that: is its unit not {unit} ({others}), is it another column{missing}?"
+            raise RecordingError(why)
 
 
 @dataclass(frozen=True)
@@ -273,10 +244,9 @@ class TimeSource(Settings):
         if self.rate is not None and self.file is not None:
             raise RecordingError("file has no meaning beside rate [Hz]; leave it out")
         if (self.column is None) == (self.rate is None):
-            raise RecordingError(
-                f"it has {'neither' if self.rate is None else 'both'} column and rate; give either {{column: name or "
-                "number, unit: s}, or {rate: samples per second} where the log has no time"
-            )
+            why = f"it has {'neither' if self.rate is None else 'both'} column and rate; give either {{column: name or "
+            why += "number, unit: s}, or {rate: samples per second} where the log has no time"
+            raise RecordingError(why)
 
 
 @dataclass(frozen=True)
@@ -306,18 +276,7 @@ class Position(Settings):
             scale = factor * np.array([known[unit].factor for unit in units])
         if not np.all(scale):
             raise RecordingError(f"{where}: factor is {shown(self.factor)}; give numbers other than 0")
-        return Signal(
-            name=self.signal,
-            where=where,
-            file=self.file,
-            columns=self.columns,
-            units=units,
-            scale=scale,
-            scaled=self.factor is not None,
-            interleaved=self.interleaved,
-            required=required,
-            zero=np.array([known[unit].zero for unit in units]),
-        )
+        return Signal(given=self, where=where, names=names, required=required, units=units, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -376,17 +335,10 @@ class Temperature(Position):
 
 
 def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
-    """A joint either turns or slides, whatever is measured of it."""
-    signals = [signal for signal in signals if signal.of(joints) is joints and not signal.scaled]
+    """A joint either turns or slides, whatever is measured of it, unless the user gave a factor of their own."""
+    signals = [signal for signal in signals if signal.names is joints and signal.given.factor is None]
     for j, joint in enumerate(joints):
         found = {kind: signal for signal in signals if (kind := UNITS[signal.name][signal.units[j]].kind) is not None}
         if len(found) > 1:
             words = " and ".join(f"{kind} by its {s.name} [{s.units[j]}]" for kind, s in found.items())
             raise RecordingError(f"{signals[0].where}: the units contradict each other: joint '{joint}' {words}")
-
-
-def _advice(name: str, unit: str) -> str:
-    gears = {"position": "drive: position", "velocity": "drive: position", "torque": "drive: torque"}
-    others = ", ".join(other for other in UNITS[name] if other != unit)
-    missing = f", or is a gear ratio missing ({gears[name]})" if name in gears else ""
-    return f"is its unit not {unit} ({others}), is it another column{missing}?"

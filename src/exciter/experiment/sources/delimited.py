@@ -13,10 +13,11 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +41,8 @@ LAYOUT_ROWS = 20  #: from which the layout is found
 
 
 def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
-    """(number of the first line, whole lines) from the start of the file to its end.
-
-    Every byte is one character (Latin-1): numbers need no more, and names are decoded where they are found.
-    """
+    """(number of the first line, whole lines) from the start of the file to its end. Every byte is one character
+    (Latin-1): numbers need no more, and names are decoded where they are found."""
     number, rest = 1, ""
     with path.open(encoding="latin-1", newline=None) as file:
         text = file.read(PIECE_CHARACTERS)
@@ -53,18 +52,16 @@ def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
         while text:
             if "\0" in text:
                 line = number + (rest + text).partition("\0")[0].count("\n")
-                raise RecordingError(
-                    f"{path}: line {line} has a NUL byte; a damaged or binary file is not read as text"
-                )
+                why = f"{path}: line {line} has a NUL byte; a damaged or binary file is not read as text"
+                raise RecordingError(why)
             whole, newline, rest = (rest + text).rpartition("\n")
             if newline:
                 yield number, whole
                 number += whole.count("\n") + 1
             if len(rest) > LINE_CHARACTERS_LIMIT:
-                raise RecordingError(
-                    f"{path}: line {number} is longer than {LINE_CHARACTERS_LIMIT} characters; "
-                    f"a log has one line per sample and at most {MOST_COLUMNS} columns"
-                )
+                why = f"{path}: line {number} is longer than {LINE_CHARACTERS_LIMIT} characters; a log has one line "
+                why += f"per sample and at most {MOST_COLUMNS} columns"
+                raise RecordingError(why)
             text = file.read(PIECE_CHARACTERS)
     if rest:
         yield number, rest
@@ -107,16 +104,26 @@ def _decoded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Notation:
-    """How a log writes its numbers. decimal: "." or ","; missing: words for no value, beside those that are usual."""
+    """How a log writes its numbers. decimal: "." or ","; absent: words for no value beside the usual ones; missing: the
+    same in any case, and as text of UTF-8 looks when every byte is a character."""
 
     decimal: str = "."
+    absent: tuple[str, ...] = ()
     missing: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, decimal: str, words: Iterable[str]) -> Notation:
-        """Words in any case; as text of UTF-8 looks when every byte is a character, too."""
-        small = {word.lower() for word in words}
-        return cls(decimal, frozenset(small | {word.encode().decode("latin-1").lower() for word in words}))
+    def of(cls, path: Path, decimal: str, given: Sequence[str]) -> Notation:
+        if decimal not in (".", ","):
+            raise RecordingError(f"{path}: decimal is {shown(decimal)}; allowed are '.' and ','")
+        if not isinstance(given, list | tuple) or not all(isinstance(word, str) and word.strip() for word in given):
+            wanted = "a list of words that stand for no value, as ['ERR']"
+            raise RecordingError(f"{path}: missing is {shown(given)}; give {wanted}")
+        plain, words = cls(decimal), tuple(word.strip() for word in given)
+        if numbers := [word for word in words if (value := plain.number(word)) is not None and value == value]:
+            wanted = "give words that stand for no value"
+            raise RecordingError(f"{path}: missing has '{numbers[0]}', which is a number; {wanted}")
+        small = {text.lower() for word in words for text in (word, word.encode().decode("latin-1"))}
+        return cls(decimal, words, frozenset(small))
 
     def number(self, cell: str) -> float | None:
         """The number of a cell, NaN where it holds none, None when it is something else."""
@@ -136,159 +143,14 @@ class Notation:
             return None
 
 
-@dataclass(frozen=True)
-class TextLayout:
-    """delimiter None: runs of blanks. first: number of the line with the first row of numbers, from 1."""
-
-    delimiter: str | None
-    comment: str
-    names: tuple[str, ...]
-    first: int
-    notation: Notation
-
-
-@dataclass(frozen=True)
-class TextSettings:
-    """What is known of a text file; None: to be found. skip: lines to leave out at the start. decimal: what stands
-    before the fraction of a number, "." or ","; missing: words for values that are missing."""
-
-    delimiter: str | None = None
-    header: bool | None = None
-    comment: str | None = None
-    skip: int = 0
-    decimal: str = "."
-    missing: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        given = self.delimiter
-        if given is not None and not (isinstance(given, str) and (given in DELIMITER_WORDS or _is_delimiter(given))):
-            raise RecordingError(
-                f"delimiter is {shown(given)}; give one character, or one of {', '.join(DELIMITER_WORDS)}"
-            )
-        if self.header not in (None, True, False):
-            raise RecordingError(f"header is {shown(self.header)}; give true, false or nothing")
-        if self.comment is not None and not (isinstance(self.comment, str) and self.comment.strip()):
-            raise RecordingError(f"comment is {shown(self.comment)}; give the characters comments start with")
-        if not isinstance(self.skip, int) or isinstance(self.skip, bool) or self.skip < 0:
-            raise RecordingError(f"skip is {shown(self.skip)}; give the number of lines to leave out at the start")
-        if self.decimal not in (".", ","):
-            raise RecordingError(f"decimal is {shown(self.decimal)}; allowed are '.' and ','")
-        words = self.missing
-        if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.strip() for word in words):
-            raise RecordingError(f"missing is {shown(words)}; give a list of words that stand for no value, as ['ERR']")
-        object.__setattr__(self, "missing", tuple(word.strip() for word in words))
-        plain = Notation(self.decimal)
-        if numbers := [word for word in self.missing if (value := plain.number(word)) is not None and value == value]:
-            raise RecordingError(f"missing has '{numbers[0]}', which is a number; give words that stand for no value")
-
-    @property
-    def notation(self) -> Notation:
-        return Notation.of(self.decimal, self.missing)
-
-
-def _is_delimiter(text: str) -> bool:
-    return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n+-.\0'
-
-
-def find_layout(path: Path, settings: TextSettings) -> TextLayout:
-    """Settings completed from the first lines of the file."""
-    comment, remark, rows = _first_rows(path, settings)
-    if not rows:
-        raise RecordingError(f"{path} holds no rows of numbers; its lines are empty, comments or left out by skip")
-    lines = [line.partition(comment)[0] for _, line in rows]
-    notation = settings.notation
-    if settings.delimiter is None:
-        delimiter = _find_delimiter(path, rows[min(1, len(rows) - 1)][0], lines[1:] or lines, notation)
-    else:
-        delimiter = DELIMITER_WORDS.get(settings.delimiter, settings.delimiter)
-    _check_marks(path, settings, comment, delimiter, quoted='"' in lines[-1])
-    for (line_number, _), line in zip(rows, lines, strict=True):
-        if _width(line, delimiter) > MOST_COLUMNS:
-            raise RecordingError(f"{path}: line {line_number} has more than {MOST_COLUMNS} columns, which is the most")
-    table = [cells(line, delimiter) for line in lines]
-    if any(notation.number(cell) is None for cell in table[0]):
-        table[0] = heading(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
-    commented = heading(remark, delimiter)
-    if settings.header is not False and _names_columns(commented, table[0], notation):
-        return TextLayout(delimiter, comment, _names(commented), rows[0][0], notation)
-    if settings.header is False or (settings.header is None and not _is_header(table, notation)):
-        return TextLayout(delimiter, comment, tuple(str(k) for k in range(len(table[0]))), rows[0][0], notation)
-    if len(rows) < 2:
-        raise RecordingError(f"{path}: line {rows[0][0]} is a header ({rows[0][1][:60]}) and no rows of numbers follow")
-    header = _fitting(table[0], table[1])
-    if len(header) != len(table[1]):
-        raise RecordingError(
-            f"{path}: line {rows[0][0]} names {len(header)} columns and line {rows[1][0]} has {len(table[1])}; "
-            "say what separates them (delimiter), and which lines are no data (skip)"
-        )
-    return TextLayout(delimiter, comment, _names(header), rows[1][0], notation)
-
-
-def _check_marks(path: Path, settings: TextSettings, comment: str, delimiter: str | None, *, quoted: bool) -> None:
-    """A character cannot mean two things."""
-    if delimiter == settings.decimal and not quoted:  # quoted numbers stay whole
-        raise RecordingError(
-            f"{path}: delimiter and decimal are both '{delimiter}'; say what else separates the numbers, as ';', or "
-            "put them in quotes"
-        )
-    if hidden := [word for word in settings.missing if comment in word]:
-        raise RecordingError(
-            f"{path}: missing has '{hidden[0]}', and what follows '{comment}' is a comment; say what comments start "
-            "with instead (comment)"
-        )
-
-
-def _first_rows(path: Path, settings: TextSettings) -> tuple[str, str, list[tuple[int, str]]]:
-    """How comments start, the last comment before the first row, and the first rows with their numbers."""
-    comment, remark = settings.comment, ""
-    rows: list[tuple[int, str]] = []
-    for line_number, line in islice(numbered_lines(path), settings.skip, None):
-        text = line.strip()
-        if not text:
-            continue
-        if comment is None:
-            comment = next((start for start in COMMENT_MARKS if text.startswith(start)), "#")
-        if not text.startswith(comment):
-            rows.append((line_number, line))
-        elif not rows:
-            remark = text.lstrip(comment)
-        if len(rows) == LAYOUT_ROWS:
-            break
-    return comment or "#", remark, rows
+def _is_delimiter(given: Any) -> bool:
+    if not isinstance(given, str) or given in DELIMITER_WORDS:
+        return isinstance(given, str)
+    return len(given) == 1 and given.isascii() and not given.isalnum() and given not in '"\r\n+-.\0'
 
 
 def _width(line: str, delimiter: str | None) -> int:
     return len(line.split(None, MOST_COLUMNS + 1)) if delimiter is None else line.count(delimiter) + 1
-
-
-def _find_delimiter(path: Path, line_number: int, lines: list[str], notation: Notation) -> str | None:
-    """The delimiter that makes most cells numbers, and the same number of them in every line."""
-    best: tuple[float, str | None] = (0.0, None)
-    for delimiter in DELIMITERS:
-        if delimiter == notation.decimal and '"' not in lines[-1]:
-            continue
-        if any(_width(line, delimiter) > MOST_COLUMNS for line in lines):
-            return delimiter  # refused by the caller
-        table = [cells(line, delimiter) for line in lines]
-        if len(table[0]) < 2:
-            continue
-        flat = [cell for row in table for cell in row]
-        share = sum(notation.number(cell) is not None for cell in flat) / len(flat)
-        share /= len({len(row) for row in table})
-        if share > best[0]:
-            best = (share, delimiter)
-    if best[0] < 1.0 and notation.decimal == ".":
-        _refuse_decimal_commas(path, line_number, lines)
-    return best[1]
-
-
-def _refuse_decimal_commas(path: Path, line_number: int, lines: list[str]) -> None:
-    for delimiter in (";", "\t", ",", None):
-        table = [cells(line, delimiter) for line in lines]
-        odd = [cell for row in table for cell in row if Notation().number(cell) is None]
-        regular = len(table[0]) > 1 and len({len(row) for row in table}) == 1
-        if odd and regular and all(map(DECIMAL_COMMA.fullmatch, odd)):
-            raise RecordingError(decimal_comma(path, line_number, odd[0]))
 
 
 def decimal_comma(path: Path, line_number: int, cell: str) -> str:
@@ -332,40 +194,148 @@ def _names(header: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-# -- the numbers -------------------------------------------------------------------------------------------------------
-
-
 class DelimitedText(Source):
-    """A text file; what ``settings`` leave open is found from its first lines.
+    """A text file. What is not given is found from its first lines: delimiter (runs of blanks: whitespace), header,
+    comment. skip: lines to leave out at the start. decimal: what stands before the fraction of a number, "." or ",";
+    missing: words for values that are missing, beside empty cells and 'nan'.
 
-    Columns are called as the header says, else ``0``, ``1``, … Empty cells, 'nan' and the settings' words for missing
-    values are NaN. ``interleaved`` = k: one number per line, the k numbers of a sample after each other; columns ``0``
-    … ``k−1`` (``name[0]`` … with a header).
+    Columns are called as the header says, else ``0``, ``1``, … ``interleaved`` = k: one number per line, the k numbers
+    of a sample after each other; columns ``0`` … ``k−1`` (``name[0]`` … with a header).
     """
 
-    def __init__(self, path: Path, settings: TextSettings | None = None, interleaved: int | None = None) -> None:
-        self.path = path
-        self.layout = find_layout(path, settings or TextSettings())
-        self.interleaved = interleaved
-        self._width = len(self.layout.names)
-        self.names = self.layout.names if interleaved is None else self._interleaved_names(interleaved)
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        comment: str | None = None,
+        skip: int = 0,
+        decimal: str = ".",
+        missing: Sequence[str] = (),
+        interleaved: int | None = None,
+    ) -> None:
+        self.path, self.interleaved = path, interleaved
+        if delimiter is not None and not _is_delimiter(delimiter):
+            allowed = f"one character, or one of {', '.join(DELIMITER_WORDS)}"
+            raise RecordingError(f"{path}: delimiter is {shown(delimiter)}; give {allowed}")
+        if header not in (None, True, False):
+            raise RecordingError(f"{path}: header is {shown(header)}; give true, false or nothing")
+        if comment is not None and not (isinstance(comment, str) and comment.strip()):
+            raise RecordingError(f"{path}: comment is {shown(comment)}; give the characters comments start with")
+        if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
+            raise RecordingError(f"{path}: skip is {shown(skip)}; give the number of lines to leave out at the start")
+        self.notation = Notation.of(path, decimal, missing)
+        self.comment, remark, rows = self._first_rows(comment, skip)
+        self._find_layout(delimiter, header, remark, rows)
+        self._width = len(self.names)
+        if interleaved is not None:
+            self.names = self._interleaved_names(interleaved)
+
+    # -- what is in the file -------------------------------------------------------------------------------------------
+
+    def _first_rows(self, comment: str | None, skip: int) -> tuple[str, str, list[tuple[int, str]]]:
+        """How comments start, the last comment before the first row, and the first rows with their numbers."""
+        remark, rows = "", list[tuple[int, str]]()
+        for line_number, line in islice(numbered_lines(self.path), skip, None):
+            text = line.strip()
+            if not text:
+                continue
+            if comment is None:
+                comment = next((start for start in COMMENT_MARKS if text.startswith(start)), "#")
+            if not text.startswith(comment):
+                rows.append((line_number, line))
+            elif not rows:
+                remark = text.lstrip(comment)
+            if len(rows) == LAYOUT_ROWS:
+                break
+        if not rows:
+            lines = "its lines are empty, comments or left out by skip"
+            raise RecordingError(f"{self.path} holds no rows of numbers; {lines}")
+        return comment or "#", remark, rows
+
+    def _find_layout(self, given: str | None, headed: bool | None, remark: str, rows: list[tuple[int, str]]) -> None:
+        """delimiter (None: runs of blanks), names, and first: number of the line with the first row of numbers."""
+        lines, notation = [line.partition(self.comment)[0] for _, line in rows], self.notation
+        if given is None:
+            self.delimiter = self._find_delimiter(rows[min(1, len(rows) - 1)][0], lines[1:] or lines)
+        else:
+            self.delimiter = DELIMITER_WORDS.get(given, given)
+        self._check_marks(quoted='"' in lines[-1])
+        for (line_number, _), line in zip(rows, lines, strict=True):
+            if _width(line, self.delimiter) > MOST_COLUMNS:
+                most = f"has more than {MOST_COLUMNS} columns, which is the most"
+                raise RecordingError(f"{self.path}: line {line_number} {most}")
+        table = [cells(line, self.delimiter) for line in lines]
+        if any(notation.number(cell) is None for cell in table[0]):
+            table[0] = heading(rows[0][1], self.delimiter)  # a name may have the mark of comments in it: joint#1
+        commented = heading(remark, self.delimiter)
+        self.first = rows[0][0]
+        if headed is not False and _names_columns(commented, table[0], notation):
+            self.names = _names(commented)
+        elif headed is False or (headed is None and not _is_header(table, notation)):
+            self.names = tuple(str(k) for k in range(len(table[0])))
+        elif len(rows) < 2:
+            why = f"{self.path}: line {self.first} is a header ({rows[0][1][:60]}) and no rows of numbers follow"
+            raise RecordingError(why)
+        else:
+            header = _fitting(table[0], table[1])
+            if len(header) != len(table[1]):
+                why = f"{self.path}: line {self.first} names {len(header)} columns and line {rows[1][0]} has "
+                why += f"{len(table[1])}; say what separates them (delimiter), and which lines are no data (skip)"
+                raise RecordingError(why)
+            self.names, self.first = _names(header), rows[1][0]
+
+    def _check_marks(self, *, quoted: bool) -> None:
+        """A character cannot mean two things."""
+        if self.delimiter == self.notation.decimal and not quoted:  # quoted numbers stay whole
+            why = f"{self.path}: delimiter and decimal are both '{self.delimiter}'; say what else separates the "
+            why += "numbers, as ';', or put them in quotes"
+            raise RecordingError(why)
+        if hidden := [word for word in self.notation.absent if self.comment in word]:
+            why = f"{self.path}: missing has '{hidden[0]}', and what follows '{self.comment}' is a comment; say what "
+            why += "comments start with instead (comment)"
+            raise RecordingError(why)
+
+    def _find_delimiter(self, line_number: int, lines: list[str]) -> str | None:
+        """The delimiter that makes most cells numbers, and the same number of them in every line."""
+        best: tuple[float, str | None] = (0.0, None)
+        for delimiter in DELIMITERS:
+            if delimiter == self.notation.decimal and '"' not in lines[-1]:
+                continue
+            if any(_width(line, delimiter) > MOST_COLUMNS for line in lines):
+                return delimiter  # refused by the caller
+            table = [cells(line, delimiter) for line in lines]
+            if len(table[0]) < 2:
+                continue
+            numbers = [self.notation.number(cell) is not None for row in table for cell in row]
+            share = sum(numbers) / len(numbers) / len({len(row) for row in table})
+            if share > best[0]:
+                best = (share, delimiter)
+        if best[0] < 1.0 and self.notation.decimal == ".":
+            self._refuse_decimal_commas(line_number, lines)
+        return best[1]
+
+    def _refuse_decimal_commas(self, line_number: int, lines: list[str]) -> None:
+        for delimiter in (";", "\t", ",", None):
+            table = [cells(line, delimiter) for line in lines]
+            odd = [cell for row in table for cell in row if Notation().number(cell) is None]
+            regular = len(table[0]) > 1 and len({len(row) for row in table}) == 1
+            if odd and regular and all(map(DECIMAL_COMMA.fullmatch, odd)):
+                raise RecordingError(decimal_comma(self.path, line_number, odd[0]))
 
     def _interleaved_names(self, k: int) -> tuple[str, ...]:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_COLUMNS:
-            raise RecordingError(
-                f"interleaved is {shown(k)}; give the number of values of one sample, 1 … {MOST_COLUMNS}"
-            )
+            why = f"interleaved is {shown(k)}; give the number of values of one sample, 1 … {MOST_COLUMNS}"
+            raise RecordingError(why)
         if self._width != 1:
-            raise RecordingError(
-                f"{self.path} has {self._width} columns; interleaved means one number per line, sample after sample"
-            )
-        name = self.layout.names[0]
+            why = f"{self.path} has {self._width} columns; interleaved means one number per line, sample after sample"
+            raise RecordingError(why)
+        name = self.names[0]
         return tuple(str(j) if name == "0" else f"{name}[{j}]" for j in range(k))
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
-        if self.interleaved is None:
-            return equal_blocks(self._tables(list(columns)), rows)
-        return equal_blocks(self._samples(list(columns), self.interleaved), rows)
+        k, chosen = self.interleaved, list(columns)
+        return equal_blocks(self._tables(chosen) if k is None else self._samples(chosen, k), rows)
 
     def _samples(self, columns: list[int], k: int) -> Iterator[Array]:
         """Values one after the other, as samples of k."""
@@ -379,40 +349,30 @@ class DelimitedText(Source):
             raise RecordingError(f"{self.path} has {count} values, which are no whole number of samples of {k}")
 
     def _tables(self, columns: list[int]) -> Iterator[Array]:
-        first = self.layout.first
         for start, text in text_pieces(self.path):
-            lines = text.split("\n")
-            if start < first:
-                lines = lines[first - start :]
-            cut = [line.partition(self.layout.comment)[0] for line in lines] if self.layout.comment in text else lines
-            filled = [line for line in cut if line and not line.isspace()]
-            if not filled:
-                continue
-            table = None if self._unusual(text) else self._quickly(filled, columns)
-            yield self._carefully(max(start, first), cut, columns) if table is None else table
+            lines = text.split("\n")[max(self.first - start, 0) :]
+            cut = [line.partition(self.comment)[0] for line in lines] if self.comment in text else lines
+            if filled := [line for line in cut if line and not line.isspace()]:
+                table = None if self._unusual(text) else self._quickly(filled, columns)
+                yield self._carefully(max(start, self.first), cut, columns) if table is None else table
 
     def _unusual(self, text: str) -> bool:
-        """Quotes, words for missing values, points where numbers have commas, and characters at which others begin a
-        new line are looked at cell by cell."""
-        if any(mark in text for mark in HIDDEN_ENDS):
-            return True
-        decimal, words = self.layout.notation.decimal, self.layout.notation.missing
-        if '"' in text or (decimal != "." and ("." in text or decimal == self.layout.delimiter)):
+        """What is looked at cell by cell: quotes, words for missing values, points beside commas, hidden ends."""
+        decimal, words = self.notation.decimal, self.notation.missing
+        if any(mark in text for mark in ('"', *HIDDEN_ENDS)):
             return True
         small = text.lower() if words else ""
-        return any(word in small for word in words)
+        return (decimal != "." and ("." in text or decimal == self.delimiter)) or any(word in small for word in words)
 
     def _quickly(self, lines: list[str], columns: list[int]) -> Array | None:
         """NumPy's parser, which converts the chosen columns only; None when anything is unusual."""
-        delimiter, width = self.layout.delimiter, self._width
+        delimiter, width = self.delimiter, self._width
         everything = len(columns) == width
-        if not everything:  # of lines with too many cells NumPy takes the first
-            widths = {len(line.split()) if delimiter is None else line.count(delimiter) + 1 for line in lines}
-            if widths != {width}:
-                return None
+        if not everything and {_width(line, delimiter) for line in lines} != {width}:
+            return None  # of lines with too many cells NumPy takes the first
         chosen = None if everything else columns
-        if self.layout.notation.decimal != ".":
-            lines = [line.replace(self.layout.notation.decimal, ".") for line in lines]
+        if self.notation.decimal != ".":
+            lines = [line.replace(self.notation.decimal, ".") for line in lines]
         table = _parsed(lines, delimiter, chosen)
         if table is None and delimiter is not None:
             empty = re.compile(rf"(^|{re.escape(delimiter)}) *(?={re.escape(delimiter)}|$)", re.MULTILINE)
@@ -429,36 +389,33 @@ class DelimitedText(Source):
                 continue
             if any(mark in line for mark in HIDDEN_ENDS):
                 raise RecordingError(f"{self.path}: line {line_number} has a character {HIDDEN_END}")
-            row = cells(line, self.layout.delimiter)
+            row = cells(line, self.delimiter)
             if len(row) != self._width:
-                raise RecordingError(
-                    f"{self.path}: line {line_number} has {len(row)} columns, expected {self._width}; "
-                    "is the file cut off there, or is it no line of data (skip, comment)?"
-                )
+                why = f"{self.path}: line {line_number} has {len(row)} columns, expected {self._width}; is the file "
+                why += "cut off there, or is it no line of data (skip, comment)?"
+                raise RecordingError(why)
             rows.append([self._number(line_number, row[column]) for column in columns])
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
 
     def _number(self, line_number: int, cell: str) -> float:
-        notation = self.layout.notation
-        value = notation.number(cell)
-        if value is not None:
+        notation = self.notation
+        if (value := notation.number(cell)) is not None:
             return value
         where = f"{self.path}: line {line_number}: '{cell[:40]}'"
         if notation.decimal == "." and DECIMAL_COMMA.fullmatch(cell):
             raise RecordingError(decimal_comma(self.path, line_number, cell))
         if notation.decimal != "." and Notation().number(cell) is not None:
             raise RecordingError(f"{where} has a point, and decimal is ','; neither 1.5 nor 1.000,5 is read then")
-        raise RecordingError(
-            f"{where} is not a number; lines that are no data are left out by skip or comment, and what stands for a "
-            f"missing value is named in a recording.yaml: missing: ['{cell[:40]}']"
-        )
+        why = f"{where} is not a number; lines that are no data are left out by skip or comment, and what stands for a "
+        why += f"missing value is named in a recording.yaml: missing: ['{cell[:40]}']"
+        raise RecordingError(why)
 
     def place(self, row: int) -> tuple[str, int]:
         """Its line, which is looked for from the start of the file."""
         left = row * (self.interleaved or 1)
         for line_number, line in numbered_lines(self.path):
-            cut = line.partition(self.layout.comment)[0]
-            if line_number >= self.layout.first and cut and not cut.isspace():
+            cut = line.partition(self.comment)[0]
+            if line_number >= self.first and cut and not cut.isspace():
                 if left == 0:
                     return "line", line_number
                 left -= 1

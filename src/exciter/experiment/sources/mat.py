@@ -16,9 +16,8 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -38,8 +37,7 @@ DIMENSIONS_BYTES_LIMIT = 256
 RESAVE_ADVICE = "save it again in MATLAB: save('log.mat', '-v7', …)"
 
 
-@dataclass(frozen=True)
-class ElementTag:
+class ElementTag(NamedTuple):
     """Type and bytes of an element, whose data follow; ``small``: inside the eight bytes of the tag itself."""
 
     kind: int
@@ -51,9 +49,7 @@ class ByteCursor:
     """Goes forwards through the bytes that ``read(n)`` gives, n at most at a time; ``end`` of them may be taken."""
 
     def __init__(self, read: Callable[[int], bytes], end: int, order: str) -> None:
-        self._read = read
-        self.position = 0
-        self.end = end
+        self._read, self.position, self.end = read, 0, end
         self.order = order  # "<" or ">"
 
     def take(self, count: int) -> bytes:
@@ -122,12 +118,10 @@ def unpacking(file: IO[bytes], size: int) -> Callable[[int], bytes]:
 
 
 class MatArrays(ArrayFile):
-    """The arrays of numbers in a MAT file; the fields of structs (1×1) are called ``rec.time``.
-
-    (N, 1) and (1, N) are one column. Time runs along the longer side of a matrix: joints are kept in rows as often as
-    in columns, and logs are longer than robots have joints. ``transposed`` decides instead: False (N, k), True (k, N).
-    Single numbers, empty and complex arrays are no columns. The chosen columns are held in memory, up to 1 GiB.
-    """
+    """The arrays of numbers in a MAT file; the fields of structs (1×1) are called ``rec.time``. (N, 1) and (1, N) are
+    one column. Time runs along the longer side of a matrix: joints are kept in rows as often as in columns, and logs
+    are longer than robots have joints. ``transposed`` decides instead: False (N, k), True (k, N). Single numbers, empty
+    and complex arrays are no columns. The chosen columns are held in memory, up to 1 GiB."""
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         super().__init__(path, transposed)
@@ -255,9 +249,8 @@ class MatArrays(ArrayFile):
         try:
             yield
         except (RecordingError, struct.error, zlib.error, ValueError) as error:
-            raise RecordingError(
-                f"{self.path} is damaged at byte {start}: {brief(error)}; copy it again, or {RESAVE_ADVICE}"
-            ) from None
+            why = f"{self.path} is damaged at byte {start}: {brief(error)}; copy it again, or {RESAVE_ADVICE}"
+            raise RecordingError(why) from None
 
 
 def _byte_order(path: Path, header: bytes) -> str:

@@ -31,12 +31,9 @@ SKIPPED_KINDS = {"O": "holds pickled Python objects, which are never read; save 
 
 
 class NumpyArrays(ArrayFile):
-    """Arrays of numbers in one NPZ or NPY file.
-
-    (N,) and (1, N) are one column, (N, k) are k; with ``transposed``, (k, N) are k instead. Text, complex numbers,
-    single values and more dimensions are no columns. Rows are streamed; only arrays whose columns lie one after the
-    other (in Fortran order, or transposed) need the chosen ones in memory, up to 1 GiB.
-    """
+    """Arrays of numbers in one NPZ or NPY file. (N,) and (1, N) are one column, (N, k) are k; with ``transposed``, (k,
+    N) are k instead. Text, complex numbers, single values and more dimensions are no columns. Rows are streamed; only
+    arrays whose columns lie one after the other (Fortran order, or transposed) need the chosen ones in memory."""
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         super().__init__(path, transposed)
@@ -61,8 +58,7 @@ class NumpyArrays(ArrayFile):
         return super()._find_one(wanted)
 
     def _check_size(self, wanted: dict[int, list[int]]) -> None:
-        for a, columns in wanted.items():
-            array = self._arrays[a]
+        for array, columns in ((self._arrays[a], columns) for a, columns in wanted.items()):
             if array.by_column:
                 advice = f"save '{array.name}' as samples × joints in C order"
                 check_whole(self.path, array.rows * (len(columns) + 1), advice)
@@ -81,9 +77,8 @@ class NumpyArrays(ArrayFile):
         try:
             yield
         except BROKEN_ARRAY_ERRORS as error:
-            raise RecordingError(
-                f"{self.path} is damaged or cut off ({brief(error)}); copy or record it again"
-            ) from None
+            why = f"{self.path} is damaged or cut off ({brief(error)}); copy or record it again"
+            raise RecordingError(why) from None
         except RuntimeError as error:  # what zipfile says to encrypted archives
             raise RecordingError(f"{self.path} cannot be unpacked: {brief(error)}") from None
 
@@ -117,9 +112,8 @@ def _check_directory(path: Path, file: IO[bytes], size: int) -> None:
     if length == 0xFFFFFFFF and 0 <= large <= len(tail) - 48:
         (length,) = struct.unpack_from("<Q", tail, large + 40)
     if length > DIRECTORY_BYTES_LIMIT:
-        raise RecordingError(
-            f"{path} has a table of contents of {length} bytes, at most {DIRECTORY_BYTES_LIMIT} are read"
-        )
+        why = f"{path} has a table of contents of {length} bytes, at most {DIRECTORY_BYTES_LIMIT} are read"
+        raise RecordingError(why)
 
 
 def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bool) -> StoredArray | str:
@@ -178,14 +172,12 @@ def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[in
 
 def _rows(array: StoredArray, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
     """The chosen columns of an array, ``step`` rows at a time."""
-    take = partial(_exactly, stream)
+
+    def take(count: int) -> bytes:
+        if len(data := stream.read(count)) != count:
+            raise EOFError("an array ends before its last row")
+        return data
+
     take(array.offset)
     yield from array.tables(take, chosen, step)
     stream.read(1)  # only at the end of a member its checksum is compared
-
-
-def _exactly(stream: IO[bytes], count: int) -> bytes:
-    data = stream.read(count)
-    if len(data) != count:
-        raise EOFError("an array ends before its last row")
-    return data

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from inspect import signature
 from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.sources.delimited import DelimitedText, TextSettings
+from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.ros2 import JointStates
@@ -28,39 +28,14 @@ READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2"
 PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
 
-def _text(
-    path: Path,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    comment: str | None = None,
-    skip: int = 0,
-    decimal: str = ".",
-    missing: Sequence[str] = (),
-    interleaved: int | None = None,
-) -> Source:
-    try:
-        settings = TextSettings(delimiter, header, comment, skip, decimal, missing)
-    except RecordingError as error:
-        raise RecordingError(f"{path}: {error}") from None
-    return DelimitedText(path, settings, interleaved)
-
-
-READERS: dict[str, Callable[..., Source]] = {
-    "csv": _text,
-    "npz": NumpyArrays,
-    "npy": NumpyArrays,
-    "mat": MatArrays,
-    "ros2": JointStates,
-}
+READERS: dict[str, Callable[..., Source]] = {"csv": DelimitedText, "npz": NumpyArrays, "npy": NumpyArrays}
+READERS |= {"mat": MatArrays, "ros2": JointStates}
 
 
 def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
-    """The table in ``path``. format: a key of READERS; None: from how the file starts, else from its suffix.
-
-    Options of text: delimiter, header, comment, skip, decimal, missing, interleaved (``TextSettings``,
-    ``DelimitedText``); of npz, npy and mat: transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic
-    (``JointStates``).
-    """
+    """The table in ``path``. format: a key of READERS; None: from how the file starts, else from its suffix. Options of
+    text: delimiter, header, comment, skip, decimal, missing, interleaved (``DelimitedText``); of npz, npy and mat:
+    transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic (``JointStates``)."""
     path = Path(path)
     if format is not None and format not in READERS:
         raise RecordingError(unknown_name("format", str(format), READERS))
@@ -69,9 +44,8 @@ def open_source(path: str | Path, format: str | None = None, **options: Any) -> 
     valid = list(signature(reader).parameters)[1:]
     for name in options:
         if name not in valid:
-            raise RecordingError(
-                f"{path}: {unknown_name('option', name, valid or ['none'])} (format {format or found})"
-            )
+            why = f"{path}: {unknown_name('option', name, valid or ['none'])} (format {format or found})"
+            raise RecordingError(why)
     try:
         return reader(path, **options)
     except OSError as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from os.path import isdir, isfile
@@ -38,22 +37,14 @@ UNPACKED_PIECE_BYTES = 1 << 20  #: at once
 McapChunk = tuple[str, int, int]  # packing, bytes packed and unpacked
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STATE_FIELDS = ("position", "velocity", "effort")
-GATHERED_MESSAGES = 4096  #: that become one table
+
 MessageKind = tuple[tuple[str, ...], tuple[bool, ...]]  # of a message: its joints, and which quantities it has
 
 
-@dataclass(frozen=True)
-class BagFiles:
-    """mcap: its files of that format. packed_messages: every message is packed by itself (zstd)."""
-
-    mcap: tuple[Path, ...]
-    packed_messages: bool = False
-
-
-def bag_files(path: Path) -> BagFiles:
-    """The files of the bag at ``path``, a folder or one file."""
+def bag_files(path: Path) -> tuple[list[Path], bool]:
+    """The MCAP files of the bag at ``path``, a folder or one file, and whether every message is packed by itself."""
     if not isdir(path):
-        return BagFiles((path,) if path.suffix == ".mcap" else ())
+        return [path] if path.suffix == ".mcap" else [], False
     metadata = path / "metadata.yaml"
     if not isfile(metadata):
         raise RecordingError(f"{path} is a folder without metadata.yaml, so no ROS 2 bag; give a file of numbers")
@@ -64,20 +55,18 @@ def bag_files(path: Path) -> BagFiles:
         storage, names = about["storage_identifier"], about["relative_file_paths"]
         mode = about.get("compression_mode") or "none"
     except (RobotError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise RecordingError(
-            f"{metadata} does not describe a ROS 2 bag ({brief(error)}); try 'ros2 bag reindex'"
-        ) from None
+        why = f"{metadata} does not describe a ROS 2 bag ({brief(error)}); try 'ros2 bag reindex'"
+        raise RecordingError(why) from None
     named = isinstance(names, list) and names and all(isinstance(name, str) and name for name in names)
     if storage not in BAG_STORAGES or not named or not isinstance(mode, str):
         raise RecordingError(f"{metadata} names a storage other than {', '.join(BAG_STORAGES)}, or no files")
     if mode.lower() == "file":
-        raise RecordingError(
-            f"{path} is packed file by file; unpack one (unzstd {names[0]}) and give that file instead"
-        )
-    files = tuple(path / PurePath(name).name for name in names)
+        why = f"{path} is packed file by file; unpack one (unzstd {names[0]}) and give that file instead"
+        raise RecordingError(why)
+    files = [path / PurePath(name).name for name in names]
     if missing := [file.name for file in files if not isfile(file)]:
         raise RecordingError(f"{path} lacks its file {missing[0]}, which metadata.yaml names")
-    return BagFiles(files if storage == "mcap" else (), mode.lower() == "message")
+    return files if storage == "mcap" else [], mode.lower() == "message"
 
 
 def check_mcap(path: Path) -> dict[int, McapChunk]:
@@ -119,9 +108,8 @@ def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> McapChunk
     packing = head[32 : 32 + name].decode("latin-1")
     (packed,) = struct.unpack_from("<Q", head, 32 + name)
     if packed > length - 40 - name or unpacked > CHUNK_BYTES_LIMIT:
-        raise RecordingError(
-            f"{where}: a chunk of {packed} bytes unpacks to {unpacked}, at most {CHUNK_BYTES_LIMIT} are read"
-        )
+        why = f"{where}: a chunk of {packed} bytes unpacks to {unpacked}, at most {CHUNK_BYTES_LIMIT} are read"
+        raise RecordingError(why)
     file.seek(at + 9 + 40 + name)
     if unpacked != (packed if not packing else len(unpack(packing, file.read(packed), unpacked))):
         raise RecordingError(f"{where}: a chunk does not unpack to {unpacked} bytes")
@@ -130,27 +118,23 @@ def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> McapChunk
 
 def unpack(packing: str, data: bytes, most: int) -> bytes:
     """Unpack, but never more than ``most`` bytes."""
-    stream = _unpacker(packing)
-    parts, count = [], 0
-    while count <= most and not stream.eof:
-        part = stream.decompress(data, max_length=min(UNPACKED_PIECE_BYTES, most + 1 - count))
+    if packing == "zstd":  # packages that rosbags rests on
+        zstd = import_module("compression.zstd" if version_info >= (3, 14) else "backports.zstd")
+        stream = zstd.ZstdDecompressor()
+    elif packing == "lz4":
+        stream = import_module("lz4.frame").LZ4FrameDecompressor()
+    else:
+        raise RecordingError(f"'{packing[:16]}' is no known packing; zstd and lz4 are")
+    unpacked = bytearray()
+    while len(unpacked) <= most and not stream.eof:
+        part = stream.decompress(data, max_length=min(UNPACKED_PIECE_BYTES, most + 1 - len(unpacked)))
         data = b""
         if not part and stream.needs_input:
             break
-        parts.append(part)
-        count += len(part)
-    if count > most or stream.unused_data:
+        unpacked += part
+    if len(unpacked) > most or stream.unused_data:
         raise RecordingError(f"packed data become more than the {most} bytes that were expected")
-    return b"".join(parts)
-
-
-def _unpacker(packing: str) -> Any:
-    """Of the packages that rosbags rests on."""
-    if packing == "zstd":
-        return import_module("compression.zstd" if version_info >= (3, 14) else "backports.zstd").ZstdDecompressor()
-    if packing == "lz4":
-        return import_module("lz4.frame").LZ4FrameDecompressor()
-    raise RecordingError(f"'{packing[:16]}' is no known packing; zstd and lz4 are")
+    return bytes(unpacked)
 
 
 def check_index(path: Path, index: Iterable[Any], chunks: dict[int, McapChunk]) -> None:
@@ -165,9 +149,8 @@ def check_index(path: Path, index: Iterable[Any], chunks: dict[int, McapChunk]) 
     for _, change in sorted(changes):
         held += change
         if held > OVERLAP_BYTES_LIMIT:
-            raise RecordingError(
-                f"{path}: chunks of more than {OVERLAP_BYTES_LIMIT} bytes overlap in time; sort it by 'mcap sort'"
-            )
+            why = f"{path}: chunks of more than {OVERLAP_BYTES_LIMIT} bytes overlap in time; sort it by 'mcap sort'"
+            raise RecordingError(why)
 
 
 class JointStates(Source):
@@ -183,9 +166,9 @@ class JointStates(Source):
         if topic is not None and not isinstance(topic, str):
             raise RecordingError(f"topic is {shown(topic)}; give its name")
         self.path = path
-        self._files = bag_files(path)
+        files, self._packed = bag_files(path)
         with self._damage_reported():
-            self._chunks = {file: check_mcap(file) for file in self._files.mcap}
+            self._chunks = {file: check_mcap(file) for file in files}
             with _opened(path) as storages:
                 self.topic = _choose(path, storages, topic)
         kinds = self._kinds()
@@ -199,9 +182,8 @@ class JointStates(Source):
     def _kinds(self) -> dict[MessageKind, None]:
         """The kinds of messages there are, in order of appearance; a joint may first appear in the last message."""
         kinds: dict[MessageKind, None] = {}
-        self.first_stamp, self.first_received = 0, 0
-        for count, (received, message) in enumerate(self._messages()):
-            if count == 0:
+        for received, message in self._messages():
+            if not kinds:
                 self.first_stamp, self.first_received = _stamp(message), received
             kinds[self._kind(message)] = None
             if len(kinds) > MOST_COLUMNS:
@@ -214,14 +196,12 @@ class JointStates(Source):
         names = tuple(message.name)
         counts = [len(getattr(message, quantity)) for quantity in STATE_FIELDS]
         if len(names) > MOST_COLUMNS:
-            raise RecordingError(
-                f"{self.path}: a message of '{self.topic}' has {len(names)} joints; {MOST_COLUMNS} at most"
-            )
+            why = f"{self.path}: a message of '{self.topic}' has {len(names)} joints; {MOST_COLUMNS} at most"
+            raise RecordingError(why)
         if not set(counts) <= {0, len(names)} or len(set(names)) < len(names):
-            raise RecordingError(
-                f"{self.path}: a message of '{self.topic}' has the joints {', '.join(names)[:80]} and {counts} numbers "
-                f"({', '.join(STATE_FIELDS)}); every joint needs one name and one number of each"
-            )
+            why = f"{self.path}: a message of '{self.topic}' has the joints {', '.join(names)[:80]} and {counts} "
+            why += f"numbers ({', '.join(STATE_FIELDS)}); every joint needs one name and one number of each"
+            raise RecordingError(why)
         return names, tuple(count > 0 for count in counts)
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
@@ -230,7 +210,6 @@ class JointStates(Source):
     def _tables(self, columns: list[int]) -> Iterator[Array]:
         joints = [(j, self._columns[column - 2]) for j, column in enumerate(columns) if column >= 2]
         taken: dict[MessageKind, tuple[list[int], list[int]]] = {}
-        rows: list[Array] = []
         for received, message in self._messages():
             kind = self._kind(message)
             if kind not in taken:
@@ -243,12 +222,7 @@ class JointStates(Source):
             times = ((_stamp(message) - self.first_stamp) / 1e9, (received - self.first_received) / 1e9)
             row = np.array([times[column] if column < 2 else np.nan for column in columns])
             row[into] = np.concatenate([message.position, message.velocity, message.effort])[out_of]
-            rows.append(row)
-            if len(rows) == GATHERED_MESSAGES:
-                yield np.array(rows)
-                rows = []
-        if rows:
-            yield np.array(rows)
+            yield row[None]
 
     def _messages(self) -> Iterator[tuple[int, Any]]:
         """(received [ns], message) of the topic."""
@@ -258,13 +232,11 @@ class JointStates(Source):
                 for storage in storages:
                     if hasattr(storage, "chunks"):
                         check_index(storage.path, storage.chunks, self._chunks[storage.path])
-                    wanted = [
-                        one for one in storage.connections if (one.topic, one.msgtype) == (self.topic, JOINT_STATE)
-                    ]
+                    own = (self.topic, JOINT_STATE)
+                    wanted = [one for one in storage.connections if (one.topic, one.msgtype) == own]
                     for _, received, data in storage.messages(wanted) if wanted else ():
-                        if self._files.packed_messages:
-                            data = unpack("zstd", data, ROS_MESSAGE_BYTES_LIMIT)
-                        yield int(received), types.deserialize_cdr(data, JOINT_STATE)
+                        plain = unpack("zstd", data, ROS_MESSAGE_BYTES_LIMIT) if self._packed else data
+                        yield int(received), types.deserialize_cdr(plain, JOINT_STATE)
 
     @contextmanager
     def _damage_reported(self) -> Iterator[None]:
@@ -274,9 +246,8 @@ class JointStates(Source):
         except ExciterError:
             raise
         except ImportError as error:
-            raise RecordingError(
-                f"{self.path}: reading ROS 2 bags needs rosbags ({error}): pip install 'exciter[ros]'"
-            ) from None
+            why = f"{self.path}: reading ROS 2 bags needs rosbags ({error}): pip install 'exciter[ros]'"
+            raise RecordingError(why) from None
         except Exception as error:
             words = brief(f"{type(error).__name__}: {error}")
             raise RecordingError(f"{self.path} cannot be read as a ROS 2 bag ({words}); is it damaged?") from None
@@ -307,9 +278,8 @@ def _choose(path: Path, storages: list[Any], topic: str | None) -> str:
     if not topics:
         raise RecordingError(f"{path} has no topic of {JOINT_STATE}; its topics are {others or 'none'}")
     if topic is None and len(topics) > 1:
-        raise RecordingError(
-            f"{path} has several topics of {JOINT_STATE}; choose one (topic): {', '.join(topics[:12])}"
-        )
+        why = f"{path} has several topics of {JOINT_STATE}; choose one (topic): {', '.join(topics[:12])}"
+        raise RecordingError(why)
     if topic is not None and topic not in topics:
         raise RecordingError(f"{path} has no topic '{topic}' of {JOINT_STATE}; its topics are {others}")
     return topic or topics[0]

@@ -40,18 +40,16 @@ def listed(names: Sequence[str]) -> str:
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Refuse what no recording shrinks to; constant signals beside measured ones pass, and so do short ones alone."""
     if unpacked > UNPACKED_BYTES_LIMIT and unpacked > UNPACKED_RATIO_LIMIT * packed:
-        raise RecordingError(
-            f"{path} has {packed} bytes and unpacks to {unpacked}, as no recording does; "
-            "if it is one, save it without compression"
-        )
+        why = f"{path} has {packed} bytes and unpacks to {unpacked}, as no recording does; if it is one, save it "
+        why += "without compression"
+        raise RecordingError(why)
 
 
 def check_whole(path: Path, values: int, advice: str) -> None:
     """Refuse columns of ``values`` numbers that would have to be in memory all at once."""
     if (size := 8 * values) > COLUMN_BYTES_LIMIT:
-        raise RecordingError(
-            f"{path}: the chosen columns need {size} bytes at once, at most {COLUMN_BYTES_LIMIT} are taken; {advice}"
-        )
+        why = f"{path}: the chosen columns need {size} bytes at once, at most {COLUMN_BYTES_LIMIT} are taken; {advice}"
+        raise RecordingError(why)
 
 
 def equal_blocks(tables: Iterable[Array], rows: int) -> Iterator[Array]:
@@ -60,42 +58,30 @@ def equal_blocks(tables: Iterable[Array], rows: int) -> Iterator[Array]:
         raise RecordingError(f"blocks of {rows} rows were asked for; give at least 1")
     held: list[Array] = []
     count = 0
-    for table in _readable(tables):
-        while count + len(table) >= rows:
-            taken = rows - count
-            yield _joined([*held, table[:taken]])
-            held, count, table = [], 0, table[taken:]
-        if len(table):
-            held.append(table)
-            count += len(table)
-    if held:
-        yield _joined(held)
-
-
-def _readable(tables: Iterable[Array]) -> Iterator[Array]:
     try:
-        yield from tables
+        for table in tables:
+            while count + len(table) >= rows:
+                taken = rows - count
+                yield np.concatenate([*held, table[:taken]]) if held else table[:taken]
+                held, count, table = [], 0, table[taken:]
+            held += [table] if len(table) else []
+            count += len(table)
     except OSError as error:  # the file has gone meanwhile, or its disk
         raise RecordingError(f"cannot read '{error.filename or 'the file'}': {error.strerror or error}") from None
-
-
-def _joined(tables: list[Array]) -> Array:
-    return tables[0] if len(tables) == 1 else np.concatenate(tables)
+    if held:
+        yield np.concatenate(held)
 
 
 class Source(ABC):
-    """Columns ``names`` of the file ``path``.
-
-    An array of shape (N, 7) under the key ``positions`` (NPZ, MAT) is columns ``positions[0]`` … ``positions[6]``.
-    """
+    """Columns ``names`` of the file ``path``. An array of shape (N, 7) under the key ``positions`` (NPZ, MAT) is
+    columns ``positions[0]`` … ``positions[6]``."""
 
     path: Path
     names: tuple[str, ...]
 
     @abstractmethod
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
-        """Pieces (≤ rows, len(columns)) of the chosen columns, from the first row to the last; every piece but the
-        last has exactly ``rows`` rows."""
+        """Pieces (rows, len(columns)) of the chosen columns, from first to last row; only the last is shorter."""
 
     def place(self, row: int) -> tuple[str, int]:
         """Where a row (from 0) is for people who look for it: a word and a number."""
@@ -137,11 +123,10 @@ class StoredArray:
     by_column: bool
     element: int = 0
 
-    @property
-    def column_names(self) -> list[str]:
+    def column_name(self, k: int) -> str:
         if not self.name:  # NPY: there is none
-            return [str(k) for k in range(self.columns)]
-        return [self.name] if self.single else [f"{self.name}[{k}]" for k in range(self.columns)]
+            return str(k)
+        return self.name if self.single else f"{self.name}[{k}]"
 
     def __str__(self) -> str:
         return f"'{self.name}' is {'×'.join(map(str, self.shape))}"
@@ -154,11 +139,8 @@ class StoredArray:
                 data = take(min(step, self.rows - start) * width)
                 yield np.frombuffer(data, self.dtype).reshape(-1, self.columns)[:, chosen].astype(np.float64)
             return
-        kept = {}
-        for k in range(self.columns):
-            data = take(self.rows * self.dtype.itemsize)
-            if k in chosen:
-                kept[k] = np.frombuffer(data, self.dtype).astype(np.float64)
+        columns = (np.frombuffer(take(self.rows * self.dtype.itemsize), self.dtype) for _ in range(self.columns))
+        kept = {k: column.astype(np.float64) for k, column in enumerate(columns) if k in chosen}
         table = np.column_stack([kept[k] for k in chosen])
         for start in range(0, self.rows, step):
             yield table[start : start + step]
@@ -177,11 +159,10 @@ class ArrayFile(Source):
         self._owner = [(a, k) for a, array in enumerate(self._arrays) for k in range(array.columns)]
         if len(self._owner) > MOST_COLUMNS:
             widest = max(self._arrays, key=lambda array: array.columns)
-            raise RecordingError(
-                f"{self.path} has {len(self._owner)} columns, at most {MOST_COLUMNS} are read; {widest}: samples must "
-                "run along the rows, or say transposed: true"
-            )
-        self.names = tuple(name for array in self._arrays for name in array.column_names)
+            why = f"{self.path} has {len(self._owner)} columns, at most {MOST_COLUMNS} are read; {widest}: samples "
+            why += "must run along the rows, or say transposed: true"
+            raise RecordingError(why)
+        self.names = tuple(self._arrays[a].column_name(k) for a, k in self._owner)
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
         chosen = [self._owner[column] for column in columns]
