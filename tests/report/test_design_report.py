@@ -18,10 +18,9 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
-from exciter.excitation.constraints.ground import mounting_plane
+from exciter.excitation.constraints.ground import mounting_plane, surroundings
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design import DesignView
@@ -355,8 +354,8 @@ def test_surroundings_are_drawn_where_they_are():
         return shape.rotation @ local + shape.translation
 
     def away(obstacle, x):
-        touch = obstacle.touch(x[:, None], x[:, None])
-        return touch.distance[0]
+        distance, _, _ = obstacle.touch(x[:, None], x[:, None])
+        return distance[0]
 
     radius, length = shapes[0].size
     ends = {tuple(np.round(placed(shapes[0], [0, 0, s * length / 2]), 9)) for s in (-1, 1)}

@@ -16,8 +16,7 @@ from exciter.excitation.certificate.certificate import (
     failures_words,
     margin_words,
 )
-from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.constraints.surroundings import surroundings
+from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts

@@ -58,8 +58,8 @@ class Continued(Search):
         todo = stages(self.criterion)[0 if anew else -1 :]
         for criterion in todo:
             y = minimise(self._problem(criterion), y, self.settings).y
-        finished = finish(self._problem(todo[-1]), y, centre, self.certified, self.settings)
-        return None if finished.y is None else variables.result(finished.y)[1]
+        found, _ = finish(self._problem(todo[-1]), y, centre, self.certified, self.settings)
+        return None if found is None else variables.result(found)[1]
 
 
 ASME_DESIGN_SEED = 0

@@ -104,22 +104,18 @@ class RegionOfAFrame(Kind):
                 f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(BOX_SIDES)}), or one of "
                 f"{', '.join(REGIONS.words)}"
             )
-        if not sides:
-            if not isinstance(data[kinds[0]], Mapping):
-                raise wrong(f": {kinds[0]} is {shown(data[kinds[0]])}; give a mapping")
-            return self._made(kinds[0], {"frame": data["frame"], **data[kinds[0]]}, context)
-        values = adapter(dict[str, Coordinate]).validate_python({side: data[side] for side in sides})
-        lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
-        return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
-
-    def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
-        from pydantic import ValidationError
-
+        word, settings = (kinds[0], data[kinds[0]]) if kinds else (Box.word, {})
+        if not isinstance(settings, Mapping):
+            raise wrong(f": {word} is {shown(settings)}; give a mapping")
+        if sides:
+            values = adapter(dict[str, Coordinate]).validate_python({side: data[side] for side in sides})
+            ends = (("lower", "min"), ("upper", "max"))
+            settings = {corner: [values.get(f"{axis}_{end}") for axis in "xyz"] for corner, end in ends}
         try:
-            made: Region = adapter(REGIONS[word]).validate_python(settings, context=context)
+            made: Region = adapter(REGIONS[word]).validate_python({"frame": data["frame"], **settings}, context=context)
             return made
         except ValidationError as error:
-            raise (below(error, word) if named else error) from None
+            raise (error if sides else below(error, word)) from None
 
     def schema(self) -> dict[str, Any]:
         number = adapter(Coordinate).json_schema()
@@ -136,10 +132,7 @@ class RegionOfAFrame(Kind):
 
 
 class ObstacleShape(Settings):
-    """What an obstacle is; ``obstacle`` makes it, with its name and the bodies that must keep away."""
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        raise NotImplementedError
+    """What an obstacle is."""
 
 
 @dataclass(frozen=True)
@@ -148,9 +141,6 @@ class SphereShape(ObstacleShape):
     title: ClassVar[str] = "sphere"
     centre: Point
     radius: Radius
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Round.sphere(name, np.array(self.centre), self.radius, against)
 
 
 @dataclass(frozen=True)
@@ -161,9 +151,6 @@ class CapsuleShape(ObstacleShape):
     end: Point
     radius: Radius
 
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Round(name, np.array(self.start), np.array(self.end), self.radius, against)
-
 
 @dataclass(frozen=True)
 class HalfSpaceShape(ObstacleShape):
@@ -171,9 +158,6 @@ class HalfSpaceShape(ObstacleShape):
     title: ClassVar[str] = "half-space"
     normal: Direction
     offset: Coordinate = 0.0
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Wall(name, np.array(self.normal), self.offset, against)
 
 
 @dataclass(frozen=True)
@@ -187,10 +171,6 @@ class BoxShape(ObstacleShape):
         if not (np.array(self.lower) < np.array(self.upper)).all():
             ends = f"lower {list(self.lower)}, upper {list(self.upper)}"
             raise ExciterError(f"it has {ends}; every lower side must be below its upper one")
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        lower, upper = np.array(self.lower), np.array(self.upper)
-        return Block(name, 0.5 * (lower + upper), upper - lower, against=against)
 
 
 OBSTACLES = Registry[ObstacleShape]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
@@ -206,7 +186,18 @@ class ObstacleSettings(Settings):
     against: Names | None = None
 
     def obstacle(self, number: int) -> Obstacle:
-        return self.shape.obstacle(self.name or f"obstacle {number}", self.against or None)
+        name, against = self.name or f"obstacle {number}", self.against or None
+        match self.shape:
+            case SphereShape(centre, radius):
+                return Round.sphere(name, np.array(centre), radius, against)
+            case CapsuleShape(start, end, radius):
+                return Round(name, np.array(start), np.array(end), radius, against)
+            case HalfSpaceShape(normal, offset):
+                return Wall(name, np.array(normal), offset, against)
+            case BoxShape(lower, upper):
+                middle, size = 0.5 * np.add(lower, upper), np.subtract(upper, lower)
+                return Block(name, middle, size, against=against)
+        raise NotImplementedError(type(self.shape).__name__)
 
 
 # -- what can be switched on or off ------------------------------------------------------------------------------------
@@ -333,44 +324,36 @@ class ConstraintSettings(Settings):
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
-        found: list[Constraint] = [*self._torque(robot, where)]
+        found: list[Constraint] = []
+        limited, paired = bool(np.isfinite(robot.limit("torque")).any()), bool(robot.collision_pairs)
+        torque = TorqueSettings() if self.torque is None and limited else self.torque
+        if isinstance(torque, TorqueSettings):
+            empty = TorqueLimits.of(robot, margin=torque.margin)  # its gaps stay: a payload makes no arm's masses known
+            with _located(f"{where}: torque: payload"):
+                chi = empty.model.nominal if torque.payload is None else torque.payload.carried(empty.model)
+            found.append(replace(empty, chi=chi))
         for k, region in enumerate(self.workspace):
             with _located(f"{where}: workspace {k + 1}"):
                 found.append(region.on(robot))
-        found += self._distances(robot, where)
-        ground = GroundSettings() if self.ground is None or self.ground is True else self.ground
+        bodies = [one for one in self.further if isinstance(one, Obstacle)]
+        for k, one in enumerate(self.obstacles):
+            with _located(f"{where}: obstacles {k + 1}"):
+                bodies.append(one.obstacle(k + 1))
+        apart = SelfCollision() if self.self_collision is None and paired else self.self_collision
+        pairs, clearance = (
+            (apart.pairs, apart.clearance) if isinstance(apart, SelfCollision) else ((), DEFAULT_CLEARANCE_M)
+        )
+        if isinstance(apart, SelfCollision) and apart.meshes:
+            found.append(MeshDistance(robot, pairs, clearance))
+            pairs = ()
+        if bodies or pairs != ():
+            found.append(CapsuleDistance(robot, pairs, clearance, bodies))
+        ground = GroundSettings() if self.ground is None else self.ground
         if isinstance(ground, GroundSettings):
             with _located(f"{where}: ground"):
                 plane = ground.plane(robot)
             found += [] if plane is None else [plane]
         return (*found, *(one for one in self.further if not isinstance(one, Obstacle)))
-
-    def _torque(self, robot: Robot, where: str) -> Iterator[Constraint]:
-        limited = bool(np.isfinite(robot.limit("torque")).any())
-        asked = TorqueSettings() if self.torque is True or (self.torque is None and limited) else self.torque
-        if not isinstance(asked, TorqueSettings):
-            return
-        empty = TorqueLimits.of(robot, margin=asked.margin)  # its gaps stay: a payload makes no arm's masses known
-        with _located(f"{where}: torque: payload"):
-            chi = empty.model.nominal if asked.payload is None else asked.payload.carried(empty.model)
-        yield replace(empty, chi=chi)
-
-    def _distances(self, robot: Robot, where: str) -> Iterator[Constraint]:
-        asked, own = self.self_collision, bool(robot.collision_pairs)
-        asked = SelfCollision() if asked is True or (asked is None and own) else asked
-        bodies = [one for one in self.further if isinstance(one, Obstacle)]
-        for k, one in enumerate(self.obstacles):
-            with _located(f"{where}: obstacles {k + 1}"):
-                bodies.append(one.obstacle(k + 1))
-        if not isinstance(asked, SelfCollision):
-            if bodies:
-                yield CapsuleDistance(robot, (), DEFAULT_CLEARANCE_M, bodies)
-        elif not asked.meshes:
-            yield CapsuleDistance(robot, asked.pairs, asked.clearance, bodies)
-        else:
-            yield MeshDistance(robot, asked.pairs, asked.clearance)
-            if bodies:
-                yield CapsuleDistance(robot, (), asked.clearance, bodies)
 
 
 @contextmanager

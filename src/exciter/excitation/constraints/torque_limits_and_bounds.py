@@ -347,7 +347,7 @@ def _body(*phi: float) -> Body:
 
 def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
     """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout."""
-    nodes, jets, width = spans.nodes(chain), spans.jets(chain), spans.width
+    (nodes, jets), width = spans.links(chain), spans.width
     bodies = [_body(*phi) for phi in inertias.tolist()]
     force, moment = np.zeros((2, chain.n, 3, 2 * len(width)))
     force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))

@@ -39,11 +39,9 @@ MULTI_DOF = ("multi_dof_trajectory", "multi_dof_joint_trajectory")  # of bodies 
 POINT_KINDS = ("positions", "velocities", "accelerations")
 LARGEST_TIME_FIELD = 2**32 - 1  # sec and nanosec have 32 bits
 # lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike; times as large as messages hold
-ROS2_NAME, ROS2_FLOAT, ROS2_WHOLE = (
-    r'"[A-Za-z0-9_./ -]*"',
-    r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?",
-    r"(?:0|[1-9][0-9]{0,9})",
-)
+ROS2_NAME = r'"[A-Za-z0-9_./ -]*"'
+ROS2_FLOAT = r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?"
+ROS2_WHOLE = r"(?:0|[1-9][0-9]{0,9})"
 HEAD = re.compile(rf"joint_names: (\[{ROS2_NAME}(?:, {ROS2_NAME})*\])")
 LINE = re.compile(
     rf"(?P<mark>[- ]) (?P<key>{'|'.join((*POINT_KINDS, 'time_from_start'))}): "
@@ -77,10 +75,9 @@ def parse_csv(text: str, robot: Robot, source: str) -> MotionSamples:
     where = _columns(names, robot, source)
 
     def block(word: str) -> Array | None:
-        have = [name for name in robot.joint_names if (word, name) in where]
-        if not have and word != "q":
+        missing = [name for name in robot.joint_names if (word, name) not in where]
+        if len(missing) == robot.n and word != "q":
             return None
-        missing = [name for name in robot.joint_names if name not in have]
         if missing:
             raise MotionError(
                 f"{source} has no column '{missing[0]}.{word}'; every joint needs one ({', '.join(robot.joint_names)})"
@@ -88,10 +85,9 @@ def parse_csv(text: str, robot: Robot, source: str) -> MotionSamples:
         return table[:, [where[word, name] for name in robot.joint_names]]
 
     q, qd, qdd = block("q"), block("qd"), block("qdd")
-    assert q is not None
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations (qdd) but no velocities (qd); add them, or leave out the former")
-    samples = MotionSamples(time=table[:, where["time", ""]], q=q, qd=qd, qdd=qdd)
+    samples = MotionSamples(table[:, where["time", ""]], q, qd, qdd)  # type: ignore[arg-type]  # q is there
     return samples.checked(source, lambda k: f"line {rows[k][0]}")
 
 
@@ -151,9 +147,8 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
 
 def ros2_json(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """The message as JSON, one point per line."""
-    points = ",\n".join(
-        "  {" + ", ".join(f'"{key}": {value}' for key, value in point) + "}" for point in _points(samples)
-    )
+    lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in _points(samples))
+    points = ",\n".join(f"  {{{line}}}" for line in lines)
     return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'
 
 
@@ -194,8 +189,8 @@ def message_as_written(text: str) -> dict[str, Any] | None:
     for line in lines:
         if (found := LINE.fullmatch(line)) is None:
             return None
-        begins, key, value = found["mark"] == "-", found["key"], found["value"]
-        if begins:
+        key, value = found["key"], found["value"]
+        if found["mark"] == "-":
             points.append({})
         if not points or key in points[-1] or value.startswith("{") != (key == "time_from_start"):
             return None
@@ -220,11 +215,12 @@ def _refuse_two_motions(data: Mapping[str, Any], source: str) -> None:
     """Whoever executes the file may take the other one."""
     key = _wrapper(data)
     own = MESSAGE if key is None else (key,)
-    motions = [other for other in (*MESSAGE, *WRAPPERS, *OTHER_MOTIONS) if other in data and other not in own]
-    floating = [other for other in MULTI_DOF if isinstance(data.get(other), Mapping) and data[other].get("points")]
-    if motions or floating:
-        others = ", ".join((*motions, *floating))
-        raise MotionError(f"{source} has {others} beside {' and '.join(own)}: two motions in one file; keep one")
+    others = [other for other in (*MESSAGE, *WRAPPERS, *OTHER_MOTIONS) if other in data and other not in own]
+    others += [other for other in MULTI_DOF if isinstance(data.get(other), Mapping) and data[other].get("points")]
+    if others:
+        raise MotionError(
+            f"{source} has {', '.join(others)} beside {' and '.join(own)}: two motions in one file; keep one"
+        )
     if key is not None:
         _refuse_two_motions(data[key], source)
 

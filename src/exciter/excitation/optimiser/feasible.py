@@ -12,7 +12,7 @@ motion, and a certificate decides; as a last resort the motion shrinks about a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,16 +40,9 @@ LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the 
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
 
-@dataclass(frozen=True, eq=False)
-class Infeasible(Exception):
-    """No posture keeps the limits; ``row`` is the one that fails most often, ``value`` the best found of the worst."""
-
-    row: int
-    value: float
-
-
-def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed: int) -> Array:
-    """(n,): the middle of the ranges if all limits hold there at rest with clearance, else the best random one."""
+def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed: int) -> Array | int:
+    """(n,): the middle of the ranges if all limits hold there at rest with clearance, else the best random one; the
+    number of the row that fails most often where no posture keeps the limits."""
     low, high = limits.lower[0], limits.upper[0]
     middle: Array = 0.5 * (low + high)
     random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
@@ -58,32 +51,21 @@ def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed
     worst = values.min(axis=0, initial=np.inf)
     if worst[0] > 2.0 * START_CLEARANCE:
         return middle
-    best = int(np.argmax(worst))
-    posture: Array
-    posture, room = _climbed(nonlinear, candidates[best], low, high)
-    if room <= START_CLEARANCE:
-        raise Infeasible(int(np.argmax((values < START_CLEARANCE).mean(axis=1))), room)
-    return posture
-
-
-def _climbed(nonlinear: NonlinearLimits, posture: Array, low: Array, high: Array) -> tuple[Array, float]:
-    """From the best random posture uphill: smaller and smaller random steps, kept when the worst row improves."""
-    rng = np.random.default_rng(0)
-    room = -np.inf
-    for size in 0.2 * 0.7 ** np.arange(12):
+    posture: Array = candidates[int(np.argmax(worst))]
+    rng, room = np.random.default_rng(0), -np.inf
+    for size in 0.2 * 0.7 ** np.arange(
+        12
+    ):  # uphill: smaller and smaller random steps, kept when the worst row improves
         steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
         nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
         worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
         best = int(np.argmax(worst))
         posture, room = nearby[best], float(worst[best])
-    return posture, room
+    return int(np.argmax((values < START_CLEARANCE).mean(axis=1))) if room <= START_CLEARANCE else posture
 
 
 def random_start(
-    limits: JointLimits,
-    nonlinear: NonlinearLimits,
-    posture: Array,
-    rng: np.random.Generator,
+    limits: JointLimits, nonlinear: NonlinearLimits, posture: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """(centre, y): standing still at the posture, and a random motion about it, strictly within all limits."""
     variables = limits.variables
@@ -91,7 +73,11 @@ def random_start(
     swing = np.zeros_like(centre)
     size = variables.n * variables.per_joint
     swing[:size] = rng.standard_normal(size)
-    swing *= START_SWING_SHARE * _largest(limits, centre, swing)
+    at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
+    if min(float(before.min()) for before in at_rest) < 0:
+        raise ExciterError("the posture about which the motion is to be designed is outside the joint limits")
+    ratios = [(before - after) / np.maximum(before, 1e-300) for before, after in zip(at_rest, moving, strict=True)]
+    swing *= START_SWING_SHARE * (1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios))
     for _ in range(60):
         if (nonlinear.values(centre + swing) > START_CLEARANCE).all():
             return centre, centre + swing
@@ -99,15 +85,6 @@ def random_start(
     raise ExciterError(
         "no motion about the posture with most clearance keeps the limits, however small; loosen a limit"
     )
-
-
-def _largest(limits: JointLimits, centre: Array, swing: Array) -> float:
-    """How far one may go from the centre along a swing before a joint limit is met."""
-    at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
-    ratios = [(before - after) / np.maximum(before, 1e-300) for before, after in zip(at_rest, moving, strict=True)]
-    if min(float(before.min()) for before in at_rest) < 0:
-        raise ExciterError("the posture about which the motion is to be designed is outside the joint limits")
-    return 1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios)
 
 
 def shrunk(limits: JointLimits, nonlinear: NonlinearLimits, centre: Array, y: Array) -> Array:
@@ -119,14 +96,6 @@ def shrunk(limits: JointLimits, nonlinear: NonlinearLimits, centre: Array, y: Ar
             return candidate
         share *= 1.0 - step
     return centre
-
-
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """A motion that keeps all limits at every instant, and what its repair cost; None where there is none."""
-
-    y: Array | None
-    evaluations: int
 
 
 def curve_of(variables: Variables, y: Array) -> Curve:
@@ -171,15 +140,16 @@ def finish(
     certified: Callable[[Array], bool],
     settings: SQPSettings,
     certificate_seconds: float = 0.0,
-) -> Finished:
-    """Repair y until ``certified(y)``; ``centre`` is a posture at rest within all limits.
+) -> tuple[Array | None, int]:
+    """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre`` is a posture
+    at rest within all limits.
 
     certificate_seconds: what one certificate takes; the repair leaves time for ``RESERVED_CERTIFICATES`` of them.
     """
     repair_deadline = problem.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
-        return Finished(best if certified(best) else None, 2)
+        return best if certified(best) else None, 2
     evaluations = 0
     limits, nonlinear = problem.limits, problem.nonlinear
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
@@ -187,7 +157,7 @@ def finish(
         joint, other = _between(limits, nonlinear, fine, y)
         if not joint.any() and not other.any():
             if certified(y):
-                return Finished(y, evaluations)
+                return y, evaluations
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
@@ -200,8 +170,8 @@ def finish(
         candidate = centre + share * (y - centre)
         joint, other = _between(limits, nonlinear, fine, candidate)
         if not joint.any() and not other.any() and certified(candidate):
-            return Finished(candidate, evaluations)
-    return Finished(None, evaluations)
+            return candidate, evaluations
+    return None, evaluations
 
 
 def _between(limits: JointLimits, nonlinear: NonlinearLimits, fine: Grid, y: Array) -> tuple[Array, Array]:

@@ -23,8 +23,6 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.feasible import (
     REPAIR_ITERATIONS,
     RESERVED_CERTIFICATES,
-    Finished,
-    Infeasible,
     curve_of,
     finish,
     posture_with_clearance,
@@ -142,23 +140,21 @@ class Search:
     def posture(self, deadline: Deadline = NEVER) -> Array:
         """(n,) about which every start begins; looked for once."""
         if "posture" not in self._known:
-            self._known["posture"] = self._posture(deadline)
+            found = posture_with_clearance(self.limits, self.nonlinear.within(deadline), self.seed)
+            if isinstance(found, int):
+                name = [row for constraint in self.constraints for row in constraint.rows][found]
+                advice = "loosen it, or another one"
+                if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
+                    advice = (
+                        "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
+                    )
+                limit = f"{'at most' if name.upper else 'at least'} {name.limit:g} {name.unit}"
+                raise ExciterError(
+                    "infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
+                    f"{name.what} of {name.where} {limit}; {advice}"
+                )
+            self._known["posture"] = found
         return self._known["posture"]
-
-    def _posture(self, deadline: Deadline) -> Array:
-        try:
-            return posture_with_clearance(self.limits, self.nonlinear.within(deadline), self.seed)
-        except Infeasible as failed:
-            names = [name for constraint in self.constraints for name in constraint.rows]
-            name = names[failed.row]
-            kind = "at most" if name.upper else "at least"
-            advice = "loosen it, or another one"
-            if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
-                advice = "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
-            raise ExciterError(
-                f"infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                f"{name.what} of {name.where} {kind} {name.limit:g} {name.unit}; {advice}"
-            ) from None
 
     def run(
         self,
@@ -183,11 +179,11 @@ class Search:
             try:
                 centre, y = self._begun(number, deadline)
                 for candidate in (centre + share * (y - centre) for share in INITIAL_SWING_SHARES):
-                    if self._certificate(candidate, deadline).certified:
-                        return self._attempt(number, track, Finished(candidate, 0), complete=False)
+                    if self.certified(candidate, deadline):
+                        return self._attempt(number, track, candidate, complete=False)
             except OutOfTime:
                 pass
-        return self._attempt(number, track, Finished(None, 0), complete=False)
+        return self._attempt(number, track, None, complete=False)
 
     def _begun(self, number: int, deadline: Deadline) -> tuple[Array, Array]:
         """The posture of all starts at rest, and the random motion about it of this one."""
@@ -196,18 +192,19 @@ class Search:
         return random_start(self.limits, self.nonlinear.within(deadline), self.posture(deadline), rng)
 
     def _run(self, number: int, track: _Track) -> Attempt:
-        finished, why = Finished(None, 0), ""
+        found, why = None, ""
         try:
             centre, track.y = self._begun(number, track.deadline)
             track.first = track.seconds
             last = self._descended(track)
             certified = partial(self.certified, deadline=track.deadline)
-            finished = finish(last, track.y, centre, certified, self.settings, track.certificate_seconds)
-            if finished.y is None:
+            found, repairs = finish(last, track.y, centre, certified, self.settings, track.certificate_seconds)
+            track.evaluations += repairs
+            if found is None:
                 why = _obstacle(self._certificate(track.y, track.deadline))
         except OutOfTime:
             track.stopped = True
-        return self._attempt(number, track, finished, complete=not track.stopped, obstacle=why)
+        return self._attempt(number, track, found, complete=not track.stopped, obstacle=why)
 
     def _descended(self, track: _Track) -> Program:
         """Minimise by stages, or as far as time allows; the problem of the last stage."""
@@ -227,20 +224,18 @@ class Search:
             track.stopped = track.cancelled = True
         return self._problem(todo[-1]).within(track.deadline)
 
-    def _attempt(
-        self, number: int, track: _Track, finished: Finished, *, complete: bool, obstacle: str = ""
-    ) -> Attempt:
+    def _attempt(self, number: int, track: _Track, y: Array | None, *, complete: bool, obstacle: str = "") -> Attempt:
         """What a start has come to; without a motion there is neither a value nor a history."""
         family, delta, value = self.trajectory, None, np.inf
-        if finished.y is not None:
-            family, delta = self.variables.result(finished.y)
+        if y is not None:
+            family, delta = self.variables.result(y)
             value = self.value(family, delta)
         return Attempt(
             number=number,
             trajectory=family,
             delta=delta,
             value=value,
-            evaluations=track.evaluations + finished.evaluations,
+            evaluations=track.evaluations,
             seconds=track.seconds,
             first_feasible=np.inf if delta is None else track.first,
             history=() if delta is None else tuple(track.history),
@@ -289,13 +284,10 @@ class _Track:
     def silently(self, iteration: int, value: float, y: Array) -> bool:
         self.y = y
         self.iterations += 1
-        return self.deadline.left <= self._finishing()
-
-    def _finishing(self) -> float:
-        """Seconds that certificate and repair may take, by what iterations took so far."""
-        repair = REPAIR_ITERATIONS * (self.seconds - self.first) / self.iterations
+        left = self.deadline.left
+        repair = REPAIR_ITERATIONS * (self.seconds - self.first) / self.iterations  # by what iterations took so far
         most = LARGEST_REPAIR_SHARE * (self.deadline.left + self.seconds)
-        return RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
+        return left <= RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
 
 
 def _obstacle(certificate: Certificate) -> str:
