@@ -25,8 +25,8 @@ from exciter.excitation.criteria.weighted_sums import (
     stages,
 )
 from exciter.excitation.optimiser import sqp
-from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits, Variables, limit_ranges
+from exciter.excitation.optimiser.search import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.drive_checks import group_delay
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units

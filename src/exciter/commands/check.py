@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, with_flags
-from exciter.excitation.certificate.certificate import Certificate, margin_words, reached_words, verdict
+from exciter.excitation.certificate.certificate import Certificate, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
@@ -61,7 +61,7 @@ def print_certificate(out: Console, certificate: Certificate) -> None:
             Text(f"{sign} {limit.limit:.6g} {limit.unit}"),
             Text(reached_words(limit)),
             Text(f"{limit.at:.4f}"),
-            Text(margin_words(limit)),
+            Text(limit.margin_words),
             Text(limit.status, style=LIMIT_STYLES[limit.status]),
         )
     out.print(table)

@@ -147,9 +147,8 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class DesignView:
-    """The motion and torque of a design over time beside their limits, and the path of a frame.
-
-    Of all that the robot executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
+    """The motion and torque of a design over time beside their limits, and the path of a frame. Of all that the robot
+    executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
 
     design: Design
     rate: float
@@ -238,11 +237,19 @@ def design(
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
     objective = DesignObjective(model, criterion, DesignColumns.of(model, columns), sigma**-2.0, formulation, prior)
-    stretch = _stretch(trajectory, duration_range)
-    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
-        raise ExciterError(
-            "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
-        )
+    stretch = None
+    if duration_range is not None:
+        low, high = duration_range
+        if not 0.0 < low <= trajectory.duration <= high < np.inf:
+            raise ExciterError(
+                f"the duration may lie in {low:g} … {high:g} s, which must be positive and contain the trajectory's "
+                f"own {trajectory.duration:g} s, where the search begins"
+            )
+        if "cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows):
+            raise ExciterError(
+                "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
+            )
+        stretch = low / trajectory.duration, high / trajectory.duration
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
     best_of = partial(_best_of, robot, search.constraints, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
@@ -253,7 +260,7 @@ def design(
         _check_excitable(objective, trajectory, samples)
         beginning.check()
         rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, best_of, deadline, file_rate, before)
-        found = run_starts(
+        found, interrupted, out_of_time = run_starts(
             search,
             starts,
             jobs=jobs,
@@ -263,9 +270,14 @@ def design(
             before=before,
             progress=progress,
         )
-        feasible = [attempt for attempt in found.attempts if attempt.feasible]
-        if not feasible and not found.out_of_time:
-            raise ExciterError(_failure(found.attempts))
+        feasible = [attempt for attempt in found if attempt.feasible]
+        if not feasible and not out_of_time:
+            obstacles = [attempt.obstacle for attempt in found if attempt.obstacle]
+            hardest = max(obstacles, key=obstacles.count, default="a limit")
+            count = "the start did not end" if len(found) == 1 else f"none of {len(found)} starts ended"
+            raise ExciterError(
+                f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"
+            )
         try:
             until = deadline if rehearsal is None else deadline.moved(-rehearsal.other_seconds)
             family, delta, curve, certificate = best_of(feasible, until)
@@ -288,13 +300,13 @@ def design(
         periods=periods,
         certificate=certificate,
         constraints=search.constraints,
-        attempts=found.attempts or (() if rehearsal is None else (rehearsal.attempt,)),
+        attempts=found or (() if rehearsal is None else (rehearsal.attempt,)),
         seconds=deadline.clock() - began,
-        evaluations=sum(attempt.evaluations for attempt in found.attempts),
+        evaluations=sum(attempt.evaluations for attempt in found),
         noise=sigma,
         seed=seed,
-        interrupted=found.interrupted,
-        out_of_time=found.out_of_time,
+        interrupted=interrupted,
+        out_of_time=out_of_time,
         unsearched=unsearched,
         notes=(UNSEARCHED_NOTE,) if unsearched else (),
     )
@@ -402,9 +414,8 @@ class _Rehearsal:
 def _rehearsed(
     search: Search, best_of: _Best, deadline: Deadline, file_rate: float | None, before: Sequence[Attempt]
 ) -> _Rehearsal:
-    """On the best motion of before, however long it takes, or else on the one that the first start begins with.
-
-    A share of the time is kept free where that is not certified, or cannot be executed."""
+    """On the best motion of before, however long it takes, or else on the one that the first start begins with. A share
+    of the time is kept free where that is not certified, or cannot be executed."""
     best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
     attempt, tight = (search.initial_motion(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
@@ -431,36 +442,15 @@ def _rehearsed(
     return replace(found, other_seconds=other).within(deadline, overtime)
 
 
-def _stretch(trajectory: Trajectory, duration_range: tuple[float, float] | None) -> tuple[float, float] | None:
-    if duration_range is None:
-        return None
-    low, high = duration_range
-    if not 0.0 < low <= trajectory.duration <= high < np.inf:
-        raise ExciterError(
-            f"the duration may lie in {low:g} … {high:g} s, which must be positive and contain the trajectory's own "
-            f"{trajectory.duration:g} s, where the search begins"
-        )
-    return low / trajectory.duration, high / trajectory.duration
-
-
 def _check_excitable(objective: DesignObjective, trajectory: Trajectory, samples: int) -> None:
     """Refuse parameters that no motion of the family tells anything about, by name."""
     low, high = objective.model.robot.position_range()
-    rng = np.random.default_rng(0)
-    middle = trajectory.still(0.5 * (low + high))
-    swing = rng.standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
     times = trajectory.sample_times(samples)
-    shape = trajectory.basis(times, 0)[0] @ swing.T
-    delta = middle + 0.3 * ((high - low) / np.ptp(shape, axis=0))[:, None] * swing
+    swing = np.random.default_rng(0).standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
+    size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
+    delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
     if names := objective.unexcited(motion(trajectory, delta, times)):
         raise ExciterError(
             f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
             f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
         )
-
-
-def _failure(attempts: Sequence[Attempt]) -> str:
-    obstacles = [attempt.obstacle for attempt in attempts if attempt.obstacle]
-    hardest = max(obstacles, key=obstacles.count, default="a limit")
-    count = "the start did not end" if len(attempts) == 1 else f"none of {len(attempts)} starts ended"
-    return f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"

@@ -45,7 +45,7 @@ from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.weighted_sums import bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.samples import check_rows, sample
+from exciter.excitation.files.row_files import check_rows, sample
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps

@@ -14,7 +14,6 @@ from exciter.excitation.certificate.certificate import (
     LimitVerdict,
     assumed_words,
     failures_words,
-    margin_words,
 )
 from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
@@ -116,7 +115,7 @@ def verdict_sentence(certificate: Certificate) -> str:
 
 
 def limit_words(limit: LimitVerdict) -> str:
-    return f"{limit.what} of {limit.where} with a margin of {margin_words(limit)}"
+    return f"{limit.what} of {limit.where} with a margin of {limit.margin_words}"
 
 
 def expected_sentence(design: Design) -> str:
@@ -138,7 +137,7 @@ def key_figures(design: Design) -> dict[str, str]:
         f"criterion: {design.criterion.name}": criterion,
         **{name: text for name, text in figures.items() if text != criterion},
         "duration including ramps": f"{number(design.certificate.duration)} s",
-        "smallest margin to a limit": "–" if worst is None else margin_words(worst),
+        "smallest margin to a limit": "–" if worst is None else worst.margin_words,
     }
 
 
@@ -236,7 +235,7 @@ def certificate_section(design: Design) -> Section:
             float(limit.reached),
             float(limit.bound),
             limit.unit,
-            Bar(limit.margin, margin_words(limit), limit.margin),
+            Bar(limit.margin, limit.margin_words, limit.margin),
             float(limit.at),
         )
         for limit in sorted(certificate.limits, key=lambda limit: limit.margin)

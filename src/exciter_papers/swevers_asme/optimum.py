@@ -15,9 +15,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures
 from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.design import design
-from exciter.excitation.optimiser.feasible import finish, shrunk
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
-from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.search import Search, finish, shrunk
 from exciter.excitation.optimiser.sqp import minimise
 from exciter.typing import Array
 from exciter_papers.swevers_asme.set_up import (

@@ -99,10 +99,8 @@ def certify(
     from_rest: bool = False,
 ) -> Certificate:
     """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
-
-    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest.
-    check: called between the steps; what it raises ends the work, and there is no certificate.
-    """
+    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest. check:
+    called between the steps; what it raises ends the work, and there is no certificate."""
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort

@@ -73,12 +73,14 @@ class LimitVerdict:
 
     @property
     def margin_words(self) -> str:
-        """Signed, in mm for heights and distances, in % of the limit for all else."""
+        """Signed, in mm for heights and distances, in % of the limit for all else, up to ``LARGEST_MARGIN_SHOWN``."""
         room = self.bound if math.isfinite(self.bound) and self.status != "broken" else self.reached
         length = 1e3 * (self.limit - room if self.upper else room - self.limit)
         value, digits, unit = (length, 1, "mm") if self.is_length else (100.0 * self.margin, 2, "%")
         if not math.isfinite(value):
             return "–"
+        if not self.is_length and abs(self.margin) > LARGEST_MARGIN_SHOWN:
+            return f"{'> +' if self.margin > 0 else '< -'}{100 * LARGEST_MARGIN_SHOWN:g} %"
         if self.status not in FAILURES and round(value, digits) == 0.0:
             value = 0.0  # a limit that is kept is not reported as passed by -0.0
         return f"{value:+.{digits}f} {unit}"
@@ -109,11 +111,9 @@ class RowName:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All limits of one curve, and whether an arm that stands can begin it and stands when it is over.
-
-    Rest is a limit only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer
-    motion begin and end as they must.
-    """
+    """All limits of one curve, and whether an arm that stands can begin it and stands when it is over. Rest is a limit
+    only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer motion begin and
+    end as they must."""
 
     limits: tuple[LimitVerdict, ...]
     duration: float
@@ -186,13 +186,6 @@ def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
     return np.abs(curve.derivatives(span, time, order)[order]), allowed
 
 
-def margin_words(limit: LimitVerdict) -> str:
-    """Signed, in mm or %; what is beyond all measure is not counted out."""
-    if limit.is_length or not abs(limit.margin) > LARGEST_MARGIN_SHOWN or math.isinf(limit.margin):
-        return limit.margin_words
-    return f"> +{100 * LARGEST_MARGIN_SHOWN:g} %" if limit.margin > 0 else f"< -{100 * LARGEST_MARGIN_SHOWN:g} %"
-
-
 def reached_words(limit: LimitVerdict) -> str:
     """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
     reached."""
@@ -236,7 +229,7 @@ def verdict(certificate: Certificate) -> str:
         return f"nothing to certify: no limit that could be broken is known; {assumed}"
     return (
         f"certified: {limits_words(count)} {'holds' if count == 1 else 'hold'} at every instant of "
-        f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
+        f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {worst.margin_words}"
         f"{'; ' + assumed if assumed else ''}"
     )
 

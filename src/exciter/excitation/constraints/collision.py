@@ -72,12 +72,11 @@ def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Ar
     return distance, at, on, normal / np.sqrt(_dot(normal, normal))[..., None, :]
 
 
-def _dot(x: Array, y: Array) -> Array:
-    product: Array = (x * y).sum(axis=-2)
-    return product
+def _dot(x: Array, y: Array) -> Any:
+    return (x * y).sum(axis=-2)
 
 
-def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Array:
+def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Any:
     apart = r + s[..., None, :] * u - t[..., None, :] * v
     return _dot(apart, apart)
 
@@ -144,8 +143,6 @@ class CapsuleDistance:
         missing = uncovered(self.robot, shaped, base=bool(self.pairs)) if silent else ""
         return (*sentences, f"collisions of {missing}: no capsule stands for them") if missing else sentences
 
-    # -- what is measured ------------------------------------------------------------------------------------
-
     @cached_property
     def bodies(self) -> tuple[Capsule, ...]:
         """The robot's capsules, further points, then round obstacles as capsules of the base (C)."""
@@ -154,12 +151,10 @@ class CapsuleDistance:
     @cached_property
     def pair_index(self) -> NDArray[np.int64]:
         """(P, 2) indices into ``bodies``: the pairs, then round obstacles."""
-        assert self.pairs is not None
         names = [body.name for body in self.bodies]
-        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs]
-        for obstacle in self.obstacles:
-            if isinstance(obstacle, Round):
-                pairs += [(index, names.index(obstacle.name)) for index in self._against(obstacle)]
+        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs or ()]
+        balls = [obstacle for obstacle in self.obstacles if isinstance(obstacle, Round)]
+        pairs += [(index, names.index(ball.name)) for ball in balls for index in self._against(ball)]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     @cached_property
@@ -177,10 +172,8 @@ class CapsuleDistance:
     def rows(self) -> tuple[RowName, ...]:
         names = [(self.bodies[a].name, self.bodies[b].name, False) for a, b in self.pair_index]
         names += [(self.bodies[k].name, flat.name, getattr(flat, "assumed", False)) for flat, k in self.flat]
-        return tuple(
-            RowName("distance", f"{a} – {b}", "m", self.clearance, ROW_LENGTH_M, False, assumed)
-            for a, b, assumed in names
-        )
+        limit = ("m", self.clearance, ROW_LENGTH_M, False)
+        return tuple(RowName("distance", f"{a} – {b}", *limit, assumed) for a, b, assumed in names)
 
     def _capsules(self, name: str) -> tuple[int, ...]:
         points = [point.name for point in self.points]
@@ -195,8 +188,6 @@ class CapsuleDistance:
         if obstacle.against is not None:
             return dict.fromkeys(index for name in obstacle.against for index in self._capsules(name))
         return [k for k, capsule in enumerate(self.robot.capsules) if capsule.joint != BASE]
-
-    # -- rows ------------------------------------------------------------------------------------------------
 
     def ends(self, at: Kinematics) -> Array:
         """(2, C, 3, N) [m]: the ends of the bodies' segments, in the base."""
@@ -222,12 +213,10 @@ class CapsuleDistance:
         return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
 
     def lower_bounds(self, spans: Spans) -> Array:
-        ends = [
-            [moving_point(self.robot, body.joint, point, spans) for point in (body.start, body.end)]
-            for body in self.bodies
-        ]
-        x = np.array([[position for position, _ in body] for body in ends])  # (C, 2, 3, 2 M)
-        slack = np.array([[far for _, far in body] for body in ends])  # (C, 2, M)
+        points = [(body.joint, point) for body in self.bodies for point in (body.start, body.end)]
+        ends = [moving_point(self.robot, *point, spans) for point in points]
+        x = np.array([position for position, _ in ends]).reshape(len(self.bodies), 2, 3, -1)  # (C, 2, 3, 2 M)
+        slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
         distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
         apart = np.concatenate(distance) - (self.radii + self.clearance)[:, None]
@@ -256,11 +245,10 @@ class CapsuleDistance:
         frames = robot_dynamics(self.robot).chain.axis_frames
         turned = [np.eye(3) if b.joint == BASE else frames[b.joint].T for b in self.bodies]
         ends = np.array([[t @ b.start, t @ b.end] for t, b in zip(turned, self.bodies, strict=True)])
-        moves = np.zeros((len(self.bodies), self.robot.n))
-        for k, body in enumerate(self.bodies):
-            if body.joint != BASE:
-                moves[k, list(self.robot.ancestors(body.joint))] = 1.0
         joint = np.array([body.joint for body in self.bodies], dtype=np.int64)
+        moves = np.zeros((len(joint), self.robot.n))
+        for k in np.flatnonzero(joint != BASE):
+            moves[k, list(self.robot.ancestors(joint[k]))] = 1.0
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
 
 

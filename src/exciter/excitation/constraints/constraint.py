@@ -47,10 +47,8 @@ def robot_dynamics(robot: Robot) -> Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Link frames in the base at the samples of a motion, samples last.
-
-    rotation (n, 3, 3, N), origin (n, 3, N) [m]: the chain's frames, axes along z. Get one by ``kinematics``.
-    """
+    """Link frames in the base at the samples of a motion, samples last. rotation (n, 3, 3, N), origin (n, 3, N) [m]:
+    the chain's frames, axes along z. Get one by ``kinematics``."""
 
     dynamics: Dynamics
     rotation: Array

@@ -24,7 +24,7 @@ plane that it is mounted on, unless ``ground`` is none: at the height of its des
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -65,9 +65,6 @@ Clearance = Annotated[float, Number(least=0.0, unit="m")]
 DEFAULT_CLEARANCE_M = 0.01  # [m]
 REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
 BOX_SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
-
-
-# -- one entry of workspace --------------------------------------------------------------------------------------------
 
 
 class RegionOfAFrame(Kind):
@@ -126,9 +123,6 @@ class RegionOfAFrame(Kind):
         properties = {"frame": {"type": "string"}, **dict.fromkeys(BOX_SIDES, number), **regions}
         several = {"any_of": {"type": "array", "items": {"type": "object", "properties": properties}}}
         return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
-
-
-# -- one entry of obstacles --------------------------------------------------------------------------------------------
 
 
 class ObstacleShape(Settings):
@@ -198,9 +192,6 @@ class ObstacleSettings(Settings):
                 middle, size = 0.5 * np.add(lower, upper), np.subtract(upper, lower)
                 return Block(name, middle, size, against=against)
         raise NotImplementedError(type(self.shape).__name__)
-
-
-# -- what can be switched on or off ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -280,25 +271,19 @@ class OnOff(Kind):
         return f"true, false, or a mapping with some of the keys {', '.join(keys_of(self.settings))}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if given is False or isinstance(given, self.settings):
-            return given
-        if self.settings is GroundSettings and says_none(given):
-            return False
-        if self.settings is GroundSettings and isinstance(given, int | float | str) and given is not True:
-            try:
+        ground = self.settings is GroundSettings
+        if given is False or isinstance(given, self.settings) or (ground and says_none(given)):
+            return given if isinstance(given, self.settings) else False
+        if given is True or isinstance(given, Mapping):
+            return adapter(self.settings).validate_python({} if given is True else given, context=context)
+        if ground and isinstance(given, int | float | str):
+            with suppress(ValueError):
                 return GroundSettings(height=float(adapter(Coordinate).validate_python(given)))
-            except ValueError:
-                raise wrong(f" is {shown(given)}; give {self.wanted}") from None
-        if given is not True and not isinstance(given, Mapping):
-            raise wrong(f" is {shown(given)}; give {self.wanted}")
-        return adapter(self.settings).validate_python({} if given is True else given, context=context)
+        raise wrong(f" is {shown(given)}; give {self.wanted}")
 
     def schema(self) -> dict[str, Any]:
         short = [{"type": "number"}, {"const": "none"}] if self.settings is GroundSettings else []
         return {"anyOf": [{"type": "boolean"}, *short, adapter(self.settings).json_schema()]}
-
-
-# -- the section -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,8 @@ WALL_PLANE_COSINE = 0.5  # cosine between normal and gravity beyond which a plan
 
 @dataclass(frozen=True, eq=False)
 class Ground(Wall):
-    """The mounting plane as an obstacle, against the bodies that could reach it.
-
-    assumed: nobody said where it is. unchecked: that, and what of the robot is not kept away from it, a sentence each.
-    """
+    """The mounting plane as an obstacle, against the bodies that could reach it. assumed: nobody said where it is.
+    unchecked: that, and what of the robot is not kept away from it, a sentence each."""
 
     assumed: bool = False
     unchecked: tuple[str, ...] = ()
@@ -102,14 +100,14 @@ def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
     """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
     of its bodies can change its height."""
-    walls = any(isinstance(one, Ground) or replaces_ground(one) for one in _obstacles(constraints))
-    return walls or not _moved(robot, np.array(MOUNTING_NORMAL))
+    return any(map(is_a_ground, _obstacles(constraints))) or not _moved(robot, np.array(MOUNTING_NORMAL))
 
 
-def replaces_ground(obstacle: object) -> bool:
-    """A half-space that all bodies keep out of, level as the mounting, and not somewhere far below."""
-    if not isinstance(obstacle, Wall) or obstacle.against is not None:
-        return False
+def is_a_ground(obstacle: object) -> bool:
+    """The mounting plane, or what replaces it: a half-space that all bodies keep out of, level as the mounting, and not
+    somewhere far below."""
+    if isinstance(obstacle, Ground) or not isinstance(obstacle, Wall) or obstacle.against is not None:
+        return isinstance(obstacle, Ground)
     return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND_M
 
 
@@ -117,8 +115,7 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     """Heights [m] between which something must carry the base: from the ground, or what replaces it, up to where its
     capsules end, or to its origin; None where nothing is missing, or where an obstacle stands below the base."""
     obstacles = _obstacles(constraints)
-    walls = [one for one in obstacles if isinstance(one, Wall) and _is_level(one)]
-    levels = [one.offset for one in walls if isinstance(one, Ground) or replaces_ground(one)]
+    levels = [one.offset for one in obstacles if isinstance(one, Wall) and _is_level(one) and is_a_ground(one)]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
     foot = float(min(foot, robot.base_bottom, 0.0))
     level = max(levels, default=math.inf)

@@ -195,7 +195,7 @@ class Box(Region):
 
     def settle(self) -> None:
         super().settle()
-        if (self.lower >= self.upper).any():
+        if np.greater_equal(self.lower, self.upper).any():
             raise ParameterError(
                 f"the box for '{self.frame}' is empty: lower {self.lower.tolist()}, upper {self.upper.tolist()}; "
                 "every lower side must be below its upper one"

@@ -19,8 +19,7 @@ import numpy as np
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.read import EXACT_FILE, ROS2_JSON, ROS2_YAML, TABLE_FILE, exact_data, read_trajectory
-from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, sample
+from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, csv_text, ros2_json, ros2_yaml, sample
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown
-from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
-from exciter.excitation.files.samples import SHORTEST_ROW_STEP_S
+from exciter.excitation.files.row_files import SHORTEST_ROW_STEP_S, is_ros2, message_as_written, parse_csv, parse_ros2
 from exciter.excitation.files.trajectory_families import trajectory_from
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece

@@ -284,10 +284,8 @@ class LinearisedLimits:
 
 @dataclass(frozen=True, eq=False)
 class NonlinearLimits:
-    """Constraints (none, or some) on a grid; margins (K,) are kept free for what happens between its instants.
-
-    The deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time.
-    """
+    """Constraints (none, or some) on a grid; margins (K,) are kept free for what happens between its instants. The
+    deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time."""
 
     variables: Variables
     grid: Grid

@@ -127,10 +127,8 @@ class Proposal:
 def minimise(
     problem: Program, y: Array, settings: SQPSettings | None = None, report: Report | None = None
 ) -> SQPResult:
-    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there.
-
-    ``report(iteration, value, y)`` may return True to stop there.
-    """
+    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there. ``report(iteration,
+    value, y)`` may return True to stop there."""
     run = _Run(problem, y, settings or SQPSettings())
     try:
         reason = run.go(report)

@@ -85,11 +85,9 @@ def discard(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start.
-
-    It grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else
-    is untrusted: what a line claims is computed again before it counts.
-    """
+    """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start. It
+    grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else is
+    untrusted: what a line claims is computed again before it counts."""
 
     path: Path
     search: Search
@@ -99,10 +97,8 @@ class Checkpoint:
 
     @classmethod
     def opened(cls, path: Path, search: Search, *, resume: bool = True) -> Checkpoint:
-        """For a file that is there, or may be made; a file of another problem is refused.
-
-        resume: False for a new search. What an earlier one has left then stays until a start takes its place.
-        """
+        """For a file that is there, or may be made; a file of another problem is refused. resume: False for a new
+        search. What an earlier one has left then stays until a start takes its place."""
         header = json.dumps({"exciter": "checkpoint", "fingerprint": fingerprint(search)})
         found = cls(path, search, header, resume)
         if not resume:
@@ -308,16 +304,6 @@ class Progress:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class Attempts:
-    """What all starts gave, without those that time did not leave a motion; interrupted: Ctrl-C or the deadline came
-    before all were done, out_of_time: it was the deadline."""
-
-    attempts: tuple[Attempt, ...]
-    interrupted: bool
-    out_of_time: bool
-
-
 def run_starts(
     search: Search,
     starts: int,
@@ -328,12 +314,11 @@ def run_starts(
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
-) -> Attempts:
-    """Run ``starts`` starts, but for those of ``before``, which were read from the checkpoint; it keeps the others.
-
-    The deadline and Ctrl-C end the search early: the start under way keeps what it has reached.
-    certificate_seconds: what a certificate takes, so that a start ends in time for it.
-    """
+) -> tuple[tuple[Attempt, ...], bool, bool]:
+    """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline
+    came before all were done, and whether it was the deadline. Those of ``before`` were read from the checkpoint, which
+    keeps the others. The start under way keeps what it has reached. certificate_seconds: what a certificate takes, so
+    that a start ends in time for it."""
     began = deadline.clock()
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
@@ -358,8 +343,7 @@ def run_starts(
             raise
         cancelled = True
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
-    attempts = tuple(done[number] for number in sorted(done))
-    return Attempts(attempts=attempts, interrupted=interrupted, out_of_time=interrupted and not cancelled)
+    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled
 
 
 def _run(
@@ -381,12 +365,8 @@ def _run(
         return
     search.posture(deadline)  # found once, and an infeasible problem is reported here
     shared = deadline.shared()
-    tasks = ((search, number, shared, certificate_seconds) for number in in_time)
-    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
+    tasks = ((search, number, shared, None, certificate_seconds) for number in in_time)
+    with closing(over_processes(Search.run, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt
-
-
-def _started(search: Search, number: int, deadline: Deadline, certificate_seconds: float) -> Attempt:
-    return search.run(number, deadline, None, certificate_seconds)

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -85,30 +86,28 @@ class Judge:
     def refuse(self, reason: LimitVerdict | str) -> None:
         self.refused[reason if isinstance(reason, str) else f"{reason.what} of {reason.where}"] += 1
 
-    def certificate(self, curve: Curve, effort: CertificateEffort | None = None) -> Certificate:
-        return certify(self.robot, curve, self.constraints, effort)
+    def certificate(self, curve: Curve) -> Certificate:
+        return certify(self.robot, curve, self.constraints)
 
     def broken(self, curve: Curve) -> LimitVerdict | None:
         """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
-        limits = [limit for limit in self.certificate(curve, VERDICT_EFFORT).limits if limit.status in FAILURES]
-        return min(limits, key=lambda limit: limit.what == "torque", default=None)
+        found = certify(self.robot, curve, self.constraints, VERDICT_EFFORT).limits
+        failures = [limit for limit in found if limit.status in FAILURES]
+        return min(failures, key=lambda limit: limit.what == "torque", default=None)
 
     def room(self, motion: Motion) -> Array:
         """(N,) the smallest row of all constraints at each sample; negative: broken."""
         rows = [values.min(axis=0) for _, values in self._rows(motion)]
-        return np.minimum.reduce([np.full(len(motion), np.inf), *rows])
+        room: Array = np.minimum.reduce([np.full(len(motion), np.inf), *rows])
+        return room
 
     def breaks(self, motion: Motion) -> bool:
         """Whether a constraint is broken at some sample; the one that is broken most then counts as a refusal."""
-        worst, reason = 0.0, ""
-        for constraint, values in self._rows(motion):
-            lowest = values.min(axis=1)
-            if lowest.min() < worst:
-                row = constraint.rows[int(np.argmin(lowest))]
-                worst, reason = float(lowest.min()), f"{row.what} of {row.where}"
-        if reason:
-            self.refuse(reason)
-        return bool(reason)
+        lowest = [(values.min(), c.rows[int(np.argmin(values.min(axis=1)))]) for c, values in self._rows(motion)]
+        worst, row = min(lowest, key=itemgetter(0), default=(np.inf, None))
+        if row is not None and worst < 0.0:
+            self.refuse(f"{row.what} of {row.where}")
+        return bool(worst < 0.0)
 
     def _rows(self, motion: Motion) -> Iterator[tuple[Constraint, Array]]:
         """Each constraint with its rows (K, N) at samples that are no time series, where these mean something."""
@@ -141,10 +140,8 @@ def draw(
     periods: int = 1,
     ramps: Ramps | None = None,
 ) -> DrawnMotion:
-    """The motion of a seed: drawn again until joint limits and constraints are proved to hold for all time.
-
-    periods, ramps: how often it is executed, and from where, as for a design.
-    """
+    """The motion of a seed: drawn again until joint limits and constraints are proved to hold for all time. periods,
+    ramps: how often it is executed, and from where, as for a design."""
     began = time.monotonic()
     judge, rng = Judge(robot, tuple(constraints), settings.draws, settings.name), np.random.default_rng(seed)
     while True:
@@ -209,10 +206,8 @@ def random_points(robot: Robot, points: int, seed: int) -> Motion:
 
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
-
     Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
-    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow.
-    """
+    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow."""
     centre = 0.5 * np.add(*robot.position_range()) if posture is None else np.asarray(posture, dtype=float)
     rng = np.random.default_rng(seed)
     powers = trajectory.time_powers.astype(float)
@@ -387,16 +382,12 @@ class RandomSpline(Family):
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
 
     @property
-    def family(self) -> BSpline:
-        return BSpline(self.duration, self.segments, self.degree)
-
-    @property
     def name(self) -> str:
         return f"random spline of {self.duration:g} s"
 
     def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """The largest share of a random swing about a random posture that keeps all limits where they are sampled."""
-        family = self.family
+        family = BSpline(self.duration, self.segments, self.degree)
         check_room(judge.robot, family)
         instants = family.sample_times(INSTANTS_PER_SEGMENT * self.segments)
         while True:
