@@ -44,9 +44,14 @@ from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.optimiser.feasible import random_start
 from exciter.excitation.optimiser.limits import JointLimits
-from exciter.excitation.optimiser.search import LEAST_COARSE_SAMPLES, SIGN_SMOOTHING_SPEED, Attempt, Search
+from exciter.excitation.optimiser.search import (
+    LEAST_COARSE_SAMPLES,
+    SIGN_SMOOTHING_SPEED,
+    Attempt,
+    Search,
+    random_start,
+)
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

@@ -28,8 +28,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.read import exact_data, read_trajectory
-from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import sample
+from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml, sample
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier

@@ -148,7 +148,7 @@ def judge_peer(robot: Robot, motion: Motion) -> str:
     from exciter.dynamics.model import DynamicModel
     from exciter.excitation.certificate.adaptive import certify
     from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
-    from exciter.excitation.files.samples import MotionSamples
+    from exciter.excitation.files.row_files import MotionSamples
 
     free = robot.with_limits(acceleration=np.inf)
     curve = MotionSamples(motion.time, motion.q, motion.qd, motion.qdd).curve()

@@ -67,7 +67,7 @@ Solver = Callable[[Quadratic], Array | None]
 
 def by_exciter(p: Quadratic) -> Array | None:
     step = sqp.solve(p.hessian, p.gradient, p.box, p.a, p.low, p.high)
-    return None if step is None else step.d
+    return None if step is None else step[0]
 
 
 def by_daqp(p: Quadratic) -> Array | None:
@@ -140,9 +140,7 @@ def recorded(constraints: tuple[Constraint, ...], seeds: int, most: int) -> list
     """Problems of designs from several seeds, evenly over their course."""
     found: list[Quadratic] = []
 
-    def solve(
-        h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
-    ) -> sqp.QuadraticStep | None:
+    def solve(h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array) -> sqp.Step | None:
         lower, upper = box
         found.append(Quadratic(h.copy(), g.copy(), (lower.copy(), upper.copy()), a.copy(), low.copy(), high.copy()))
         return original(h, g, box, a, low, high)

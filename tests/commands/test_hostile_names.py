@@ -23,8 +23,7 @@ import yaml
 from exciter.cli import main
 from exciter.commands.common import console
 from exciter.errors import ExciterError, unseen, visible
-from exciter.excitation.files.row_files import csv_text, parse_csv, parse_ros2, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.row_files import MotionSamples, csv_text, parse_csv, parse_ros2, ros2_json, ros2_yaml
 from exciter.experiment.recording import Recording, open_recording, write_recording
 from exciter.experiment.recording.recording_facts import About
 from exciter.export.data import json_result, yaml_result

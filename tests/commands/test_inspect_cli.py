@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.files.row_files import csv_text
-from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.row_files import MotionSamples, csv_text
 from exciter.experiment.recording import read_recording, write_recording
 from exciter.robot import embedded_robots as embedded
 from support.quality_logs import changed, clean, fourier

@@ -67,7 +67,7 @@ def test_kinematics_at_the_ends_are_pinocchios(name: str) -> None:
     robot = CASES[name]()
     spans = even_spans(fourier(robot.n), 5)
     chain = Dynamics(robot).chain
-    nodes, model = spans.nodes(chain), to_pinocchio(robot)
+    nodes, model = spans.links(chain)[0], to_pinocchio(robot)
     data = model.createData()
     for k in range(10):
         q, qd, qdd = (x[k] for x in (spans.ends.q, spans.ends.qd, spans.ends.qdd))
@@ -87,10 +87,10 @@ def test_derivatives_of_the_links_stay_below_their_bounds(name: str) -> None:
     robot = CASES[name]()
     curve = fourier(robot.n, 1)
     chain, spans = Dynamics(robot).chain, even_spans(curve, 40)
-    jets, h = spans.jets(chain), 2e-3
+    jets, h = spans.links(chain)[1], 2e-3
     middle = 0.5 * (spans.start + spans.end)
     nodes = [
-        even_spans_at(curve, middle + k * h).nodes(chain) for k in (-1, 0, 1)
+        even_spans_at(curve, middle + k * h).links(chain)[0] for k in (-1, 0, 1)
     ]  # ends of these hold the motion at the times themselves
     for i in range(robot.n):
         alpha = [node.alpha[i][:, ::2] for node in nodes]

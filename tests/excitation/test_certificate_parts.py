@@ -176,11 +176,11 @@ def test_links_are_as_far_apart_as_the_farther_end_of_the_rail() -> None:
 def test_kinematics_are_kept_chain_by_chain() -> None:
     chains = [DynamicModel(robot).dynamics.chain for robot in (slider(), arm(np.zeros(10)))]
     spans = even_spans(sine(1.0, 2.0), 3)
-    nodes = [spans.nodes(chain) for chain in chains]
+    nodes = [spans.links(chain)[0] for chain in chains]
     assert np.ptp(nodes[0].origin[0][1]) > 0.5 > np.ptp(nodes[1].origin[0][1])
     for chain, node in zip(chains, nodes, strict=True):
-        assert spans.nodes(chain) is node
-        assert spans.jets(chain) is spans.jets(chain)
+        assert spans.links(chain)[0] is node
+        assert spans.links(chain)[1] is spans.links(chain)[1]
 
 
 # -- torque ------------------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ class Ball(Flat):
 
     def touch(self, start: Array, end: Array) -> Touch:
         distance = np.linalg.norm(start, axis=0)
-        return Touch(distance - 0.2, start, start / distance)
+        return distance - 0.2, start, start / distance
 
 
 def test_an_obstacle_of_any_shape_is_approached_no_faster_than_both_ends_move() -> None:

@@ -501,14 +501,14 @@ SEGMENTS = {
 def measure(ends: tuple[Array, ...]) -> list[float]:
     """Distance by both implementations."""
     a, b, c, d = (np.array(x, dtype=float)[:, None] for x in ends)
-    found = closest_points((a, b), (c, d))
-    np.testing.assert_allclose(np.linalg.norm(found.normal, axis=0), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(found.first - found.second, found.distance * found.normal, atol=1e-12)
+    distance, first, second, normal = closest_points((a, b), (c, d))
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(first - second, distance * normal, atol=1e-12)
     r, u, v = (a - c)[:, 0], (b - a)[:, 0], (d - c)[:, 0]
     s, w = kernels("capsules", "exciter.excitation.kernels").closest(r, u, v)
     assert 0.0 <= s <= 1.0
     assert 0.0 <= w <= 1.0
-    return [float(found.distance[0]), float(np.linalg.norm(r + s * u - w * v))]
+    return [float(distance[0]), float(np.linalg.norm(r + s * u - w * v))]
 
 
 @pytest.mark.parametrize("ends", SEGMENTS.values(), ids=SEGMENTS)
@@ -566,12 +566,12 @@ def test_a_segment_that_cuts_a_block_is_inside():
     block = Block("b", (0.0, 0.0, 0.0), (2.0, 2.0, 2.0))
     start = np.array([[0.8, 0.0, 0.0], [-3.0, 0.0, 0.9], [0.8, 2.0, 0.0], [4.0, 1.0, 0.0]]).T
     end = np.array([[0.9, 0.1, 0.0], [3.0, 0.0, 0.9], [0.0, 0.0, 0.0], [1.0, 4.0, 0.0]]).T
-    touch = block.touch(start, end)
-    np.testing.assert_allclose(touch.distance, [-0.2, -0.1, -1.0, 1.5 * math.sqrt(2.0)], atol=1e-12)
-    np.testing.assert_allclose(touch.normal[:, [0, 1]], [[1, 0], [0, 0], [0, 1]], atol=1e-12)
-    back = block.touch(end, start)  # the end that comes out last is the same one
-    np.testing.assert_allclose(touch.point[:, 0], [0.8, 0.0, 0.0], atol=1e-12)
-    np.testing.assert_allclose(back.point[:, 0], [0.8, 0.0, 0.0], atol=1e-12)
+    distance, point, normal = block.touch(start, end)
+    np.testing.assert_allclose(distance, [-0.2, -0.1, -1.0, 1.5 * math.sqrt(2.0)], atol=1e-12)
+    np.testing.assert_allclose(normal[:, [0, 1]], [[1, 0], [0, 0], [0, 1]], atol=1e-12)
+    _, back, _ = block.touch(end, start)  # the end that comes out last is the same one
+    np.testing.assert_allclose(point[:, 0], [0.8, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(back[:, 0], [0.8, 0.0, 0.0], atol=1e-12)
 
 
 # -- meshes ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import closest_points
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, UserConstraint
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Block, Round, Wall
+from exciter.excitation.constraints.obstacles import Block, Round, Wall, vector
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
@@ -20,7 +20,6 @@ from exciter.excitation.constraints.workspace import (
     InsideCylinder,
     InsideSphere,
     OutsideCylinder,
-    vector,
 )
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -35,11 +34,11 @@ Array = np.ndarray
 
 def check_closest(first: Array, second: Array, expected: Array, atol: float) -> None:
     """Segments (2, 3, N): the distance, and points on both that have it."""
-    found = closest_points((first[0], first[1]), (second[0], second[1]))
-    np.testing.assert_allclose(found.distance, expected, atol=atol)
-    np.testing.assert_allclose(np.linalg.norm(found.first - found.second, axis=0), found.distance, atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(found.normal, axis=0), 1.0)
-    for point, (start, end) in ((found.first, first), (found.second, second)):
+    distance, at, on, normal = closest_points(first, second)
+    np.testing.assert_allclose(distance, expected, atol=atol)
+    np.testing.assert_allclose(np.linalg.norm(at - on, axis=0), distance, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0)
+    for point, (start, end) in ((at, first), (on, second)):
         along = np.linalg.norm(point - start, axis=0) + np.linalg.norm(point - end, axis=0)
         np.testing.assert_allclose(along, np.linalg.norm(end - start, axis=0), atol=1e-9)
 
@@ -66,7 +65,7 @@ def test_segments_anywhere_by_brute_force() -> None:
     s = np.linspace(0.0, 1.0, 101)
     points = [x[0] + s[:, None, None] * (x[1] - x[0]) for x in (first, second)]
     least = np.min([np.linalg.norm(points[1] - one, axis=1).min(axis=0) for one in points[0]], axis=0)
-    found = closest_points((first[0], first[1]), (second[0], second[1])).distance
+    found = closest_points(first, second)[0]
     assert (found <= least + 1e-12).all()
     np.testing.assert_allclose(found, least, atol=0.02)
     check_closest(first, second, found, 1e-12)
@@ -74,11 +73,11 @@ def test_segments_anywhere_by_brute_force() -> None:
 
 def test_segments_that_touch_have_a_direction_across_both() -> None:
     x, y, z = np.eye(3)[:, :, None]
-    crossing = closest_points((-x, x), (-0.1 * y, 0.1 * y))
-    assert crossing.distance.item() == 0.0
-    assert abs(crossing.normal[2].item()) == pytest.approx(1.0)
-    on_a_line = closest_points((-x, x), (0.5 * x, 2.0 * x))
-    np.testing.assert_allclose(on_a_line.normal, z)
+    distance, _, _, crossing = closest_points((-x, x), (-0.1 * y, 0.1 * y))
+    assert distance.item() == 0.0
+    assert abs(crossing[2].item()) == pytest.approx(1.0)
+    *_, on_a_line = closest_points((-x, x), (0.5 * x, 2.0 * x))
+    np.testing.assert_allclose(on_a_line, z)
 
 
 def test_boxes_and_segments_by_brute_force() -> None:
@@ -89,17 +88,17 @@ def test_boxes_and_segments_by_brute_force() -> None:
     end[:, :100] = start[:, :100]
     end[0, 100:200], end[1, 200:300], end[1:, 300:400] = start[0, 100:200], start[1, 200:300], start[1:, 300:400]
     placed = [rotation @ x + centre[:, None] for x in (start, end)]
-    touch = Block("box", centre, size, rotation).touch(*placed)
+    distance, point, normal = Block("box", centre, size, rotation).touch(*placed)
     s = np.linspace(0.0, 1.0, 401)[:, None, None]
     on = start + s * (end - start)
     away = np.linalg.norm(np.maximum(np.abs(on) - 0.5 * size[:, None], 0.0), axis=1)
     outside = away.min(axis=0) > 0.01
     step = np.linalg.norm(end - start, axis=0) / 400
     assert outside.sum() > 200
-    assert (touch.distance <= away.min(axis=0) + 1e-12)[outside].all()
-    assert (touch.distance >= away.min(axis=0) - step - 1e-12)[outside].all()
-    np.testing.assert_allclose(np.linalg.norm(touch.normal, axis=0), 1.0)
-    behind = touch.point - touch.distance * touch.normal  # on the box, where it is outside
+    assert (distance <= away.min(axis=0) + 1e-12)[outside].all()
+    assert (distance >= away.min(axis=0) - step - 1e-12)[outside].all()
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0)
+    behind = point - distance * normal  # on the box, where it is outside
     own = rotation.T @ (behind - centre[:, None])
     surface = np.max(np.abs(own) - 0.5 * size[:, None], axis=0)
     np.testing.assert_allclose(surface[outside], 0.0, atol=1e-9)
@@ -112,10 +111,10 @@ def test_a_segment_inside_a_box_leaves_it_by_the_nearest_face(face: int) -> None
     axis, other = face % 3, np.eye(3)[(face + 1) % 3]
     near, deep = normal * (0.5 * size[axis] - 0.02), normal * (0.5 * size[axis] - 0.05) + 0.01 * other
     for start, end in ((near, deep), (deep, near)):
-        touch = Block("box", np.zeros(3), size).touch(start[:, None], end[:, None])
-        assert touch.distance.item() == pytest.approx(-0.05)
-        np.testing.assert_allclose(touch.normal[:, 0], normal)
-        np.testing.assert_allclose(touch.point[:, 0], deep)
+        distance, point, out = Block("box", np.zeros(3), size).touch(start[:, None], end[:, None])
+        assert distance.item() == pytest.approx(-0.05)
+        np.testing.assert_allclose(out[:, 0], normal)
+        np.testing.assert_allclose(point[:, 0], deep)
 
 
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (0.0, -1.0, 0.0), (-0.6, 0.0, 0.8)])

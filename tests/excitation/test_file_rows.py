@@ -34,15 +34,19 @@ from exciter.excitation.files.read import (
     read_trajectory,
 )
 from exciter.excitation.files.row_files import (
+    MOST_FILE_ROWS,
+    MotionSamples,
+    Rounding,
     _number,
     _time,
+    check_rows,
     csv_text,
     message_as_written,
     parse_csv,
     parse_ros2,
     ros2_yaml,
+    sample,
 )
-from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, Rounding, check_rows, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

@@ -16,17 +16,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
+from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane, surroundings
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.validation_motion.draw import draw
-from exciter.excitation.validation_motion.random_families import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline, draw
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration

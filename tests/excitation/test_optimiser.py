@@ -25,8 +25,8 @@ from exciter.excitation.criteria.weighted_sums import (
     stages,
 )
 from exciter.excitation.optimiser import sqp
-from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits, Variables, limit_ranges
+from exciter.excitation.optimiser.search import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
@@ -151,11 +151,11 @@ def test_both_solvers_of_the_quadratic_problem_agree():
         hessian, gradient = m @ m.T + 0.1 * np.eye(8), rng.standard_normal(8)
         a, low = rng.standard_normal((30, 8)), -rng.uniform(0.0, 0.5, 30)
         box = (np.full(8, -0.5), np.full(8, 0.5))
-        first = sqp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
-        second = sqp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
-        assert_allclose(first.d, second.d, atol=1e-6)
-        assert_allclose(first.multipliers, second.multipliers, atol=1e-5)
-        assert (a @ first.d >= low - 1e-8).all()
+        d, multipliers = sqp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
+        other_d, other_multipliers = sqp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
+        assert_allclose(d, other_d, atol=1e-6)
+        assert_allclose(multipliers, other_multipliers, atol=1e-5)
+        assert (a @ d >= low - 1e-8).all()
     impossible = sqp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
     assert impossible is None
 

@@ -19,7 +19,7 @@ from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque_limits_and_bounds import Gap, TorqueLimits, torque_gaps
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms
@@ -75,7 +75,7 @@ def flat(robot: Robot, which: int, excess: float = 0.5) -> Robot:
 
 def gaps(robot: Robot, terms: Sequence[object] | None = None) -> dict[str, tuple[int, ...]]:
     model = DynamicModel(robot, declared_terms(robot) if terms is None else tuple(terms))  # type: ignore[arg-type]
-    return {gap.why: gap.joints for gap in torque_gaps(model)}
+    return dict(torque_gaps(model))
 
 
 # -- torque -----------------------------------------------------------------------------------------------------------
@@ -219,13 +219,13 @@ def test_a_gap_concerns_joints_with_a_limit() -> None:
     """Rows and sentences are those of limited joints, in their order: upper ones, then lower ones."""
     robot = described().with_limits(torque=[50.0, np.inf, 70.0])
     model = DynamicModel(robot, declared_terms(robot))
-    limits = TorqueLimits(model, gaps=(Gap("one", (1,)), Gap("two", (1, 2)), Gap("all", (0, 1, 2))))
+    limits = TorqueLimits(model, gaps=(("one", (1,)), ("two", (1, 2)), ("all", (0, 1, 2))))
     assert [(row.where, row.limit, row.scale, row.upper, row.assumed) for row in limits.rows] == [
         ("j1", 50.0, 50.0, True, True), ("j3", 70.0, 70.0, True, True),
         ("j1", -50.0, 50.0, False, True), ("j3", -70.0, 70.0, False, True),
     ]  # fmt: skip
     assert limits.unchecked == ("torque of j3: two", "torque: all")
-    one = TorqueLimits(model, gaps=(Gap("two", (1, 2)),))
+    one = TorqueLimits(model, gaps=(("two", (1, 2)),))
     assert [row.assumed for row in one.rows] == [False, True] * 2
 
 

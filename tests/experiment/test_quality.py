@@ -13,7 +13,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
 from exciter.experiment.quality.delays import blocks
 from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of

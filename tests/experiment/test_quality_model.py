@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.files.samples import MotionSamples
+from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
 from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span

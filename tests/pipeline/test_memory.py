@@ -15,8 +15,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
-from exciter.excitation.files.row_files import message_as_written, ros2_yaml
-from exciter.excitation.files.samples import sample
+from exciter.excitation.files.row_files import message_as_written, ros2_yaml, sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import Repairs, repair

@@ -15,13 +15,12 @@ import yaml
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, reached_words, verdict
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
-from exciter.excitation.constraints.ground import mounting_plane
+from exciter.excitation.constraints.ground import mounting_plane, surroundings
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.surroundings import surroundings
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design import DesignView
@@ -183,7 +182,7 @@ def test_open_limits_are_counted_beside_broken_ones():
     assert [reached_words(limit) for limit in loose] == ["0.9", "0.9, at most 0.96"]
     assert verdict(Certificate((limits[3],), 1.0, 5)).startswith("certified: 1 limit holds at every instant of 1.000 s")
     assert verdict(Certificate((), 1.0, 5)).startswith("nothing to certify")
-    margins = [margin_words(replace(limits[0], margin=m)) for m in (-0.5, -10.0, -10.1, 12.0, 9.0)]
+    margins = [replace(limits[0], margin=m).margin_words for m in (-0.5, -10.0, -10.1, 12.0, 9.0)]
     assert margins == ["-50.00 %", "-1000.00 %", "< -1000 %", "> +1000 %", "+900.00 %"]
 
 
@@ -266,7 +265,7 @@ def test_the_picture_says_where_its_ground_comes_from(panda, tmp_path, assumed):
 
 def gaps_of(robot, terms=None):
     model = DynamicModel(robot, declared_terms(robot) if terms is None else terms)
-    return {gap.why.partition(";")[0]: [robot.joint_names[j] for j in gap.joints] for gap in torque_gaps(model)}
+    return {why.partition(";")[0]: [robot.joint_names[j] for j in joints] for why, joints in torque_gaps(model)}
 
 
 def test_a_torque_says_itself_what_it_lacks():
@@ -355,8 +354,8 @@ def test_surroundings_are_drawn_where_they_are():
         return shape.rotation @ local + shape.translation
 
     def away(obstacle, x):
-        touch = obstacle.touch(x[:, None], x[:, None])
-        return touch.distance[0]
+        distance, _, _ = obstacle.touch(x[:, None], x[:, None])
+        return distance[0]
 
     radius, length = shapes[0].size
     ends = {tuple(np.round(placed(shapes[0], [0, 0, s * length / 2]), 9)) for s in (-1, 1)}

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from exciter.commands.common import console, plain_table, print_notes, with_flags
-from exciter.excitation.certificate.certificate import Certificate, margin_words, reached_words, verdict
+from exciter.excitation.certificate.certificate import Certificate, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
@@ -56,7 +56,7 @@ def print_certificate(out: Console, certificate: Certificate) -> None:
             f"{'≤' if limit.upper else '≥'} {limit.limit:.6g} {limit.unit}",
             reached_words(limit),
             f"{limit.at:.4f}",
-            margin_words(limit),
+            limit.margin_words,
             Text(limit.status, style=LIMIT_STYLES[limit.status]),
         )
         for limit in sorted(certificate.limits, key=lambda limit: limit.margin)

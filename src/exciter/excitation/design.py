@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.excitation.validation_motion.draw import DrawnMotion, certified_execution
+from exciter.excitation.validation_motion.random_families import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -147,9 +147,8 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class DesignView:
-    """The motion and torque of a design over time beside their limits, and the path of a frame.
-
-    Of all that the robot executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
+    """The motion and torque of a design over time beside their limits, and the path of a frame. Of all that the robot
+    executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
 
     design: Design
     rate: float
@@ -238,13 +237,21 @@ def design(
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
     objective = DesignObjective(model, criterion, DesignColumns.of(model, columns), sigma**-2.0, formulation, prior)
-    stretch = _stretch(trajectory, duration_range)
-    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
-        raise ExciterError(
-            "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
-        )
+    stretch = None
+    if duration_range is not None:
+        low, high = duration_range
+        if not 0.0 < low <= trajectory.duration <= high < np.inf:
+            raise ExciterError(
+                f"the duration may lie in {low:g} … {high:g} s, which must be positive and contain the trajectory's "
+                f"own {trajectory.duration:g} s, where the search begins"
+            )
+        if "cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows):
+            raise ExciterError(
+                "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
+            )
+        stretch = low / trajectory.duration, high / trajectory.duration
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
-    execution = _Execution(robot, tuple(constraints), periods, ramps)
+    best_of = partial(_best_of, robot, search.constraints, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
     with nullcontext() if kept is None else kept.in_use(), deadline.kept(), threadpool_limits(limits=1):
         before = [] if kept is None else kept.attempts(starts, deadline)
@@ -252,8 +259,8 @@ def design(
         beginning.check()
         _check_excitable(objective, trajectory, samples)
         beginning.check()
-        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, execution, deadline, file_rate, before)
-        found = run_starts(
+        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, best_of, deadline, file_rate, before)
+        found, interrupted, out_of_time = run_starts(
             search,
             starts,
             jobs=jobs,
@@ -263,10 +270,21 @@ def design(
             before=before,
             progress=progress,
         )
-        feasible = [attempt for attempt in found.attempts if attempt.feasible]
-        if not feasible and not found.out_of_time:
-            raise ExciterError(_failure(found.attempts))
-        family, delta, curve, certificate = _in_time(feasible, execution, deadline, rehearsal)
+        feasible = [attempt for attempt in found if attempt.feasible]
+        if not feasible and not out_of_time:
+            obstacles = [attempt.obstacle for attempt in found if attempt.obstacle]
+            hardest = max(obstacles, key=obstacles.count, default="a limit")
+            count = "the start did not end" if len(found) == 1 else f"none of {len(found)} starts ended"
+            raise ExciterError(
+                f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"
+            )
+        try:
+            until = deadline if rehearsal is None else deadline.moved(-rehearsal.other_seconds)
+            family, delta, curve, certificate = best_of(feasible, until)
+        except OutOfTime:  # no start has a motion, or no time is left to find ramps for it
+            if rehearsal is None or rehearsal.executable is None:
+                raise
+            family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
         if not np.isfinite(promised["value"]):
             log = motion(family, delta, family.sample_times(samples))
@@ -281,14 +299,14 @@ def design(
         ramps=ramps,
         periods=periods,
         certificate=certificate,
-        constraints=tuple(constraints),
-        attempts=found.attempts or (() if rehearsal is None else (rehearsal.attempt,)),
+        constraints=search.constraints,
+        attempts=found or (() if rehearsal is None else (rehearsal.attempt,)),
         seconds=deadline.clock() - began,
-        evaluations=sum(attempt.evaluations for attempt in found.attempts),
+        evaluations=sum(attempt.evaluations for attempt in found),
         noise=sigma,
         seed=seed,
-        interrupted=found.interrupted,
-        out_of_time=found.out_of_time,
+        interrupted=interrupted,
+        out_of_time=out_of_time,
         unsearched=unsearched,
         notes=(UNSEARCHED_NOTE,) if unsearched else (),
     )
@@ -310,21 +328,9 @@ def drawn_design(
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
     objective = DesignObjective(model, criterion, DesignColumns.of(model), sigma**-2.0, formulation, prior)
     samples = max(2, round(drawn.trajectory.duration * CRITERION_SAMPLES_PER_S)) if samples is None else samples
-    return Design(
-        **promises(objective, drawn.trajectory, drawn.delta, samples),
-        curve=drawn.curve,
-        ramps=drawn.ramps,
-        periods=drawn.periods,
-        certificate=drawn.certificate,
-        constraints=drawn.constraints,
-        attempts=(),
-        seconds=drawn.seconds,
-        evaluations=drawn.draws,
-        noise=sigma,
-        seed=drawn.seed,
-        interrupted=False,
-        notes=drawn.notes,
-    )
+    fields = {**vars(drawn), **promises(objective, drawn.trajectory, drawn.delta, samples)}
+    evaluations = fields.pop("draws")
+    return Design(**fields, attempts=(), evaluations=evaluations, noise=sigma, interrupted=False)
 
 
 def promises(objective: DesignObjective, family: Trajectory, delta: Array, samples: int) -> dict[str, Any]:
@@ -345,43 +351,36 @@ def promises(objective: DesignObjective, family: Trajectory, delta: Array, sampl
     }
 
 
-class _Executable(NamedTuple):
-    """A motion of a family, the whole of what the robot executes, and its certificate."""
-
-    trajectory: Trajectory
-    delta: Array
-    curve: Curve
-    certificate: Certificate
+#: A motion of a family, coefficients, the whole of what the robot executes, and its certificate.
+_Executable = tuple[Trajectory, Array, Curve, Certificate]
+#: The best of some attempts that can be entered and left within all limits, in time.
+_Best = Callable[[Sequence[Attempt], Deadline], _Executable]
 
 
-@dataclass(frozen=True, eq=False)
-class _Execution:
-    """How a motion is entered, repeated and left, and within which limits."""
+def _best_of(
+    robot: Robot,
+    constraints: tuple[Constraint, ...],
+    periods: int,
+    ramps: Ramps | None,
+    attempts: Sequence[Attempt],
+    deadline: Deadline,
+) -> _Executable:
+    """A ``_Best``, behind how a motion is entered, repeated and left, and within which limits."""
 
-    robot: Robot
-    constraints: tuple[Constraint, ...]
-    periods: int
-    ramps: Ramps | None
+    def judged(curve: Curve) -> Certificate:
+        deadline.check()
+        return certify(robot, curve, constraints, check=deadline.check, from_rest=True)
 
-    def best_of(self, attempts: Sequence[Attempt], deadline: Deadline) -> _Executable:
-        """The best attempt that can be entered and left within all limits, and the certificate of the whole."""
-
-        def judged(curve: Curve) -> Certificate:
-            deadline.check()
-            return certify(self.robot, curve, self.constraints, check=deadline.check, from_rest=True)
-
-        refused: MotionError | None = None
-        for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
-            if attempt.delta is None:
-                continue
-            found = attempt.trajectory, attempt.delta
-            try:
-                return _Executable(*found, *certified_execution(*found, self.robot, self.periods, self.ramps, judged))
-            except MotionError as error:
-                refused = refused or error
-        if refused is None:
-            raise OutOfTime
-        raise refused
+    refused: MotionError | None = None
+    for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
+        if attempt.delta is None:
+            continue
+        found = attempt.trajectory, attempt.delta
+        try:
+            return *found, *certified_execution(*found, robot, periods, ramps, judged)
+        except MotionError as error:
+            refused = refused or error
+    raise OutOfTime if refused is None else refused
 
 
 # -- with a time limit -------------------------------------------------------------------------------------------------
@@ -408,27 +407,24 @@ class _Rehearsal:
         if self.reserve <= least:
             return self
         share = least / self.reserve
-        return replace(
-            self, certificate_seconds=share * self.certificate_seconds, other_seconds=share * self.other_seconds
-        )
+        names = ("certificate_seconds", "other_seconds")
+        return replace(self, **{name: share * getattr(self, name) for name in names})
 
 
 def _rehearsed(
-    search: Search, execution: _Execution, deadline: Deadline, file_rate: float | None, before: Sequence[Attempt]
+    search: Search, best_of: _Best, deadline: Deadline, file_rate: float | None, before: Sequence[Attempt]
 ) -> _Rehearsal:
-    """On the best motion of before, however long it takes, or else on the one that the first start begins with.
-
-    A share of the time is kept free where that is not certified, or cannot be executed."""
+    """On the best motion of before, however long it takes, or else on the one that the first start begins with. A share
+    of the time is kept free where that is not certified, or cannot be executed."""
     best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
     attempt, tight = (search.initial_motion(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
     until.check()
     if attempt.delta is None:
         return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
-    clock = deadline.clock
-    begun = clock()
+    clock, begun = deadline.clock, deadline.clock()
     try:
-        executable = execution.best_of(before or [attempt], until)
+        executable = best_of(before or [attempt], until)
     except MotionError:
         return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     executed = clock()
@@ -439,57 +435,22 @@ def _rehearsed(
     promises(search.objective, attempt.trajectory, attempt.delta, few)
     other, overtime = (clock() - executed) * search.samples / few, 0.0
     if file_rate is not None:
-        nodes = executable.certificate.nodes // max(1, len(search.constraints))
-        robot, seconds = search.model.robot, found.certificate_seconds
-        other += export_seconds(robot, executable.curve, file_rate, seconds, nodes) + REPORT_SECONDS
+        *_, curve, certificate = executable
+        nodes = certificate.nodes // max(1, len(search.constraints))
+        other += export_seconds(search.model.robot, curve, file_rate, found.certificate_seconds, nodes) + REPORT_SECONDS
         overtime = deadline.overtime
     return replace(found, other_seconds=other).within(deadline, overtime)
-
-
-def _in_time(
-    attempts: Sequence[Attempt], execution: _Execution, deadline: Deadline, rehearsal: _Rehearsal | None
-) -> _Executable:
-    """The best attempt; the motion of the rehearsal where there is none, or no time to find ramps for it."""
-    if rehearsal is not None:
-        deadline = deadline.moved(-rehearsal.other_seconds)
-    try:
-        return execution.best_of(attempts, deadline)
-    except OutOfTime:
-        if rehearsal is None or rehearsal.executable is None:
-            raise
-        return rehearsal.executable
-
-
-def _stretch(trajectory: Trajectory, duration_range: tuple[float, float] | None) -> tuple[float, float] | None:
-    if duration_range is None:
-        return None
-    low, high = duration_range
-    if not 0.0 < low <= trajectory.duration <= high < np.inf:
-        raise ExciterError(
-            f"the duration may lie in {low:g} … {high:g} s, which must be positive and contain the trajectory's own "
-            f"{trajectory.duration:g} s, where the search begins"
-        )
-    return low / trajectory.duration, high / trajectory.duration
 
 
 def _check_excitable(objective: DesignObjective, trajectory: Trajectory, samples: int) -> None:
     """Refuse parameters that no motion of the family tells anything about, by name."""
     low, high = objective.model.robot.position_range()
-    rng = np.random.default_rng(0)
-    middle = trajectory.still(0.5 * (low + high))
-    swing = rng.standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
     times = trajectory.sample_times(samples)
-    shape = trajectory.basis(times, 0)[0] @ swing.T
-    delta = middle + 0.3 * ((high - low) / np.ptp(shape, axis=0))[:, None] * swing
+    swing = np.random.default_rng(0).standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
+    size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
+    delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
     if names := objective.unexcited(motion(trajectory, delta, times)):
         raise ExciterError(
             f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
             f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
         )
-
-
-def _failure(attempts: Sequence[Attempt]) -> str:
-    obstacles = [attempt.obstacle for attempt in attempts if attempt.obstacle]
-    hardest = max(obstacles, key=obstacles.count, default="a limit")
-    count = "the start did not end" if len(attempts) == 1 else f"none of {len(attempts)} starts ended"
-    return f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"

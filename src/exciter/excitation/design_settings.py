@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from os.path import exists  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -44,21 +45,20 @@ from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.weighted_sums import bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.samples import check_rows, sample
+from exciter.excitation.files.row_files import check_rows, sample
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory
-from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints
 from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
-from exciter.settings.field_markers import LARGEST_SEED, Kind
+from exciter.settings.field_markers import LARGEST_SEED, Place
 from exciter.settings.fill import settings_fields
-from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 USUAL_FAMILY = Fourier(at_rest=True)
@@ -88,7 +88,7 @@ class MotionSettings(Settings):
 
     flat: ClassVar[tuple[str, ...]] = ("motion",)
     complete: ClassVar[bool] = True
-    motion: Annotated[Trajectory | RandomPoints | RandomSpline, TO_DESIGN] = USUAL_FAMILY
+    motion: Annotated[Trajectory | RandomMotion, TO_DESIGN] = USUAL_FAMILY
     periods: Annotated[int, Whole(1, 10_000)] = 1
     rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE_HZ, unit="Hz")] = DEFAULT_FILE_RATE_HZ
     ramps: RampSettings | None = None
@@ -133,18 +133,8 @@ class MotionSettings(Settings):
         return str(written(self.motion)["family"])
 
 
-class EarlierMotion(Kind):
-    """A path, from the folder of the file on."""
-
+class EarlierMotion(Place):
     wanted = "the folder of an earlier design, or a trajectory file"
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> Path:
-        if not isinstance(given, str | Path):
-            raise wrong(f" is {shown(given)}; give {self.wanted}")
-        return Path(context.get("folder", "")) / given
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True)
@@ -180,29 +170,15 @@ class DesignSettings(Settings):
     def model(self, robot: Robot) -> DynamicModel:
         return DynamicModel(robot, declared_terms(robot) if self.terms is None else self.terms)
 
-    @property
-    def motion(self) -> Trajectory | RandomPoints | RandomSpline:
-        """The family to search in, or the kind of motion to draw."""
-        return self.trajectory.motion
-
-    @property
-    def periods(self) -> int:
-        return self.trajectory.periods
-
-    @property
-    def rate(self) -> float:
-        return self.trajectory.rate
-
-    @property
-    def duration_range(self) -> tuple[float, float] | None:
-        return self.trajectory.duration_range
+    motion = property(attrgetter("trajectory.motion"))  # the family to search in, or the kind of motion to draw
+    periods = property(attrgetter("trajectory.periods"))
+    rate = property(attrgetter("trajectory.rate"))
+    duration_range = property(attrgetter("trajectory.duration_range"))
 
     def criterion_of(self, model: DynamicModel, family: Trajectory | None = None) -> AnyCriterion:
         """The criterion with what it leaves open. family: of a motion that was drawn."""
-        chosen = self.motion if family is None else family
-        assert not isinstance(chosen, RandomPoints | RandomSpline)
         try:
-            return bound(self.criterion, model, chosen)
+            return bound(self.criterion, model, self.motion if family is None else family)
         except ParameterError as error:
             raise ExciterError(f"{self.source}: criterion: {error}") from None
 
@@ -254,9 +230,7 @@ class DesignSettings(Settings):
                     "configuration's own folder)"
                 )
             samples = sample(read_trajectory(path, model.robot), self.rate)
-            assert samples.qd is not None
-            assert samples.qdd is not None
-            total += objective.gram(Motion(samples.time, samples.q, samples.qd, samples.qdd))
+            total += objective.gram(Motion(*vars(samples).values()))
         return total
 
     # -- changed copies ------------------------------------------------------------------------------------------

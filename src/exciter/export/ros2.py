@@ -14,8 +14,7 @@ import numpy as np
 
 from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.read import DESIGN, EXACT_FILE, TABLE_FILE, read_trajectory
-from exciter.excitation.files.row_files import parse_csv, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import MotionSamples, sample
+from exciter.excitation.files.row_files import MotionSamples, parse_csv, ros2_json, ros2_yaml, sample
 from exciter.files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
 from exciter.robot.yaml_file import parse_json

@@ -12,7 +12,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import certified_slowed
-from exciter.excitation.files.samples import Rounding, unchecked_rows
+from exciter.excitation.files.row_files import Rounding, unchecked_rows
 from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import Note, texts
 from exciter.pipeline.accepted_inputs import AnyMotion, curve_of, loaded

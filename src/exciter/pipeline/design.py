@@ -28,8 +28,7 @@ from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
-from exciter.excitation.validation_motion.draw import RandomMotion, draw
-from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints, RandomSpline, draw
 from exciter.files import path_of
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words, margin_words
-from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.constraints.surroundings import surroundings
+from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words
+from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
@@ -83,7 +82,7 @@ def done_sentence(design: Design) -> str:
 
 def verdict_sentence(found: Certificate) -> str:
     failures = "" if found.certified else failures_words(found)
-    worst = found.worst and f"{found.worst.what} of {found.worst.where} with a margin of {margin_words(found.worst)}"
+    worst = found.worst and f"{found.worst.what} of {found.worst.where} with a margin of {found.worst.margin_words}"
     return explained("certificate", found=found, worst=worst, assumed=assumed_words(found), failures=failures)
 
 
@@ -99,7 +98,7 @@ def key_figures(design: Design) -> dict[str, str]:
         f"criterion: {design.criterion.name}": criterion,
         **{name: text for name, text in figures.items() if text != criterion},
         "duration including ramps": f"{number(design.certificate.duration)} s",
-        "smallest margin to a limit": "–" if worst is None else margin_words(worst),
+        "smallest margin to a limit": "–" if worst is None else worst.margin_words,
     }
 
 
@@ -181,7 +180,7 @@ def certificate_section(design: Design) -> Section:
         "reached": [float(limit.reached) for limit in limits],
         "proved bound": [float(limit.bound) for limit in limits],
         "unit": [limit.unit for limit in limits],
-        "margin": [Bar(limit.margin, margin_words(limit), limit.margin) for limit in limits],
+        "margin": [Bar(limit.margin, limit.margin_words, limit.margin) for limit in limits],
         "at [s]": [float(limit.at) for limit in limits],
     }
     table = HtmlTable.by_column("All limits, those with the smallest margin first", columns)

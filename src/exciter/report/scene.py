@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exciter.excitation.constraints.surroundings import Surrounding
+from exciter.excitation.constraints.ground import Surrounding
 from exciter.report.markup import PagePart, packed, packed_whole
 from exciter.robot.drawing import Drawing, drawing
 from exciter.robot.geometry import Shape, Surface

@@ -17,8 +17,8 @@ import exciter as ex
 from exciter.errors import ParameterError
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.ramps import Ramps
-from exciter.excitation.validation_motion.draw import DrawnMotion
-from exciter.excitation.validation_motion.draw import draw as draw_motion
+from exciter.excitation.validation_motion.random_families import DrawnMotion
+from exciter.excitation.validation_motion.random_families import draw as draw_motion
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.virtual import (

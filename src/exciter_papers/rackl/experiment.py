@@ -15,7 +15,7 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.validation_motion.draw import DrawnMotion, draw
+from exciter.excitation.validation_motion.random_families import DrawnMotion, draw
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter

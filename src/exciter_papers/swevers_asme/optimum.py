@@ -15,9 +15,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures
 from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.design import design
-from exciter.excitation.optimiser.feasible import finish, shrunk
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
-from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.search import Search, finish, shrunk
 from exciter.excitation.optimiser.sqp import minimise
 from exciter.typing import Array
 from exciter_papers.swevers_asme.set_up import (
@@ -58,8 +57,8 @@ class Continued(Search):
         todo = stages(self.criterion)[0 if anew else -1 :]
         for criterion in todo:
             y = minimise(self._problem(criterion), y, self.settings).y
-        finished = finish(self._problem(todo[-1]), y, centre, self.certified, self.settings)
-        return None if finished.y is None else variables.result(finished.y)[1]
+        found, _ = finish(self._problem(todo[-1]), y, centre, self.certified, self.settings)
+        return None if found is None else variables.result(found)[1]
 
 
 ASME_DESIGN_SEED = 0

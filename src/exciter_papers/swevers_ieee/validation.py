@@ -17,8 +17,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.criteria.criterion import evaluate
 from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.excitation.design import Design
-from exciter.excitation.validation_motion.draw import DrawnMotion
-from exciter.excitation.validation_motion.draw import draw as draw_motion
+from exciter.excitation.validation_motion.random_families import DrawnMotion
+from exciter.excitation.validation_motion.random_families import draw as draw_motion
 from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.information.estimate import Estimate

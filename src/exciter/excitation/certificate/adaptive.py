@@ -8,7 +8,7 @@ the margin that is reported is close to the true one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -33,14 +33,30 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-INTERVALS_PER_BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
+INTERVALS_PER_BLOCK = 1024  #: at a time: temporaries stay in the cache
 SPLIT_PARTS = 4  #: into which an interval is split
 BROKEN_ROW_ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
 
 
+@dataclass(frozen=True, eq=False)
+class ConstraintRows:
+    """Values c (K, N) and derivatives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈ (K, n, N), samples last; None where nothing depends on it."""
+
+    values: Array
+    dq: Array
+    dqd: Array | None = None
+    dqdd: Array | None = None
+
+    @property
+    def slopes(self) -> tuple[Array, Array, Array]:
+        """The derivatives, zero where nothing depends on it."""
+        zero = np.zeros_like(self.dq)
+        return self.dq, zero if self.dqd is None else self.dqd, zero if self.dqdd is None else self.dqdd
+
+
 @runtime_checkable
-class Certifiable(Protocol):
-    """K rows that must be ≥ 0 at every instant."""
+class Constraint(Protocol):
+    """K rows that must be ≥ 0 at every instant, with derivatives."""
 
     @property
     def rows(self) -> tuple[RowName, ...]:
@@ -48,6 +64,9 @@ class Certifiable(Protocol):
 
     def values(self, motion: Motion) -> Array:
         """c (K, N)."""
+
+    def linearised(self, motion: Motion) -> ConstraintRows:
+        """c and its derivatives with respect to q, q̇, q̈ of the same sample."""
 
     def lower_bounds(self, spans: Spans) -> Array:
         """(K, M): c is at least this throughout each of M short intervals; −inf where nothing can be said."""
@@ -73,17 +92,15 @@ class CertificateEffort:
 def certify(
     robot: Robot,
     curve: Curve,
-    constraints: Sequence[Certifiable] = (),
+    constraints: Sequence[Constraint] = (),
     effort: CertificateEffort | None = None,
     check: Callable[[], None] | None = None,
     *,
     from_rest: bool = False,
 ) -> Certificate:
     """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
-
-    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest.
-    check: called between the steps; what it raises ends the work, and there is no certificate.
-    """
+    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest. check:
+    called between the steps; what it raises ends the work, and there is no certificate."""
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort
@@ -91,18 +108,15 @@ def certify(
     if constraints:
         grid = _grid(curve, effort.grid)
         searches = [_RowSearch(constraint, curve, effort, check or (lambda: None)) for constraint in constraints]
-        for block in _blocks(len(grid.start)):  # what constraints share is worked out once, and held for a block only
-            spans = grid.part(curve, block)
+        for spans in grid.parts(curve):  # what constraints share is worked out once, and held for a block only
             for search in searches:
                 search.look(spans)
         for search in searches:
             search.run(grid)
-            verdicts += search.verdicts()
+            found = zip(search.constraint.rows, search.lowest, search.bound, search.at, strict=True)
+            verdicts += [_verdict(row, float(low), float(bound), float(at)) for row, low, bound, at in found]
             nodes += search.nodes
-    starts, ends = rests(robot, curve)
-    return Certificate(
-        limits=tuple(verdicts), duration=curve.duration, nodes=nodes, starts_at_rest=starts, ends_at_rest=ends
-    )
+    return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +127,11 @@ class _Grid:
     start: Array
     end: Array
 
-    def part(self, curve: Curve, which: slice) -> Spans:
-        return Spans.of(curve, self.span[which], self.start[which], self.end[which])
+    def parts(self, curve: Curve) -> Iterator[Spans]:
+        """All of them, as many at a time as stay in the cache."""
+        for first in range(0, len(self.start), INTERVALS_PER_BLOCK):
+            which = slice(first, first + INTERVALS_PER_BLOCK)
+            yield Spans.of(curve, self.span[which], self.start[which], self.end[which])
 
     def split(self, which: NDArray[np.bool_]) -> _Grid:
         """The chosen intervals in four equal parts each."""
@@ -137,11 +154,7 @@ def _grid(curve: Curve, intervals: int) -> _Grid:
     return _Grid(span, begin + number * step, np.where(last, end, begin + (number + 1) * step))
 
 
-def _blocks(size: int) -> list[slice]:
-    return [slice(first, min(first + INTERVALS_PER_BLOCK, size)) for first in range(0, size, INTERVALS_PER_BLOCK)]
-
-
-def remembers(constraint: Certifiable) -> bool:
+def remembers(constraint: Constraint) -> bool:
     """Whether values depend on earlier samples, as with pre-sliding friction in a torque limit."""
     model = getattr(constraint, "model", None)
     if isinstance(model, DynamicModel) and any(term.has_memory for term in model.bound):
@@ -153,7 +166,7 @@ class _RowSearch:
     """Bounds and witnesses of the K rows of one constraint."""
 
     def __init__(
-        self, constraint: Certifiable, curve: Curve, effort: CertificateEffort, check: Callable[[], None]
+        self, constraint: Constraint, curve: Curve, effort: CertificateEffort, check: Callable[[], None]
     ) -> None:
         self.constraint, self.curve, self.effort, self.check = constraint, curve, effort, check
         rows = len(constraint.rows)
@@ -184,8 +197,7 @@ class _RowSearch:
             above = np.repeat(bounds[:, wanted], SPLIT_PARTS, axis=1)
             grid = grid.split(wanted)
             parts = []
-            for block in _blocks(len(grid.start)):
-                spans = grid.part(self.curve, block)
+            for spans in grid.parts(self.curve):
                 if not remembers(self.constraint):
                     self._meet(spans.left)
                 parts.append(self._bounds(spans))
@@ -214,10 +226,6 @@ class _RowSearch:
         wanted = (bounds < level[:, None]).any(axis=0) & (grid.end - grid.start > SPLIT_PARTS * self.effort.narrowest)
         too_many: bool = self.nodes - self.grid_nodes + SPLIT_PARTS * int(wanted.sum()) > self.effort.most
         return np.zeros_like(wanted) if too_many else wanted
-
-    def verdicts(self) -> list[LimitVerdict]:
-        found = zip(self.constraint.rows, self.lowest, self.bound, self.at, strict=True)
-        return [_verdict(row, float(low), float(bound), float(at)) for row, low, bound, at in found]
 
 
 def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdict:

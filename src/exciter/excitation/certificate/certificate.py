@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from exciter.excitation.trajectories.curve import Curve, Extremum
+from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Joint, Robot
 from exciter.typing import Array
 
@@ -30,10 +30,8 @@ FAILURES = ("open", "broken")  #: what keeps a curve from being certified
 REST_LIMIT_FRACTION = {"velocity": 1e-6, "acceleration": 1e-3}
 #: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
 LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
-CLOSE_BOUND_FRACTION, CLOSE_BOUND_M = (
-    0.05,
-    0.005,
-)  #: of a limit, and [m]: a bound this close to what is reached says no more
+CLOSE_BOUND_FRACTION = 0.05  #: of a limit: a bound this close to what is reached says no more
+CLOSE_BOUND_M = 0.005  #: [m] likewise
 LARGEST_MARGIN_SHOWN = 10.0  #: a margin beyond ten times the limit says no more than that
 #: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
 LIMIT_ROUNDING_FRACTION = 1e-9
@@ -75,12 +73,14 @@ class LimitVerdict:
 
     @property
     def margin_words(self) -> str:
-        """Signed, in mm for heights and distances, in % of the limit for all else."""
+        """Signed, in mm for heights and distances, in % of the limit for all else, up to ``LARGEST_MARGIN_SHOWN``."""
         room = self.bound if math.isfinite(self.bound) and self.status != "broken" else self.reached
         length = 1e3 * (self.limit - room if self.upper else room - self.limit)
         value, digits, unit = (length, 1, "mm") if self.is_length else (100.0 * self.margin, 2, "%")
         if not math.isfinite(value):
             return "–"
+        if not self.is_length and abs(self.margin) > LARGEST_MARGIN_SHOWN:
+            return f"{'> +' if self.margin > 0 else '< -'}{100 * LARGEST_MARGIN_SHOWN:g} %"
         if self.status not in FAILURES and round(value, digits) == 0.0:
             value = 0.0  # a limit that is kept is not reported as passed by -0.0
         return f"{value:+.{digits}f} {unit}"
@@ -105,27 +105,15 @@ class RowName:
         return "assumed" if self.assumed else "holds"
 
     def verdict(self, status: Status, *, reached: float, bound: float, margin: float, at: float) -> LimitVerdict:
-        return LimitVerdict(
-            what=self.what,
-            where=self.where,
-            unit=self.unit,
-            limit=self.limit,
-            reached=reached,
-            bound=bound,
-            margin=margin,
-            at=at,
-            status=status,
-            upper=self.upper,
-        )
+        own = (self.what, self.where, self.unit, self.limit)
+        return LimitVerdict(*own, reached, bound, margin, at, status, self.upper)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """All limits of one curve, and whether an arm that stands can begin it and stands when it is over.
-
-    Rest is a limit only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer
-    motion begin and end as they must.
-    """
+    """All limits of one curve, and whether an arm that stands can begin it and stands when it is over. Rest is a limit
+    only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer motion begin and
+    end as they must."""
 
     limits: tuple[LimitVerdict, ...]
     duration: float
@@ -160,10 +148,7 @@ class Certificate:
             "certified": self.certified,
             "proved": len(self.proved),
             "assumed": len(self.assumed),
-            "duration": self.duration,
-            "nodes": self.nodes,
-            "starts_at_rest": self.starts_at_rest,
-            "ends_at_rest": self.ends_at_rest,
+            **{name: value for name, value in vars(self).items() if name != "limits"},
             "limits": [vars(limit) for limit in self.limits],
         }
 
@@ -201,13 +186,6 @@ def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
     return np.abs(curve.derivatives(span, time, order)[order]), allowed
 
 
-def margin_words(limit: LimitVerdict) -> str:
-    """Signed, in mm or %; what is beyond all measure is not counted out."""
-    if limit.is_length or not abs(limit.margin) > LARGEST_MARGIN_SHOWN or math.isinf(limit.margin):
-        return limit.margin_words
-    return f"> +{100 * LARGEST_MARGIN_SHOWN:g} %" if limit.margin > 0 else f"< -{100 * LARGEST_MARGIN_SHOWN:g} %"
-
-
 def reached_words(limit: LimitVerdict) -> str:
     """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
     reached."""
@@ -215,12 +193,8 @@ def reached_words(limit: LimitVerdict) -> str:
     close = beyond <= (CLOSE_BOUND_M if limit.is_length else CLOSE_BOUND_FRACTION * abs(limit.limit))
     if limit.status == "broken" or (limit.status != "open" and close):
         return f"{limit.reached:.6g}"
-    side = "at most" if limit.upper else "at least"
-    return (
-        f"{limit.reached:.6g}, {side} {limit.bound:.6g}"
-        if math.isfinite(limit.bound)
-        else f"{limit.reached:.6g}, no bound"
-    )
+    bound = f"{'at most' if limit.upper else 'at least'} {limit.bound:.6g}"
+    return f"{limit.reached:.6g}, {bound if math.isfinite(limit.bound) else 'no bound'}"
 
 
 def limits_words(count: int) -> str:
@@ -255,7 +229,7 @@ def verdict(certificate: Certificate) -> str:
         return f"nothing to certify: no limit that could be broken is known; {assumed}"
     return (
         f"certified: {limits_words(count)} {'holds' if count == 1 else 'hold'} at every instant of "
-        f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
+        f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {worst.margin_words}"
         f"{'; ' + assumed if assumed else ''}"
     )
 
@@ -273,17 +247,15 @@ def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
 def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
     """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
     infinite and its limit broken."""
-    return [*_jumps(robot, curve), *_positions(robot, curve)] + [
-        verdict for order, what in enumerate(SYMMETRIC, start=1) for verdict in _rates(robot, curve, order, what)
-    ]
-
-
-def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
-    """Positions and velocities."""
+    found = []
     for jump in curve.breaks():
         joint = robot.joints[jump.joint]
-        unit = _unit(joint, jump.order)
-        yield LimitVerdict.jump(jump.what, joint.name, unit, allowed=jump.allowed, size=jump.size, at=jump.at)
+        place = joint.name, _unit(joint, jump.order)
+        found.append(LimitVerdict.jump(jump.what, *place, allowed=jump.allowed, size=jump.size, at=jump.at))
+    found += _positions(robot, curve)
+    for order, what in enumerate(SYMMETRIC, start=1):
+        found += _rates(robot, curve, order, what)
+    return found
 
 
 def _unit(joint: Joint, order: int) -> str:
@@ -308,17 +280,12 @@ def _rates(robot: Robot, curve: Curve, order: int, what: str) -> Iterator[LimitV
     limited = np.flatnonzero(np.isfinite(robot.limit(what)))
     if not len(limited):
         return
-    extremum = curve.extremum(order)
+    reached = curve.extremum(order)
     for j in limited:
         joint = robot.joints[j]
         limit = float(getattr(joint.limits, what))
         assumed = joint.limits.is_placeholder(what) or (what == "acceleration" and joint.limits.assumed)
         row = RowName(what, joint.name, _unit(joint, order), limit, limit, True, assumed)
-        yield _exact_verdict(row, *_farthest_from_zero(extremum, int(j)))
-
-
-def _farthest_from_zero(extremum: Extremum, j: int) -> tuple[float, float]:
-    """Largest magnitude, and when."""
-    if -extremum.lowest[j] > extremum.highest[j]:
-        return float(-extremum.lowest[j]), float(extremum.lowest_at[j])
-    return float(extremum.highest[j]), float(extremum.highest_at[j])
+        low, high = (-reached.lowest[j], reached.lowest_at[j]), (reached.highest[j], reached.highest_at[j])
+        size, at = low if low[0] > high[0] else high
+        yield _exact_verdict(row, float(size), float(at))

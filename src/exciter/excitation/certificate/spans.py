@@ -115,11 +115,11 @@ class NodeKinematics:
                 acc = acc + 2.0 * qd[i] * swing + qdd[i] * axis
             acc = acc + _turning(omega, alpha, lever)
             if not chain.prismatic[i]:
-                turned = _spun(turned, q[i])
+                c, s, x, y = np.cos(q[i]), np.sin(q[i]), turned[:, 0], turned[:, 1]
+                turned = np.stack([x * c + y * s, y * c - x * s, axis], axis=1)
                 omega, alpha = omega + qd[i] * axis, alpha + qd[i] * swing + qdd[i] * axis
-            for kept, value in zip(
-                vars(nodes).values(), (turned, origin + lever, lever, omega, alpha, acc), strict=True
-            ):
+            entries = (turned, origin + lever, lever, omega, alpha, acc)
+            for kept, value in zip(vars(nodes).values(), entries, strict=True):
                 kept.append(value)
         return nodes
 
@@ -137,13 +137,6 @@ class NodeKinematics:
 def _turning(omega: Array, alpha: Array, arm: Array) -> Array:
     """α×r + ω×(ω×r)."""
     return cross(alpha, arm) + cross(omega, cross(omega, arm))
-
-
-def _spun(rotation: Array, angle: Array) -> Array:
-    """R Rz(angle)."""
-    c, s = np.cos(angle), np.sin(angle)
-    x, y, z = rotation[:, 0], rotation[:, 1], rotation[:, 2]
-    return np.stack([x * c + y * s, y * c - x * s, z], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,38 +217,24 @@ class Spans:
     @cached_property
     def ends(self) -> Motion:
         """Both ends of every interval, (2 M) samples: left, right, left, right, …"""
-
-        def interleaved(left: Array, right: Array) -> Array:
-            return np.stack([left, right], axis=1).reshape(-1, *left.shape[1:])
-
         pairs = ((getattr(self.left, name), getattr(self.right, name)) for name in ("time", "q", "qd", "qdd"))
-        return Motion(*(interleaved(*pair) for pair in pairs))
+        return Motion(*(np.stack(pair, axis=1).reshape(-1, *pair[0].shape[1:]) for pair in pairs))
 
     @cached_property
     def ranges(self) -> Ranges:
         """What q, q̇, q̈ can be within each interval."""
         slack = self.width**2 / 8.0 * self.rates[1:]
         pairs = list(zip(self.left.samples_last, self.right.samples_last, slack, strict=True))
-        low = tuple(np.minimum(a, b) - e for a, b, e in pairs)
-        high = tuple(np.maximum(a, b) + e for a, b, e in pairs)
-        return Ranges(low[0], high[0], low[1], high[1], low[2], high[2])
-
-    # -- the links of a chain, worked out once per set of intervals ----------------------------------------------
+        return Ranges(*(side for a, b, e in pairs for side in (np.minimum(a, b) - e, np.maximum(a, b) + e)))
 
     @cached_property
     def _kept(self) -> dict[Chain, tuple[NodeKinematics, LinkJets]]:
         return {}  # chains are compared by identity
 
-    def _links(self, chain: Chain) -> tuple[NodeKinematics, LinkJets]:
+    def links(self, chain: Chain) -> tuple[NodeKinematics, LinkJets]:
+        """Placement, velocity and acceleration of every link at ``ends``, and bounds of its derivatives in time: worked
+        out once per set of intervals."""
         if chain not in self._kept:
             nodes = NodeKinematics.of(chain, *self.ends.samples_last)
             self._kept[chain] = nodes, LinkJets.of(chain, nodes, self.ranges, self.rates, self.width)
         return self._kept[chain]
-
-    def nodes(self, chain: Chain) -> NodeKinematics:
-        """Placement, velocity and acceleration of every link at ``ends``."""
-        return self._links(chain)[0]
-
-    def jets(self, chain: Chain) -> LinkJets:
-        """Bounds of the links' derivatives in time."""
-        return self._links(chain)[1]

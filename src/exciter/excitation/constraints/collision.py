@@ -31,7 +31,7 @@ from exciter.excitation.constraints.constraint import (
     robot_dynamics,
     rows_of,
 )
-from exciter.excitation.constraints.obstacles import Block, Flat, Obstacle, Round, Touch, Wall
+from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round
 from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
@@ -40,19 +40,9 @@ from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
 
-@dataclass(frozen=True, eq=False)
-class Closest:
-    """distance (…, N) [m]; points first and second (…, 3, N) on the two segments; the unit normal (…, 3, N) from the
-    second to the first."""
-
-    distance: Array
-    first: Array
-    second: Array
-    normal: Array
-
-
-def closest_points(first: tuple[Array, Array], second: tuple[Array, Array]) -> Closest:
-    """Segments by their two ends, each (…, 3, N).
+def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:
+    """Of segments by their two ends, each (2, …, 3, N): distance (…, N) [m], the points (…, 3, N) on both that have it,
+    and the unit normal (…, 3, N) from the second to the first.
 
     The squared distance of r + s u and t v is a convex parabola in (s, t): where it is smallest without bounds, then
     cut to [0, 1] one after the other. Lines that are nearly parallel leave s to rounding, so that there the ends of
@@ -73,26 +63,20 @@ def closest_points(first: tuple[Array, Array], second: tuple[Array, Array]) -> C
         s, t = np.where(closer, x, s), np.where(closer, y, t)
         best = np.where(closer, _squared(r, u, v, x, y), best)
     at, on = first[0] + s[..., None, :] * u, second[0] + t[..., None, :] * v
-    return _with_normal(at, on, u, v)
-
-
-def _with_normal(at: Array, on: Array, u: Array, v: Array) -> Closest:
     apart = at - on
     distance = np.sqrt(_dot(apart, apart))
     across = np.cross(u, v, axis=-2)  # when they touch, some direction across both
     up = np.broadcast_to(np.array([0.0, 0.0, 1.0])[:, None], apart.shape)
     across = np.where(_dot(across, across)[..., None, :] > 0.0, across, up)
     normal = np.where(distance[..., None, :] > 0.0, apart, across)
-    unit = normal / np.sqrt(_dot(normal, normal))[..., None, :]
-    return Closest(distance=distance, first=at, second=on, normal=unit)
+    return distance, at, on, normal / np.sqrt(_dot(normal, normal))[..., None, :]
 
 
-def _dot(x: Array, y: Array) -> Array:
-    product: Array = (x * y).sum(axis=-2)
-    return product
+def _dot(x: Array, y: Array) -> Any:
+    return (x * y).sum(axis=-2)
 
 
-def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Array:
+def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Any:
     apart = r + s[..., None, :] * u - t[..., None, :] * v
     return _dot(apart, apart)
 
@@ -121,8 +105,7 @@ class CapsuleDistance:
     points: Sequence[Capsule] = ()
 
     def __post_init__(self) -> None:
-        if self.pairs is None and not self.robot.collision_pairs:
-            raise ParameterError(self._no_pairs)
+        unknown = self.pairs is None and not self.robot.collision_pairs
         object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
         object.__setattr__(self, "points", tuple(self.points))
@@ -131,15 +114,11 @@ class CapsuleDistance:
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
             raise ParameterError(f"two capsules or obstacles are named '{min(repeated)}'; names must be unique")
-        if not self.rows:
-            raise ParameterError(self._no_pairs)
-
-    @property
-    def _no_pairs(self) -> str:
-        return (
-            f"robot '{self.robot.name}' has no pair of capsules to check; name pairs of its capsules "
-            f"({', '.join(c.name for c in self.robot.capsules) or 'it has none'}), or switch self-collision off"
-        )
+        if unknown or not self.rows:
+            raise ParameterError(
+                f"robot '{self.robot.name}' has no pair of capsules to check; name pairs of its capsules "
+                f"({', '.join(c.name for c in self.robot.capsules) or 'it has none'}), or switch self-collision off"
+            )
 
     def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
         """Pairs of capsules, by their own names; every one once."""
@@ -164,8 +143,6 @@ class CapsuleDistance:
         missing = uncovered(self.robot, shaped, base=bool(self.pairs)) if silent else ""
         return (*sentences, f"collisions of {missing}: no capsule stands for them") if missing else sentences
 
-    # -- what is measured ------------------------------------------------------------------------------------
-
     @cached_property
     def bodies(self) -> tuple[Capsule, ...]:
         """The robot's capsules, further points, then round obstacles as capsules of the base (C)."""
@@ -174,12 +151,10 @@ class CapsuleDistance:
     @cached_property
     def pair_index(self) -> NDArray[np.int64]:
         """(P, 2) indices into ``bodies``: the pairs, then round obstacles."""
-        assert self.pairs is not None
         names = [body.name for body in self.bodies]
-        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs]
-        for obstacle in self.obstacles:
-            if isinstance(obstacle, Round):
-                pairs += [(index, names.index(obstacle.name)) for index in self._against(obstacle)]
+        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs or ()]
+        balls = [obstacle for obstacle in self.obstacles if isinstance(obstacle, Round)]
+        pairs += [(index, names.index(ball.name)) for ball in balls for index in self._against(ball)]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     @cached_property
@@ -197,10 +172,8 @@ class CapsuleDistance:
     def rows(self) -> tuple[RowName, ...]:
         names = [(self.bodies[a].name, self.bodies[b].name, False) for a, b in self.pair_index]
         names += [(self.bodies[k].name, flat.name, getattr(flat, "assumed", False)) for flat, k in self.flat]
-        return tuple(
-            RowName("distance", f"{a} – {b}", "m", self.clearance, ROW_LENGTH_M, False, assumed)
-            for a, b, assumed in names
-        )
+        limit = ("m", self.clearance, ROW_LENGTH_M, False)
+        return tuple(RowName("distance", f"{a} – {b}", *limit, assumed) for a, b, assumed in names)
 
     def _capsules(self, name: str) -> tuple[int, ...]:
         points = [point.name for point in self.points]
@@ -216,73 +189,55 @@ class CapsuleDistance:
             return dict.fromkeys(index for name in obstacle.against for index in self._capsules(name))
         return [k for k, capsule in enumerate(self.robot.capsules) if capsule.joint != BASE]
 
-    # -- rows ------------------------------------------------------------------------------------------------
-
-    def ends(self, motion: Motion) -> Array:
-        """(C, 2, 3, N) [m]: the ends of the bodies' segments, in the base."""
-        return self._ends(kinematics(self.robot, motion))
-
-    def _ends(self, at: Kinematics) -> Array:
-        return np.array([[at.point(b.joint, b.start), at.point(b.joint, b.end)] for b in self.bodies])
+    def ends(self, at: Kinematics) -> Array:
+        """(2, C, 3, N) [m]: the ends of the bodies' segments, in the base."""
+        ends = [(at.point(body.joint, body.start), at.point(body.joint, body.end)) for body in self.bodies]
+        return np.array(ends).swapaxes(0, 1)
 
     def values(self, motion: Motion) -> Array:
-        at = kinematics(self.robot, motion)
-        distance = np.concatenate([self._pairs(at, derivatives=False)[0], *(t.distance[None] for t in self._touch(at))])
-        return self._rows(distance)
+        return self._measured(motion, derivatives=False).values
 
     def linearised(self, motion: Motion) -> ConstraintRows:
+        return self._measured(motion, derivatives=True)
+
+    def _measured(self, motion: Motion, *, derivatives: bool) -> ConstraintRows:
         at = kinematics(self.robot, motion)
-        distance, dq = self._pairs(at, derivatives=True)
-        touches = self._touch(at)
-        flat = [
-            at.pull(self.bodies[index].joint, t.point, t.normal[None])
-            for t, (_, index) in zip(touches, self.flat, strict=True)
-        ]
-        distance = np.concatenate([distance, *(t.distance[None] for t in touches)])
-        return ConstraintRows(self._rows(distance), np.concatenate([dq, *flat]) / ROW_LENGTH_M)
+        paired, dq = self._pairs(at, derivatives=derivatives)
+        distances, slopes = [paired], [dq]
+        for flat, index in self.flat:
+            body = self.bodies[index]
+            distance, point, normal = flat.touch(at.point(body.joint, body.start), at.point(body.joint, body.end))
+            distances.append(distance[None])
+            slopes += [at.pull(body.joint, point, normal[None])] if derivatives else []
+        values = (np.concatenate(distances) - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
+        return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
 
     def lower_bounds(self, spans: Spans) -> Array:
-        ends = [
-            [moving_point(self.robot, body.joint, point, spans) for point in (body.start, body.end)]
-            for body in self.bodies
-        ]
-        x = np.array([[position for position, _ in body] for body in ends])  # (C, 2, 3, 2 M)
-        slack = np.array([[far for _, far in body] for body in ends])  # (C, 2, M)
+        points = [(body.joint, point) for body in self.bodies for point in (body.start, body.end)]
+        ends = [moving_point(self.robot, *point, spans) for point in points]
+        x = np.array([position for position, _ in ends]).reshape(len(self.bodies), 2, 3, -1)  # (C, 2, 3, 2 M)
+        slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
         distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
         apart = np.concatenate(distance) - (self.radii + self.clearance)[:, None]
         return rows_of(apart)
 
-    def _rows(self, distance: Array) -> Array:
-        return (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
-
-    def _touch(self, at: Kinematics) -> list[Touch]:
-        bodies = [(flat, self.bodies[index]) for flat, index in self.flat]
-        return [flat.touch(at.point(b.joint, b.start), at.point(b.joint, b.end)) for flat, b in bodies]
-
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
-        if at.dynamics.engine.name != "numba":
-            return self._pairs_reference(at, derivatives=derivatives)
-        joint, ends, side = self._packed
-        prismatic = at.dynamics.chain.prismatic
-        distance = np.empty((len(side), at.samples))
-        dq = np.empty((*side.shape, at.samples) if derivatives else (0, 0, 0))
-        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_distances
-        placements = writable(at.rotation, at.origin)
-        compiled(*placements, prismatic, joint, ends, self.pair_index, side, derivatives, distance, dq)
-        return distance, dq
-
-    def _pairs_reference(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
-        ends = self._ends(at)
-        first, second = (ends[index] for index in self.pair_index.T)
-        found = closest_points((first[:, 0], first[:, 1]), (second[:, 0], second[:, 1]))
-        dq = np.zeros((len(self.pair_index), self.robot.n, at.samples) if derivatives else (0, 0, 0))
+        joint, own_ends, side = self._packed
+        dq = np.zeros((*side.shape, at.samples) if derivatives else (0, 0, 0))
+        if at.dynamics.engine.name == "numba":
+            distance = np.empty((len(side), at.samples))
+            compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_distances
+            chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
+            compiled(*chain, joint, own_ends, self.pair_index, side, derivatives, distance, dq)
+            return distance, dq
+        ends = self.ends(at)
+        distance, first, second, normal = closest_points(*(ends[:, index] for index in self.pair_index.T))
         for k in range(len(dq)):
-            a, b = (self.bodies[index].joint for index in self.pair_index[k])
-            normal = found.normal[k : k + 1]
-            dq[k] = (at.pull(a, found.first[k], normal) - at.pull(b, found.second[k], normal))[0]
-        return found.distance, dq
+            a, b = joint[self.pair_index[k]]
+            dq[k] = (at.pull(a, first[k], normal[k : k + 1]) - at.pull(b, second[k], normal[k : k + 1]))[0]
+        return distance, dq
 
     @cached_property
     def _packed(self) -> tuple[NDArray[np.int64], Array, Array]:
@@ -290,11 +245,10 @@ class CapsuleDistance:
         frames = robot_dynamics(self.robot).chain.axis_frames
         turned = [np.eye(3) if b.joint == BASE else frames[b.joint].T for b in self.bodies]
         ends = np.array([[t @ b.start, t @ b.end] for t, b in zip(turned, self.bodies, strict=True)])
-        moves = np.zeros((len(self.bodies), self.robot.n))
-        for k, body in enumerate(self.bodies):
-            if body.joint != BASE:
-                moves[k, list(self.robot.ancestors(body.joint))] = 1.0
         joint = np.array([body.joint for body in self.bodies], dtype=np.int64)
+        moves = np.zeros((len(joint), self.robot.n))
+        for k in np.flatnonzero(joint != BASE):
+            moves[k, list(self.robot.ancestors(joint[k]))] = 1.0
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
 
 
@@ -311,27 +265,18 @@ def segments_apart(x: Array, slack: Array) -> Array:
     first, second = x[:, 0], x[:, 1]
     corner = first[:, :, None] - second[:, None, :]  # (P, 2, 2, 3, 2 M)
     far = slack[:, 0, :, None] + slack[:, 1, None, :]  # (P, 2, 2, M)
-    normal = closest_points((first[:, 0], first[:, 1]), (second[:, 0], second[:, 1])).normal
+    *_, normal = closest_points(first.swapaxes(0, 1), second.swapaxes(0, 1))
     return _best_plane(normal, lambda n: np.min(_lowest(n[:, None, None], corner, far), axis=(1, 2)))
 
 
 def obstacle_apart(obstacle: Flat, x: Array, slack: Array) -> Array:
     """(M,) ≤ the distance of a segment from an obstacle: positions (2, 3, 2 M) of its ends, and how far (2, M) each can
-    be from its chord. The distance changes no faster than the ends move; a known obstacle is also behind a plane."""
-    touch = obstacle.touch(x[0], x[1])
+    be from its chord. The distance changes no faster than the ends move; what is known to reach so far only is also
+    behind a plane."""
+    distance, _, normal = obstacle.touch(x[0], x[1])
     step = np.linalg.norm(x[..., 1::2] - x[..., 0::2], axis=1).max(axis=0)
-    apart: Array = 0.5 * (touch.distance[0::2] + touch.distance[1::2] - step) - slack.max(axis=0)
-    if not isinstance(obstacle, Wall | Block):
-        return apart
-    planes = _best_plane(touch.normal, lambda n: np.min(_lowest(n, x, slack), axis=0) - _reach(obstacle, n))
-    return np.maximum(apart, planes)
-
-
-def _reach(obstacle: Wall | Block, normal: Array) -> Array:
-    """(M,) how far an obstacle reaches in the direction ``normal`` (3, M)."""
-    if isinstance(obstacle, Wall):
-        return np.where(normal.T @ obstacle.normal >= 1.0 - 1e-12, obstacle.offset, np.inf)
-    return obstacle.centre @ normal + 0.5 * obstacle.size @ np.abs(obstacle.rotation.T @ normal)
+    apart: Array = 0.5 * (distance[0::2] + distance[1::2] - step) - slack.max(axis=0)
+    return np.maximum(apart, _best_plane(normal, lambda n: _lowest(n, x, slack).min(axis=0) - obstacle.reach(n)))
 
 
 def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:

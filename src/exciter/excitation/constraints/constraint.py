@@ -1,8 +1,7 @@
 """What every constraint offers: rows c ≥ 0 at the samples of a motion, their derivatives, and bounds between samples.
 
 Rows are dimensionless so that one trust region and one margin fit all: torque 1 ∓ τ/τ_max, distance d / 0.1 m.
-A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``optimiser.limits``),
-because they are linear in the coefficients.
+Limits of the joints are treated apart (``optimiser.limits``): they are linear in the coefficients.
 
 A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its
 property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
@@ -17,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,7 +26,8 @@ from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.reference import cross, matvec
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.adaptive import Certifiable
+from exciter.excitation.certificate.adaptive import Constraint as Constraint
+from exciter.excitation.certificate.adaptive import ConstraintRows as ConstraintRows
 from exciter.excitation.certificate.certificate import RowName as RowName
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, Spans
 from exciter.robot.motion import Motion
@@ -39,24 +39,6 @@ ROW_LENGTH_M = 0.1  # [m] a clearance of this length counts as one
 DIFFERENCE_STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
 
 
-@dataclass(frozen=True, eq=False)
-class ConstraintRows:
-    """Values c (K, N) and derivatives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈ (K, n, N), samples last; None where nothing depends on it."""
-
-    values: Array
-    dq: Array
-    dqd: Array | None = None
-    dqdd: Array | None = None
-
-
-@runtime_checkable
-class Constraint(Certifiable, Protocol):
-    """K rows that must be ≥ 0 at every instant, with derivatives."""
-
-    def linearised(self, motion: Motion) -> ConstraintRows:
-        """c and its derivatives with respect to q, q̇, q̈ of the same sample."""
-
-
 @lru_cache(maxsize=16)
 def robot_dynamics(robot: Robot) -> Dynamics:
     """Kinematics of a robot in its own joint frames; robots are compared by identity."""
@@ -65,10 +47,8 @@ def robot_dynamics(robot: Robot) -> Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Link frames in the base at the samples of a motion, samples last.
-
-    rotation (n, 3, 3, N), origin (n, 3, N) [m]: the chain's frames, axes along z. Get one by ``kinematics``.
-    """
+    """Link frames in the base at the samples of a motion, samples last. rotation (n, 3, 3, N), origin (n, 3, N) [m]:
+    the chain's frames, axes along z. Get one by ``kinematics``."""
 
     dynamics: Dynamics
     rotation: Array
@@ -89,18 +69,16 @@ class Kinematics:
     def pull(self, joint: int, x: Array, g: Array) -> Array:
         """(K, n, N): change per joint of K functions with gradients g (K, 3, N) at points x (3, N) that move with the
         body of ``joint`` (−1: the base)."""
-        n, chain = self.dynamics.robot.n, self.dynamics.chain
+        chain, dq = self.dynamics.chain, np.zeros((len(g), self.dynamics.robot.n, self.samples))
         if joint == BASE:
-            return np.zeros((len(g), n, self.samples))
+            return dq
         path = np.array(self.dynamics.robot.ancestors(joint))
         if self.dynamics.engine.name == "numba":
-            dq = np.empty((len(g), n, self.samples))
             compiled: Any = kernels("capsules", "exciter.excitation.kernels").pull
             compiled(*writable(self.rotation, self.origin), chain.prismatic, path, *writable(x, g), dq)
             return dq
         axes = self.rotation[path, :, 2]
         velocity = np.where(chain.prismatic[path, None, None], axes, cross(axes, x - self.origin[path]))
-        dq = np.zeros((len(g), n, self.samples))
         dq[:, path] = np.einsum("KcN,jcN->KjN", g, velocity)
         return dq
 
@@ -125,9 +103,9 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
     if joint == BASE:
         return np.repeat(point[:, None], 2 * len(spans.width), axis=1), np.zeros(len(spans.width))
     chain = robot_dynamics(robot).chain
-    in_link = chain.axis_frames[joint].T @ point
-    x, acceleration = spans.nodes(chain).point(joint, in_link)
-    bound = spans.jets(chain).point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
+    nodes, jets = spans.links(chain)
+    x, acceleration = nodes.point(joint, chain.axis_frames[joint].T @ point)
+    bound = jets.point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
     return x, spans.width**2 / 8.0 * bound
 
 
@@ -166,12 +144,14 @@ class AnyOf(Settings):
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         parts = [row for member in self.constraints for row in member.rows]
-        words = " or ".join(", ".join(_words(row) for row in member.rows) for member in self.constraints)
+        words = " or ".join(
+            ", ".join(f"{row.what} {'≤' if row.upper else '≥'} {row.limit:g} {row.unit}" for row in member.rows)
+            for member in self.constraints
+        )
         alike = len({(row.unit, row.scale) for row in parts}) == 1
         unit, scale = (parts[0].unit, parts[0].scale) if alike else ("1", 1.0)
         where = ", ".join(dict.fromkeys(row.where for row in parts))
-        assumed = any(row.assumed for row in parts)
-        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, assumed),)
+        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, any(row.assumed for row in parts)),)
 
     def values(self, motion: Motion) -> Array:
         return _best([member.values(motion) for member in self.constraints])
@@ -183,13 +163,13 @@ class AnyOf(Settings):
         values = np.stack([rows.values[low, at] for rows, low in zip(members, lowest, strict=True)])
         chosen = np.argmax(values, axis=0)
 
-        def active(which: str) -> Array:
-            parts = [_part(rows, which)[low, :, at].T for rows, low in zip(members, lowest, strict=True)]
-            return np.stack(parts)[chosen, :, at].T[None]
+        def active(order: int) -> Array:
+            slopes = [rows.slopes[order][low, :, at].T for rows, low in zip(members, lowest, strict=True)]
+            return np.stack(slopes)[chosen, :, at].T[None]
 
         geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
-        derivatives = [None if geometric else active(which) for which in ("dqd", "dqdd")]
-        return ConstraintRows(values[chosen, at][None], active("dq"), *derivatives)
+        derivatives = [None if geometric else active(order) for order in (1, 2)]
+        return ConstraintRows(values[chosen, at][None], active(0), *derivatives)
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
@@ -200,16 +180,6 @@ def _best(members: list[Array]) -> Array:
     """(1, N): the largest over members of their smallest row."""
     best: Array = np.max([rows.min(axis=0) for rows in members], axis=0)
     return best[None]
-
-
-def _part(rows: ConstraintRows, which: str) -> Array:
-    """A derivative, zero where nothing depends on it."""
-    part: Array | None = getattr(rows, which)
-    return np.zeros_like(rows.dq) if part is None else part
-
-
-def _words(row: RowName) -> str:
-    return f"{row.what} {'≤' if row.upper else '≥'} {row.limit:g} {row.unit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,17 +217,13 @@ class UserConstraint:
         return self._checked(self.function(motion), "function", (self.count, len(motion)))
 
     def linearised(self, motion: Motion) -> ConstraintRows:
-        shape = (self.count, motion.n, len(motion))
-        if self.derivatives is None:
-            given = tuple(self._differences(motion, order) for order in range(3))
-        else:
-            given = self.derivatives(motion)
-            if len(given) != 3:
-                raise ParameterError(
-                    f"derivatives of UserConstraint '{self.name}' gave {len(given)} arrays; give ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈"
-                )
-        dq, dqd, dqdd = (self._checked(d, "a derivative", shape) for d in given)
-        return ConstraintRows(values=self.values(motion), dq=dq, dqd=dqd, dqdd=dqdd)
+        shape, own = (self.count, motion.n, len(motion)), self.derivatives
+        given = own(motion) if own else [self._differences(motion, order) for order in range(3)]
+        if len(given) != 3:
+            raise ParameterError(
+                f"derivatives of UserConstraint '{self.name}' gave {len(given)} arrays; give ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈"
+            )
+        return ConstraintRows(self.values(motion), *(self._checked(d, "a derivative", shape) for d in given))
 
     def lower_bounds(self, spans: Spans) -> Array:
         shape = (self.count, len(spans.start))

@@ -24,7 +24,7 @@ plane that it is mounted on, unless ``ground`` is none: at the height of its des
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -65,9 +65,6 @@ Clearance = Annotated[float, Number(least=0.0, unit="m")]
 DEFAULT_CLEARANCE_M = 0.01  # [m]
 REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
 BOX_SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
-
-
-# -- one entry of workspace --------------------------------------------------------------------------------------------
 
 
 class RegionOfAFrame(Kind):
@@ -129,14 +126,8 @@ class RegionOfAFrame(Kind):
         return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
 
 
-# -- one entry of obstacles --------------------------------------------------------------------------------------------
-
-
 class ObstacleShape(Settings):
-    """What an obstacle is; ``obstacle`` makes it, with its name and the bodies that must keep away."""
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        raise NotImplementedError
+    """What an obstacle is."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +136,6 @@ class SphereShape(ObstacleShape):
     title: ClassVar[str] = "sphere"
     centre: Point
     radius: Radius
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Round.sphere(name, np.array(self.centre), self.radius, against)
 
 
 @dataclass(frozen=True)
@@ -158,9 +146,6 @@ class CapsuleShape(ObstacleShape):
     end: Point
     radius: Radius
 
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Round(name, np.array(self.start), np.array(self.end), self.radius, against)
-
 
 @dataclass(frozen=True)
 class HalfSpaceShape(ObstacleShape):
@@ -168,9 +153,6 @@ class HalfSpaceShape(ObstacleShape):
     title: ClassVar[str] = "half-space"
     normal: Direction
     offset: Coordinate = 0.0
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        return Wall(name, np.array(self.normal), self.offset, against)
 
 
 @dataclass(frozen=True)
@@ -184,10 +166,6 @@ class BoxShape(ObstacleShape):
         if not (np.array(self.lower) < np.array(self.upper)).all():
             ends = f"lower {list(self.lower)}, upper {list(self.upper)}"
             raise ExciterError(f"it has {ends}; every lower side must be below its upper one")
-
-    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
-        lower, upper = np.array(self.lower), np.array(self.upper)
-        return Block(name, 0.5 * (lower + upper), upper - lower, against=against)
 
 
 OBSTACLES = Registry[ObstacleShape]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
@@ -203,10 +181,18 @@ class ObstacleSettings(Settings):
     against: Names | None = None
 
     def obstacle(self, number: int) -> Obstacle:
-        return self.shape.obstacle(self.name or f"obstacle {number}", self.against or None)
-
-
-# -- what can be switched on or off ------------------------------------------------------------------------------------
+        name, against = self.name or f"obstacle {number}", self.against or None
+        match self.shape:
+            case SphereShape(centre, radius):
+                return Round.sphere(name, np.array(centre), radius, against)
+            case CapsuleShape(start, end, radius):
+                return Round(name, np.array(start), np.array(end), radius, against)
+            case HalfSpaceShape(normal, offset):
+                return Wall(name, np.array(normal), offset, against)
+            case BoxShape(lower, upper):
+                middle, size = 0.5 * np.add(lower, upper), np.subtract(upper, lower)
+                return Block(name, middle, size, against=against)
+        raise NotImplementedError(type(self.shape).__name__)
 
 
 @dataclass(frozen=True)
@@ -286,25 +272,19 @@ class OnOff(Kind):
         return f"true, false, or a mapping with some of the keys {', '.join(keys_of(self.settings))}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if given is False or isinstance(given, self.settings):
-            return given
-        if self.settings is GroundSettings and says_none(given):
-            return False
-        if self.settings is GroundSettings and isinstance(given, int | float | str) and given is not True:
-            try:
+        ground = self.settings is GroundSettings
+        if given is False or isinstance(given, self.settings) or (ground and says_none(given)):
+            return given if isinstance(given, self.settings) else False
+        if given is True or isinstance(given, Mapping):
+            return adapter(self.settings).validate_python({} if given is True else given, context=context)
+        if ground and isinstance(given, int | float | str):
+            with suppress(ValueError):
                 return GroundSettings(height=float(adapter(Coordinate).validate_python(given)))
-            except ValueError:
-                raise wrong(f" is {shown(given)}; give {self.wanted}") from None
-        if given is not True and not isinstance(given, Mapping):
-            raise wrong(f" is {shown(given)}; give {self.wanted}")
-        return adapter(self.settings).validate_python({} if given is True else given, context=context)
+        raise wrong(f" is {shown(given)}; give {self.wanted}")
 
     def schema(self) -> dict[str, Any]:
         short = [{"type": "number"}, {"const": "none"}] if self.settings is GroundSettings else []
         return {"anyOf": [{"type": "boolean"}, *short, adapter(self.settings).json_schema()]}
-
-
-# -- the section -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -330,44 +310,36 @@ class ConstraintSettings(Settings):
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
-        found: list[Constraint] = [*self._torque(robot, where)]
+        found: list[Constraint] = []
+        limited, paired = bool(np.isfinite(robot.limit("torque")).any()), bool(robot.collision_pairs)
+        torque = TorqueSettings() if self.torque is None and limited else self.torque
+        if isinstance(torque, TorqueSettings):
+            empty = TorqueLimits.of(robot, margin=torque.margin)  # its gaps stay: a payload makes no arm's masses known
+            with _located(f"{where}: torque: payload"):
+                chi = empty.model.nominal if torque.payload is None else torque.payload.carried(empty.model)
+            found.append(replace(empty, chi=chi))
         for k, region in enumerate(self.workspace):
             with _located(f"{where}: workspace {k + 1}"):
                 found.append(region.on(robot))
-        found += self._distances(robot, where)
-        ground = GroundSettings() if self.ground is None or self.ground is True else self.ground
+        bodies = [one for one in self.further if isinstance(one, Obstacle)]
+        for k, one in enumerate(self.obstacles):
+            with _located(f"{where}: obstacles {k + 1}"):
+                bodies.append(one.obstacle(k + 1))
+        apart = SelfCollision() if self.self_collision is None and paired else self.self_collision
+        pairs, clearance = (
+            (apart.pairs, apart.clearance) if isinstance(apart, SelfCollision) else ((), DEFAULT_CLEARANCE_M)
+        )
+        if isinstance(apart, SelfCollision) and apart.meshes:
+            found.append(MeshDistance(robot, pairs, clearance))
+            pairs = ()
+        if bodies or pairs != ():
+            found.append(CapsuleDistance(robot, pairs, clearance, bodies))
+        ground = GroundSettings() if self.ground is None else self.ground
         if isinstance(ground, GroundSettings):
             with _located(f"{where}: ground"):
                 plane = ground.plane(robot)
             found += [] if plane is None else [plane]
         return (*found, *(one for one in self.further if not isinstance(one, Obstacle)))
-
-    def _torque(self, robot: Robot, where: str) -> Iterator[Constraint]:
-        limited = bool(np.isfinite(robot.limit("torque")).any())
-        asked = TorqueSettings() if self.torque is True or (self.torque is None and limited) else self.torque
-        if not isinstance(asked, TorqueSettings):
-            return
-        empty = TorqueLimits.of(robot, margin=asked.margin)  # its gaps stay: a payload makes no arm's masses known
-        with _located(f"{where}: torque: payload"):
-            chi = empty.model.nominal if asked.payload is None else asked.payload.carried(empty.model)
-        yield replace(empty, chi=chi)
-
-    def _distances(self, robot: Robot, where: str) -> Iterator[Constraint]:
-        asked, own = self.self_collision, bool(robot.collision_pairs)
-        asked = SelfCollision() if asked is True or (asked is None and own) else asked
-        bodies = [one for one in self.further if isinstance(one, Obstacle)]
-        for k, one in enumerate(self.obstacles):
-            with _located(f"{where}: obstacles {k + 1}"):
-                bodies.append(one.obstacle(k + 1))
-        if not isinstance(asked, SelfCollision):
-            if bodies:
-                yield CapsuleDistance(robot, (), DEFAULT_CLEARANCE_M, bodies)
-        elif not asked.meshes:
-            yield CapsuleDistance(robot, asked.pairs, asked.clearance, bodies)
-        else:
-            yield MeshDistance(robot, asked.pairs, asked.clearance)
-            if bodies:
-                yield CapsuleDistance(robot, (), asked.clearance, bodies)
 
 
 @contextmanager

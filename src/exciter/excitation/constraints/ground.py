@@ -1,4 +1,4 @@
-"""The plane that a robot is mounted on, and what of the robot must stay on its side of it.
+"""The plane that a robot is mounted on, what of the robot must stay on its side of it, and all that is drawn around.
 
 A base frame's z axis points out of the mounting: up from a floor, down from a ceiling, away from a wall. So the free
 side is that of the normal, z unless another one is given, and gravity only names the plane. Every body whose height
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,18 +20,24 @@ from numpy.typing import ArrayLike
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
-from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Wall
-from exciter.excitation.constraints.workspace import direction
+from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall, direction
+from exciter.excitation.constraints.workspace import (
+    Box,
+    HalfSpace,
+    InsideCylinder,
+    InsideSphere,
+    OutsideCylinder,
+    OutsideSphere,
+)
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
+from exciter.robot.spatial import rotation_to
 from exciter.typing import Array
 
 MOUNTING_NORMAL = (0.0, 0.0, 1.0)
 FRAME_POINT_RADIUS_M = 1e-6  # [m] of a frame's origin taken as a capsule
-LEVEL_AXIS_RAD = (
-    1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
-)
+LEVEL_AXIS_RAD = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm
 SWEPT_POSITIONS = 361  # of one joint over its range
 LEVEL_PLANE_COSINE = 0.99  # cosine between two normals from which on planes are parallel: 8 degrees
 LOWEST_PEDESTAL_M = 0.05  # [m] a plate below this is part of the floor
@@ -42,10 +49,8 @@ WALL_PLANE_COSINE = 0.5  # cosine between normal and gravity beyond which a plan
 
 @dataclass(frozen=True, eq=False)
 class Ground(Wall):
-    """The mounting plane as an obstacle, against the bodies that could reach it.
-
-    assumed: nobody said where it is. unchecked: that, and what of the robot is not kept away from it, a sentence each.
-    """
+    """The mounting plane as an obstacle, against the bodies that could reach it. assumed: nobody said where it is.
+    unchecked: that, and what of the robot is not kept away from it, a sentence each."""
 
     assumed: bool = False
     unchecked: tuple[str, ...] = ()
@@ -95,14 +100,14 @@ def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
     """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
     of its bodies can change its height."""
-    walls = any(isinstance(one, Ground) or replaces_ground(one) for one in _obstacles(constraints))
-    return walls or not _moved(robot, np.array(MOUNTING_NORMAL))
+    return any(map(is_a_ground, _obstacles(constraints))) or not _moved(robot, np.array(MOUNTING_NORMAL))
 
 
-def replaces_ground(obstacle: object) -> bool:
-    """A half-space that all bodies keep out of, level as the mounting, and not somewhere far below."""
-    if not isinstance(obstacle, Wall) or obstacle.against is not None:
-        return False
+def is_a_ground(obstacle: object) -> bool:
+    """The mounting plane, or what replaces it: a half-space that all bodies keep out of, level as the mounting, and not
+    somewhere far below."""
+    if isinstance(obstacle, Ground) or not isinstance(obstacle, Wall) or obstacle.against is not None:
+        return isinstance(obstacle, Ground)
     return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND_M
 
 
@@ -110,28 +115,23 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     """Heights [m] between which something must carry the base: from the ground, or what replaces it, up to where its
     capsules end, or to its origin; None where nothing is missing, or where an obstacle stands below the base."""
     obstacles = _obstacles(constraints)
-    walls = [one for one in obstacles if isinstance(one, Wall)]
-    levels = [one.offset for one in walls if replaces_ground(one) or (isinstance(one, Ground) and _is_level(one))]
+    levels = [one.offset for one in obstacles if isinstance(one, Wall) and _is_level(one) and is_a_ground(one)]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
     foot = float(min(foot, robot.base_bottom, 0.0))
     level = max(levels, default=math.inf)
     if not level < foot - LOWEST_PEDESTAL_M:
         return None
-    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL_M)])
-    if any(_beside(obstacle, below) < WIDEST_PEDESTAL_M for obstacle in obstacles if not isinstance(obstacle, Wall)):
-        return None
-    return level, foot
+    below = np.array([[0.0], [0.0], [foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL_M)]])
+    solids = (one for one in obstacles if not isinstance(one, Wall))
+    apart = (
+        _from_capsule(one, below[:, 0]) if isinstance(one, Round) else float(one.touch(below, below)[0][0])
+        for one in solids
+    )
+    return None if any(distance < WIDEST_PEDESTAL_M for distance in apart) else (level, foot)
 
 
 def _is_level(wall: Wall) -> bool:
     return float(np.dot(MOUNTING_NORMAL, wall.normal)) > LEVEL_PLANE_COSINE
-
-
-def _beside(obstacle: Obstacle, point: Array) -> float:
-    """Distance [m] of a point (3,)."""
-    if isinstance(obstacle, Flat):
-        return float(obstacle.touch(point[:, None], point[:, None]).distance[0])
-    return _from_capsule(obstacle, point)
 
 
 def _word(robot: Robot, normal: Array) -> str:
@@ -167,27 +167,24 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
     moved: set[int] = set()
     for index, joint in enumerate(robot.joints):
         axis = at.rotation[index, :, 2, 0]
-        along = abs(float(normal @ axis))
-        level = (
-            along < LEVEL_AXIS_RAD
-            if joint.is_prismatic
-            else float(np.linalg.norm(np.cross(normal, axis))) < LEVEL_AXIS_RAD
-        )
-        if joint.parent in moved or not level:
+        off_level = abs(normal @ axis) if joint.is_prismatic else np.linalg.norm(np.cross(normal, axis))
+        if joint.parent in moved or not off_level < LEVEL_AXIS_RAD:
             moved.add(index)
     return moved
 
 
 def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
-    """Origins of frames that can change their height and that no capsule of their body contains, every place once."""
+    """Origins of frames that can change their height and that no capsule of their body contains, every place once. On
+    the axis of a joint that stays at its height, so does the origin."""
     own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.joints)]
     covers = list(robot.capsules)
     names = {capsule.name for capsule in robot.capsules}
     for frame in (*own, *robot.frames):
-        if frame.joint not in moved or _on_a_fixed_axis(robot, frame, moved):
-            continue
+        joint = robot.joints[frame.joint]
+        aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
+        stays = joint.parent not in moved and not joint.is_prismatic and aside < FRAME_POINT_RADIUS_M
         inside = (_from_capsule(one, frame.translation) <= 0.0 for one in covers if one.joint == frame.joint)
-        if any(inside):
+        if frame.joint not in moved or stays or any(inside):
             continue
         name = f"origin of {frame.name}"
         while name in names:
@@ -195,13 +192,6 @@ def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
         names.add(name)
         covers.append(Capsule(name, frame.joint, frame.translation, frame.translation, FRAME_POINT_RADIUS_M))
         yield covers[-1]
-
-
-def _on_a_fixed_axis(robot: Robot, frame: Frame, moved: set[int]) -> bool:
-    """Whether a frame's origin lies on the axis of a joint that stays at its height: then so does the origin."""
-    joint = robot.joints[frame.joint]
-    aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
-    return joint.parent not in moved and not joint.is_prismatic and aside < FRAME_POINT_RADIUS_M
 
 
 def _from_capsule(capsule: Capsule | Round, point: Array) -> float:
@@ -215,10 +205,9 @@ def _from_capsule(capsule: Capsule | Round, point: Array) -> float:
 def _clears(robot: Robot, body: Capsule, normal: Array, height: float, moved: set[int]) -> bool:
     """Whether some position of its own joint frees a capsule whose joint itself stays at one height. One that never
     does belongs to the mounting: the body sits on it. What is further out can be moved away by other joints."""
-    joint = body.joint
+    joint, (low, high) = body.joint, robot.position_range()
     if robot.joints[joint].parent in moved:
         return True
-    low, high = robot.position_range()
     q = np.zeros((SWEPT_POSITIONS, robot.n))
     q[:, joint] = np.linspace(low[joint], high[joint], SWEPT_POSITIONS)
     at = kinematics(robot, Motion.at(q))
@@ -242,3 +231,50 @@ def _unchecked(robot: Robot, name: str, moved: set[int], stuck: list[Capsule]) -
             f"{name}: the links {', '.join(links)} beyond the origins of their frames and what could be measured: they "
             "have no shape, or not all"
         )
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Surrounding:
+    """A shape fixed in the base, along its own z. size [m]: box (x, y, z), sphere (radius,), capsule (radius, length),
+    plane (), cylinder (radius, lower end, upper end), infinite where it does not end. border: of where a frame may be,
+    not an obstacle. ground: the plane that the robot is mounted on."""
+
+    kind: Literal["box", "sphere", "capsule", "plane", "cylinder"]
+    size: tuple[float, ...]
+    rotation: Array
+    translation: Array
+    border: bool = False
+    ground: bool = False
+
+
+def surroundings(constraints: Iterable[object]) -> list[Surrounding]:
+    """Obstacles, and the borders given to a frame. Alternatives (any of several regions) and a user's own constraints
+    have no shape of their own: none of them."""
+    found = []
+    for one in constraints:
+        if isinstance(one, HalfSpace):
+            found.append(_plane(one.normal, one.offset, border=True))
+        elif isinstance(one, Box):
+            found += [_plane(np.eye(3)[axis], side, border=True) for axis, _, side in one.sides]
+        elif isinstance(one, InsideSphere | OutsideSphere):
+            found.append(Surrounding("sphere", (one.radius,), np.eye(3), one.centre, border=True))
+        elif isinstance(one, InsideCylinder | OutsideCylinder):
+            size = (one.radius, one.lower, one.upper)
+            found.append(Surrounding("cylinder", size, rotation_to(one.axis), one.point, border=True))
+        for obstacle in getattr(one, "obstacles", ()):
+            if isinstance(obstacle, Round):
+                solid = obstacle.capsule.solid
+                found.append(Surrounding("capsule", solid.size, solid.rotation, solid.translation))
+            elif isinstance(obstacle, Block):
+                found.append(Surrounding("box", tuple(obstacle.size.tolist()), obstacle.rotation, obstacle.centre))
+            else:
+                found.append(_plane(obstacle.normal, obstacle.offset, ground=isinstance(obstacle, Ground)))
+    return found
+
+
+def _plane(normal: Array, offset: float, **kind: bool) -> Surrounding:
+    """normal · x = offset."""
+    return Surrounding("plane", (), rotation_to(normal), offset * normal, **kind)

@@ -56,7 +56,7 @@ class MeshDistance:
 
     def __post_init__(self) -> None:
         pairs = self.robot.collision_pairs if self.pairs is None else self.pairs
-        object.__setattr__(self, "pairs", tuple((a, b) for a, b in pairs))
+        object.__setattr__(self, "pairs", tuple(pairs))
         checked_clearance(self.clearance)
         if not pairs:
             raise ParameterError(
@@ -66,26 +66,27 @@ class MeshDistance:
         for a, b in self.bodies:
             if a == b:
                 raise ParameterError(f"body '{body_name(self.robot, a)}' was paired with itself; name two bodies")
-            for joint in (a, b):
-                if not any(shape.joint == joint and shape.collides for shape in self.robot.shapes):
-                    raise ParameterError(
-                        f"body '{body_name(self.robot, joint)}' has no collision shape; leave its pairs out"
-                    )
+            for bare in {a, b} - self._shaped:
+                name = body_name(self.robot, bare)
+                raise ParameterError(f"body '{name}' has no collision shape; leave its pairs out")
+
+    @cached_property
+    def _shaped(self) -> set[int]:
+        """Bodies that have a collision shape."""
+        return {shape.joint for shape in self.robot.shapes if shape.collides}
 
     @cached_property
     def bodies(self) -> tuple[tuple[int, int], ...]:
         """The pairs as joint indices, −1 for the base; every one once."""
-        assert self.pairs is not None
         try:
-            named = [(body_of(self.robot, a), body_of(self.robot, b)) for a, b in self.pairs]
+            named = [(body_of(self.robot, a), body_of(self.robot, b)) for a, b in self.pairs or ()]
         except RobotError as error:
             raise ParameterError(str(error)) from None
         return tuple({frozenset(pair): pair for pair in named}.values())
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        shaped = {shape.joint for shape in self.robot.shapes if shape.collides}
-        missing = uncovered(self.robot, shaped, base=True)
+        missing = uncovered(self.robot, self._shaped, base=True)
         return (f"collisions of {missing}: no collision shape stands for them",) if missing else ()
 
     @cached_property
@@ -130,7 +131,12 @@ class MeshDistance:
         distance = np.full((len(self.bodies), at.samples), np.inf)
         first, second, normal = np.zeros((3, len(self.bodies), 3, at.samples))
         for t in range(at.samples):
-            placed = [self._placed(at, t, *geometry) for geometry in self.geometries]
+            placed = []
+            for joint, shape, r, p in self.geometries:
+                if joint != BASE:
+                    link = at.rotation[joint, :, :, t] @ at.dynamics.chain.axis_frames[joint].T
+                    r, p = link @ r, link @ p + at.origin[joint, :, t]
+                placed.append((joint, shape, coal.Transform3s(np.array(r), np.array(p))))
             for k, (a, b) in enumerate(self.bodies):
                 for _, one, here in (p for p in placed if p[0] == a):
                     for _, other, there in (p for p in placed if p[0] == b):
@@ -141,14 +147,6 @@ class MeshDistance:
                             first[k, :, t], second[k, :, t] = result.getNearestPoint1(), result.getNearestPoint2()
                             normal[k, :, t] = result.normal
         return distance, first, second, normal
-
-    def _placed(self, at: Kinematics, t: int, joint: int, shape: Any, r: Array, p: Array) -> tuple[int, Any, Any]:
-        import coal
-
-        if joint == BASE:
-            return joint, shape, coal.Transform3s(np.array(r), np.array(p))
-        link = at.rotation[joint, :, :, t] @ at.dynamics.chain.axis_frames[joint].T
-        return joint, shape, coal.Transform3s(link @ r, link @ p + at.origin[joint, :, t])
 
 
 def _geometry(shape: Shape) -> Any:

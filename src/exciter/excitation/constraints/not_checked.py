@@ -16,7 +16,7 @@ import numpy as np
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
-from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
+from exciter.excitation.constraints.ground import has_a_floor, is_a_ground, pedestal
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import Note, warning
@@ -52,9 +52,14 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
         found.append(
             f"what stands still, {', '.join(still)}: not all of it could be measured; give constraints: obstacles"
         )
-    if not any(_knows_surroundings(part) for part in parts):
+    obstacles = (one for part in parts for one in getattr(part, "obstacles", ()))
+    if all(map(is_a_ground, obstacles)):  # borders of a frame say nothing
         found.append("people and whatever stands around: nothing is known of them; give constraints: obstacles")
-    return tuple(warning(NOT_CHECKED, text) for text in dict.fromkeys([*found, *_ends(certificate)]))
+    states = (("starts", certificate.starts_at_rest), ("ends", certificate.ends_at_rest))
+    moving = " and ".join(word for word, at_rest in states if not at_rest)
+    if moving and not any(limit.what.endswith(" rest") for limit in certificate.limits):  # broken: said there
+        found.append(f"the way from rest and back: the motion {moving} with a velocity or an acceleration; add ramps")
+    return tuple(warning(NOT_CHECKED, text) for text in dict.fromkeys(found))
 
 
 def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
@@ -124,19 +129,17 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     kept_apart = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
     if measured or kept_apart:
         apart = {frozenset(pair) for part in measured for pair in part.bodies}
-        left_out = [
-            (a, b)
-            for a, b in combinations(_solids(robot), 2)
-            if a[1] != b[1] and frozenset((a[0], b[0])) not in kept_apart and frozenset((a[1], b[1])) not in apart
-        ]
-        joined = [(a, b) for a, b in left_out if are_neighbours(robot, a[1], b[1])]
-        others = [pair for pair in left_out if pair not in joined]
+        joined: list[str] = []
+        others: list[str] = []
+        for a, b in combinations(_solids(robot), 2):
+            if a[1] != b[1] and frozenset((a[0], b[0])) not in kept_apart and frozenset((a[1], b[1])) not in apart:
+                (joined if are_neighbours(robot, a[1], b[1]) else others).append(f"{a[0]} – {b[0]}")
         found = []
         if joined:
-            found.append(f"self-collision of neighbours, {_named(joined)}: their position limits must keep them apart")
+            found.append(f"self-collision of neighbours, {_listed(joined)}: their position limits must keep them apart")
         if others:
             advice = "give constraints: {self_collision: {pairs: …}}"
-            found.append(f"self-collision of {_named(others)}: not among the pairs that are kept apart; {advice}")
+            found.append(f"self-collision of {_listed(others)}: not among the pairs that are kept apart; {advice}")
         return found
     if robot.collision_pairs:
         return ["self-collision: it is not among the constraints"]
@@ -144,32 +147,14 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     return [f"self-collision: no pair of bodies to be kept apart is known; {advice}"]
 
 
-Solid = tuple[str, int]  # name of a capsule, or of a body that has shapes but no capsule, and the joint that moves it
-
-
-def _solids(robot: Robot) -> list[Solid]:
+def _solids(robot: Robot) -> list[tuple[str, int]]:
+    """Name of a capsule, or of a body that has shapes but no capsule, and the joint that moves it."""
     capsules = [(capsule.name, capsule.joint) for capsule in robot.capsules]
     covered = {joint for _, joint in capsules}
     shaped = {shape.joint for shape in robot.shapes if shape.collides}
     return sorted([*capsules, *((body_name(robot, joint), joint) for joint in shaped - covered)], key=itemgetter(1))
 
 
-def _named(pairs: list[tuple[Solid, Solid]]) -> str:
-    names = [f"{a[0]} – {b[0]}" for a, b in pairs]
-    more = f" and {len(names) - MOST_PAIRS_NAMED} more" if len(names) > MOST_PAIRS_NAMED else ""
-    return f"{', '.join(names[:MOST_PAIRS_NAMED])}{more}"
-
-
-def _knows_surroundings(part: Constraint) -> bool:
-    """Obstacles other than the mounting and what stands in for it; borders of a frame say nothing of other bodies."""
-    return any(not (isinstance(one, Ground) or replaces_ground(one)) for one in getattr(part, "obstacles", ()))
-
-
-def _ends(certificate: Certificate) -> list[str]:
-    """A motion that begins or ends moving says nothing of how to get there, or to rest; where that is a broken limit
-    it is said there."""
-    states = (("starts", certificate.starts_at_rest), ("ends", certificate.ends_at_rest))
-    moving = " and ".join(word for word, at_rest in states if not at_rest)
-    if not moving or any(limit.what.endswith(" rest") for limit in certificate.limits):
-        return []
-    return [f"the way from rest and back: the motion {moving} with a velocity or an acceleration; add ramps"]
+def _listed(pairs: list[str]) -> str:
+    more = f" and {len(pairs) - MOST_PAIRS_NAMED} more" if len(pairs) > MOST_PAIRS_NAMED else ""
+    return f"{', '.join(pairs[:MOST_PAIRS_NAMED])}{more}"

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from exciter.errors import ParameterError
-from exciter.excitation.constraints.workspace import checked_radius, direction, vector
+from exciter.errors import ParameterError, shown
 from exciter.robot.geometry import Capsule
 from exciter.robot.robot import BASE
 from exciter.typing import Array
 
+#: How far a segment is from an obstacle: distance (N,) [m], negative inside; its closest (deepest) point (3, N); the
+#: unit normal (3, N) away from the obstacle.
+Touch = tuple[Array, Array, Array]
 
-@dataclass(frozen=True, eq=False)
-class Touch:
-    """How far a segment is from an obstacle: distance (N,) [m], negative inside; its closest (deepest) point (3, N);
-    the unit normal (3, N) away from the obstacle."""
 
-    distance: Array
-    point: Array
-    normal: Array
+def vector(values: ArrayLike, what: str) -> Array:
+    """A read-only (3,) vector."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise ParameterError(f"{what} must be three finite numbers (x, y, z); given {shown(values)}")
+    array.flags.writeable = False
+    return array
+
+
+def direction(values: ArrayLike, what: str) -> tuple[Array, float]:
+    """A unit vector and the length that was given."""
+    array = vector(values, what)
+    length = float(np.linalg.norm(array))
+    if length == 0.0:
+        raise ParameterError(f"{what} is zero; give a direction (x, y, z)")
+    unit = array / length
+    unit.flags.writeable = False
+    return unit, length
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +62,8 @@ class Round:
     def __post_init__(self) -> None:
         for end in ("start", "end"):
             object.__setattr__(self, end, vector(getattr(self, end), f"{end} of obstacle '{self.name}'"))
-        checked_radius(self.radius, f"obstacle '{self.name}'")
+        if not (np.isfinite(self.radius) and self.radius > 0.0):
+            raise ParameterError(f"the radius of obstacle '{self.name}' is {self.radius}; it must be positive [m]")
 
     @classmethod
     def sphere(cls, name: str, centre: Array, radius: float, against: tuple[str, ...] | None = None) -> Round:
@@ -66,6 +85,10 @@ class Flat(ABC):
     def touch(self, start: Array, end: Array) -> Touch:
         """For segments from start to end, both (3, N) [m] in the base."""
 
+    def reach(self, normal: Array) -> Any:
+        """(M,) [m] how far it reaches in the directions ``normal`` (3, M); infinite where that is not known."""
+        return np.inf
+
 
 @dataclass(frozen=True, eq=False)
 class Wall(Flat):
@@ -86,8 +109,10 @@ class Wall(Flat):
     def touch(self, start: Array, end: Array) -> Touch:
         heights = self.normal @ start, self.normal @ end
         point = np.where(heights[0] <= heights[1], start, end)
-        normal = np.broadcast_to(self.normal[:, None], start.shape)
-        return Touch(distance=np.minimum(*heights) - self.offset, point=point, normal=normal)
+        return np.minimum(*heights) - self.offset, point, np.broadcast_to(self.normal[:, None], start.shape)
+
+    def reach(self, normal: Array) -> Array:
+        return np.where(normal.T @ self.normal >= 1.0 - 1e-12, self.offset, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +153,12 @@ class Block(Flat):
         depth, deepest, out = self._way_out(*own)
         apart = distance > 0.0
         normal = np.where(apart, away / np.where(apart, distance, 1.0), out)
-        point = np.where(apart, point, deepest)
-        placed = self.rotation @ point + self.centre[:, None]
-        return Touch(distance=np.where(apart, distance, -depth), point=placed, normal=self.rotation @ normal)
+        placed = self.rotation @ np.where(apart, point, deepest) + self.centre[:, None]
+        return np.where(apart, distance, -depth), placed, self.rotation @ normal
+
+    def reach(self, normal: Array) -> Array:
+        reach: Array = self.centre @ normal + 0.5 * self.size @ np.abs(self.rotation.T @ normal)
+        return reach
 
     def _excess(self, x: Array) -> Array:
         """From the nearest point of the box to x."""

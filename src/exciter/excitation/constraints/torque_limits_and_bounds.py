@@ -19,6 +19,7 @@ parameters that belong to no real body are fine.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -57,14 +58,7 @@ PLACEHOLDER_FRICTION = 1e-3
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
 FRICTION_SPEED = 1.0
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Why the torque of some joints, by index, is not known, in words."""
-
-    why: str
-    joints: tuple[int, ...]
+Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, is not known, in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,22 +112,22 @@ class TorqueLimits:
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        robot, names, unknown = self.model.robot, [], {j for gap in self.gaps for j in gap.joints}
-        for upper in (True, False):
+        names, unknown = [], {j for _, joints in self.gaps for j in joints}
+        for sign in (1.0, -1.0):
             for j in self.joints.tolist():
-                limit, unit = float(self.limit[j]), "N" if robot.joints[j].is_prismatic else "N·m"
-                signed = limit if upper else -limit
-                names.append(RowName("torque", robot.joints[j].name, unit, signed, limit, upper, j in unknown))
+                joint, limit = self.model.robot.joints[j], float(self.limit[j])
+                unit = "N" if joint.is_prismatic else "N·m"
+                names.append(RowName("torque", joint.name, unit, sign * limit, limit, sign > 0.0, j in unknown))
         return tuple(names)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
         """A sentence for each gap that concerns a limited joint."""
-        robot, limited, sentences = self.model.robot, self.joints.tolist(), []
-        for gap in self.gaps:
-            names = [robot.joint_names[j] for j in gap.joints if j in limited]
+        limited, sentences = self.joints.tolist(), []
+        for why, joints in self.gaps:
+            names = [self.model.robot.joint_names[j] for j in joints if j in limited]
             if names:
-                sentences.append(f"torque{'' if len(names) == len(limited) else ' of ' + ', '.join(names)}: {gap.why}")
+                sentences.append(f"torque{'' if len(names) == len(limited) else ' of ' + ', '.join(names)}: {why}")
         return tuple(sentences)
 
     def values(self, motion: Motion) -> Array:
@@ -166,37 +160,33 @@ def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
     does not give, friction and rotor inertia that it gives but the model leaves out, limits that are none, and forces
     of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
-    found = []
-    if robot.nominal:
-        found.append(Gap("masses and friction are plausible values, which nobody measured", everywhere))
+    found = [("masses and friction are plausible values, which nobody measured", everywhere)] if robot.nominal else []
     found += [*_mass_gaps(robot), *_friction_gaps(robot)]
     for key, term in declared_by_key(robot).items():
         joints = tuple(np.flatnonzero(robot.friction[key]).tolist()) if term not in model.terms else ()
         word = key.replace("_", " ")
-        found.append(Gap(f"the model leaves out the {word} term of the description; TorqueLimits.of has it", joints))
+        found.append((f"the model leaves out the {word} term of the description; TorqueLimits.of has it", joints))
     found += _limit_gaps(robot)
-    return (*(gap for gap in found if gap.joints), *(Gap(force, everywhere) for force in robot.lacking))
+    return (*(gap for gap in found if gap[1]), *((force, everywhere) for force in robot.lacking))
 
 
-def _mass_gaps(robot: Robot) -> list[Gap]:
+def _mass_gaps(robot: Robot) -> Iterator[Gap]:
     """Bodies that weigh nothing or that cannot be, for all joints that carry them."""
     if why := dummies(robot):
-        return [Gap(f"the description has no masses that could be a robot's: {why}", tuple(range(robot.n)))]
+        yield f"the description has no masses that could be a robot's: {why}", tuple(range(robot.n))
+        return
     bare, unreal = bare_bodies(robot), unreal_bodies(robot)
     given = {j: f" ({robot.joints[j].inertia[0]:.4g} kg)" if robot.joints[j].inertia[0] else "" for j in bare}
     light = ", ".join(robot.joint_names[j] + given[j] for j in bare)
     wrong = ", ".join(robot.joint_names[j] for j in unreal)
-    return [
-        Gap(f"the description gives no mass for the bodies of {light}", _carriers(robot, bare)),
-        Gap(f"no body can have the inertia that the description gives those of {wrong}", _carriers(robot, unreal)),
-    ]
+    for why, bodies in (
+        (f"the description gives no mass for the bodies of {light}", bare),
+        (f"no body can have the inertia that the description gives those of {wrong}", unreal),
+    ):
+        yield why, tuple(sorted({joint for body in bodies for joint in robot.ancestors(body)}))
 
 
-def _carriers(robot: Robot, bodies: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted({joint for body in bodies for joint in robot.ancestors(body)}))
-
-
-def _friction_gaps(robot: Robot) -> list[Gap]:
+def _friction_gaps(robot: Robot) -> Iterator[Gap]:
     """Every drive has both kinds of friction: Coulomb friction rules when it is slow, viscous friction when it is fast,
     and a description that gives one of them did not measure the other."""
     values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
@@ -219,21 +209,18 @@ def _friction_gaps(robot: Robot) -> list[Gap]:
             [value < 0.0 for value in values.values()], axis=0
         ),
     }
-    return [Gap(why, tuple(np.flatnonzero(joints).tolist())) for why, joints in found.items()]
+    yield from ((why, tuple(np.flatnonzero(joints).tolist())) for why, joints in found.items())
 
 
 def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
     """A sentence for each limit that is none, or that the drive may not reach."""
-    joints: dict[str, list[int]] = {}
+    joints: dict[str, tuple[int, ...]] = {}
     for j in placeholder_torques(robot):
-        unit = "N" if robot.joints[j].is_prismatic else "N·m"
-        joints.setdefault(f"{robot.joints[j].limits.torque:.4g} {unit}", []).append(j)
-    why = "the limit of {} is a placeholder, too much for this robot; give limits: {{torque: …}}"
-    doubts = [(joint.limits.torque_doubt, j) for j, joint in enumerate(robot.joints)]
-    return (
-        *(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items()),
-        *(Gap(doubt, (j,)) for doubt, j in doubts if doubt),
-    )
+        limit = f"{robot.joints[j].limits.torque:.4g} {'N' if robot.joints[j].is_prismatic else 'N·m'}"
+        why = f"the limit of {limit} is a placeholder, too much for this robot; give limits: {{torque: …}}"
+        joints[why] = (*joints.get(why, ()), j)
+    doubts = [(joint.limits.torque_doubt, (j,)) for j, joint in enumerate(robot.joints) if joint.limits.torque_doubt]
+    return (*joints.items(), *doubts)
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
@@ -245,43 +232,28 @@ def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[A
                 "sample; optimise with another friction shape (tanh) and check the result with this one"
             )
     model.dynamics.check(motion)
-    rigid = _rigid_compiled if model.engine.name == "numba" else _rigid_by_rows
-    tau, *derivatives = rigid(model, motion, chi[: 10 * model.n])
+    chain, n, inertias = model.dynamics.chain, model.n, chi[: 10 * model.n]
+    tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
+    if model.engine.name == "numba":
+        phi = model.dynamics.chain_inertias(inertias)
+        bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
+        compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
+        geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
+        compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, *derivatives)
+    else:  # from one adjoint pass per joint
+        tau[:] = model.dynamics.inverse_dynamics(motion, inertias).T
+        for j, seed in enumerate(np.eye(n)):
+            gradient = model.dynamics.torque_pullback(motion, np.tile(seed, (len(motion), 1)), inertias)
+            derivatives[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
     for term, columns in model.term_columns:
         _add_term(term, motion, chi[columns], tau, derivatives)
     dq, dqd, dqdd = derivatives
     return tau, dq, dqd, dqdd
 
 
-def _rigid_compiled(model: DynamicModel, motion: Motion, inertias: Array) -> tuple[Array, ...]:
-    chain, n, samples = model.dynamics.chain, model.n, len(motion)
-    phi = model.dynamics.chain_inertias(inertias)
-    bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
-    tau, (dq, dqd, dqdd) = np.empty((n, samples)), np.zeros((3, n, n, samples))
-    compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
-    geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-    compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, dq, dqd, dqdd)
-    return tau, dq, dqd, dqdd
-
-
-def _rigid_by_rows(model: DynamicModel, motion: Motion, inertias: Array) -> tuple[Array, ...]:
-    """The same from one adjoint pass per joint."""
-    tau = np.array(model.dynamics.inverse_dynamics(motion, inertias).T)
-    derivatives = np.empty((3, model.n, model.n, len(motion)))
-    for j in range(model.n):
-        seed = np.zeros_like(motion.q)
-        seed[:, j] = 1.0
-        gradient = model.dynamics.torque_pullback(motion, seed, inertias)
-        derivatives[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
-    return tau, *derivatives
-
-
-def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: list[Array]) -> None:
-    """Add a joint term's torque and derivatives.
-
-    When every entry depends on its own joint only, one pass gives the diagonals of all joints; a term that couples
-    joints needs a pass per row.
-    """
+def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: Array) -> None:
+    """Add a joint term's torque and derivatives. When every entry depends on its own joint only, one pass gives the
+    diagonals of all joints; a term that couples joints needs a pass per row."""
     if not chi.any():
         return
     row = np.array([joint for joint, _ in term.rows])
@@ -305,10 +277,8 @@ def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivativ
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """mass m, a point r (3,) of the body, first moments h (3,) and inertia I (3, 3) about it, in link axes.
-
-    I = mean · 1 + D: only the spread |D| turns with the body.
-    """
+    """mass m, a point r (3,) of the body, first moments h (3,) and inertia I (3, 3) about it, in link axes. I = mean ·
+    1 + D: only the spread |D| turns with the body."""
 
     mass: float
     point: Array
@@ -321,22 +291,13 @@ class Body:
     def of(cls, phi: Array) -> Body:
         """Seen from the centre of mass where that makes the inertia smaller, as it does for every real body, otherwise
         from the origin."""
-        about_origin = cls._about(phi, np.zeros(3))
-        if phi[0] == 0.0:
-            return about_origin
-        about_centre = cls._about(phi, phi[1:4] / phi[0])
-        return about_centre if about_centre.largest <= about_origin.largest else about_origin
-
-    @classmethod
-    def _about(cls, phi: Array, point: Array) -> Body:
-        moved = transform_inertia(phi, np.eye(3), -point)
-        moments = np.linalg.eigvalsh(inertia_matrix(moved))
-        mean, spread = 0.5 * (moments[-1] + moments[0]), 0.5 * (moments[-1] - moments[0])
-        return cls(float(phi[0]), point, moved[1:4], inertia_matrix(moved), float(mean), float(spread))
-
-    @property
-    def largest(self) -> float:
-        return abs(self.mean) + self.spread
+        found = []
+        for point in (np.zeros(3),) if phi[0] == 0.0 else (phi[1:4] / phi[0], np.zeros(3)):
+            moved = transform_inertia(phi, np.eye(3), -point)
+            moments = np.linalg.eigvalsh(inertia_matrix(moved))
+            mean, spread = float(0.5 * (moments[-1] + moments[0])), float(0.5 * (moments[-1] - moments[0]))
+            found.append(cls(float(phi[0]), point, moved[1:4], inertia_matrix(moved), mean, spread))
+        return min(found, key=lambda body: abs(body.mean) + body.spread)
 
 
 @lru_cache(maxsize=256)
@@ -347,7 +308,7 @@ def _body(*phi: float) -> Body:
 
 def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
     """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout."""
-    nodes, jets, width = spans.nodes(chain), spans.jets(chain), spans.width
+    (nodes, jets), width = spans.links(chain), spans.width
     bodies = [_body(*phi) for phi in inertias.tolist()]
     force, moment = np.zeros((2, chain.n, 3, 2 * len(width)))
     force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from exciter.errors import ExciterError, ParameterError, shown
+from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import Spans, norm
 from exciter.excitation.constraints.constraint import (
     ROW_LENGTH_M,
@@ -30,6 +29,7 @@ from exciter.excitation.constraints.constraint import (
     moving_point,
     rows_of,
 )
+from exciter.excitation.constraints.obstacles import direction
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Settings, Text, Vector
@@ -66,8 +66,13 @@ class Region(Settings, ABC):
             self.settle()
 
     def settle(self) -> None:
-        """Check what is given, and bring it into the form that is computed with."""
+        """Check what is given, and bring it into the form that is computed with: vectors are read-only arrays."""
         _ = self.carrier  # refuses an unknown name at once
+        for one in fields(self):
+            if isinstance(value := getattr(self, one.name), tuple):
+                array = np.array(value, dtype=float)
+                array.flags.writeable = False
+                object.__setattr__(self, one.name, array)
 
     def on(self, robot: Robot) -> Self:
         """The region of a file, on its robot."""
@@ -116,46 +121,13 @@ class Region(Settings, ABC):
             return rows_of(np.minimum(left, right) - slack)
         step = x[:, 1::2] - x[:, 0::2]
         chord = 0.5 * (left + right - np.linalg.norm(step, axis=0))  # no distance changes faster than the point moves
-        if isinstance(self, OutsideSphere | OutsideCylinder):  # their distance is a convex function of x
-            chord = np.maximum(chord, self._tangent_planes(x, step))
+        if isinstance(
+            self, _Sphere | _Cylinder
+        ):  # the distance from a convex body lies above its tangent plane at the middle
+            middle = x[:, 0::2] + 0.5 * step
+            slope = np.einsum("kaM,aM->kM", np.broadcast_to(self.gradient(middle), (1, *middle.shape)), 0.5 * step)
+            chord = np.maximum(chord, self.distance(middle) - np.abs(slope))
         return rows_of(chord - slack)
-
-    def _tangent_planes(self, x: Array, step: Array) -> Array:
-        """(K, M): the distance from a convex body lies above its tangent plane at the middle of the chord."""
-        middle = x[:, 0::2] + 0.5 * step
-        slope = np.abs(np.einsum("kaM,aM->kM", np.broadcast_to(self.gradient(middle), (1, *middle.shape)), 0.5 * step))
-        planes: Array = self.distance(middle) - slope
-        return planes
-
-
-def vector(values: ArrayLike, what: str, *, finite: bool = True) -> Array:
-    """A read-only (3,) vector."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape != (3,) or np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ParameterError(
-            f"{what} must be three {'finite ' if finite else ''}numbers (x, y, z); given {shown(values)}"
-        )
-    array.flags.writeable = False
-    return array
-
-
-def direction(values: ArrayLike, what: str) -> tuple[Array, float]:
-    """A unit vector and the length that was given."""
-    array = vector(values, what)
-    length = float(np.linalg.norm(array))
-    if length == 0.0:
-        raise ParameterError(f"{what} is zero; give a direction (x, y, z)")
-    unit = array / length
-    unit.flags.writeable = False
-    return unit, length
-
-
-def checked_radius(radius: float, what: str) -> None:
-    if not (np.isfinite(radius) and radius > 0.0):
-        raise ParameterError(f"the radius of {what} is {radius}; it must be positive [m]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +150,6 @@ class HalfSpace(Region):
     def settle(self) -> None:
         super().settle()
         unit, length = direction(self.normal, f"the normal of a half-space for '{self.frame}'")
-        if not math.isfinite(self.offset):
-            raise ParameterError(f"the offset of a half-space for '{self.frame}' is {self.offset}; it must be finite")
         object.__setattr__(self, "normal", unit)
         object.__setattr__(self, "offset", self.offset / length)
 
@@ -225,33 +195,30 @@ class Box(Region):
 
     def settle(self) -> None:
         super().settle()
-        for side in ("lower", "upper"):
-            corner = vector(getattr(self, side), f"{side} of a box for '{self.frame}'", finite=False)
-            object.__setattr__(self, side, corner)
-        if (self.lower >= self.upper).any():
+        if np.greater_equal(self.lower, self.upper).any():
             raise ParameterError(
                 f"the box for '{self.frame}' is empty: lower {self.lower.tolist()}, upper {self.upper.tolist()}; "
                 "every lower side must be below its upper one"
             )
-        if not self._sides:
+        if not self.sides:
             raise ParameterError(f"the box for '{self.frame}' has no finite side; give lower or upper")
 
     @cached_property
-    def _sides(self) -> list[tuple[int, bool]]:
-        """(coordinate, upper) of the finite sides."""
+    def sides(self) -> list[tuple[int, bool, float]]:
+        """Coordinate, whether it is an upper one, and where [m], of the finite sides."""
         corners = ((False, self.lower), (True, self.upper))
-        return [(c, upper) for upper, corner in corners for c in range(3) if math.isfinite(corner[c])]
+        sides = [(c, upper, float(corner[c])) for upper, corner in corners for c in range(3)]
+        return [side for side in sides if math.isfinite(side[2])]
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        corners = (self.lower, self.upper)
-        return tuple(self._row(COORDINATES[c], float(corners[upper][c]), upper=upper) for c, upper in self._sides)
+        return tuple(self._row(COORDINATES[c], side, upper=upper) for c, upper, side in self.sides)
 
     def distance(self, x: Array) -> Array:
-        return np.stack([self.upper[c] - x[c] if upper else x[c] - self.lower[c] for c, upper in self._sides])
+        return np.stack([side - x[c] if upper else x[c] - side for c, upper, side in self.sides])
 
     def gradient(self, x: Array) -> Array:
-        return np.array([np.eye(3)[c] * (-1.0 if upper else 1.0) for c, upper in self._sides])[:, :, None]
+        return np.array([np.eye(3)[c] * (-1.0 if upper else 1.0) for c, upper, _ in self.sides])[:, :, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,26 +226,17 @@ class _Sphere(Region):
     radius: Radius
     centre: Point = field(default_factory=lambda: np.zeros(3))
 
-    def settle(self) -> None:
-        super().settle()
-        checked_radius(self.radius, f"a sphere for '{self.frame}'")
-        object.__setattr__(self, "centre", vector(self.centre, f"the centre of a sphere for '{self.frame}'"))
-
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         return (self._row("distance from a point", self.radius, upper=self.concave),)
 
     def distance(self, x: Array) -> Array:
-        return self._outward((norm(self._from_centre(x)) - self.radius)[None])
+        outward = (norm(x - self.centre[:, None]) - self.radius)[None]
+        return -outward if self.concave else outward
 
     def gradient(self, x: Array) -> Array:
-        return self._outward(_unit(self._from_centre(x), np.array(UPWARD_AXIS))[None])
-
-    def _outward(self, rows: Array) -> Array:
-        return -rows if self.concave else rows
-
-    def _from_centre(self, x: Array) -> Array:
-        return x - self.centre[:, None]
+        outward = _unit(x - self.centre[:, None], np.array(UPWARD_AXIS))[None]
+        return -outward if self.concave else outward
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,28 +259,55 @@ class OutsideSphere(_Sphere):
 
 @dataclass(frozen=True, eq=False)
 class _Cylinder(Region):
+    """The distance outside is that from the solid cylinder with its flat ends, where it has any; inside it is minus the
+    way to the nearest surface."""
+
     radius: Radius
     point: Point = field(default_factory=lambda: np.zeros(3))
     axis: Direction = field(default_factory=lambda: np.array(UPWARD_AXIS))
 
+    lower: ClassVar[float] = -math.inf
+    upper: ClassVar[float] = math.inf
+
     def settle(self) -> None:
         super().settle()
-        checked_radius(self.radius, f"a cylinder for '{self.frame}'")
-        object.__setattr__(self, "point", vector(self.point, f"the point of a cylinder for '{self.frame}'"))
         object.__setattr__(self, "axis", direction(self.axis, f"the axis of a cylinder for '{self.frame}'")[0])
-
-    def _along_and_across(self, x: Array) -> tuple[Array, Array]:
-        """Coordinate along the axis (N,) and the component across it (3, N)."""
-        away = x - self.point[:, None]
-        along: Array = self.axis @ away
-        return along, away - self.axis[:, None] * along
+        if not self.lower < self.upper:
+            raise ParameterError(
+                f"the cylinder for '{self.frame}' reaches from {self.lower} to {self.upper}; lower must be below upper"
+            )
 
     @cached_property
-    def _across(self) -> Array:
-        """Some direction across the axis: the way out where there is no other."""
-        across = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
-        unit: Array = across / np.linalg.norm(across)
-        return unit
+    def rows(self) -> tuple[RowName, ...]:
+        if math.isinf(self.lower) and math.isinf(self.upper):
+            return (self._row("distance from an axis", self.radius, upper=self.concave),)
+        return (self._row("distance from a cylinder", 0.0, upper=False),)
+
+    def _excess(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Distance (N,) beyond the mantle and beyond the ends, negative inside, and the ways (3, N) there: across the
+        axis (any, where there is no other) and along it."""
+        away = x - self.point[:, None]
+        along = self.axis @ away
+        across = away - self.axis[:, None] * along
+        aside = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
+        axial = np.where(along - self.upper >= self.lower - along, 1.0, -1.0) * self.axis[:, None]
+        beyond = np.maximum(along - self.upper, self.lower - along)
+        return norm(across) - self.radius, beyond, _unit(across, aside / np.linalg.norm(aside)), axial
+
+    def distance(self, x: Array) -> Array:
+        outward, beyond, *_ = self._excess(x)
+        beside_an_edge = (outward > 0.0) & (beyond > 0.0)
+        distance = np.where(beside_an_edge, np.hypot(outward, beyond), np.maximum(outward, beyond))[None]
+        return -distance if self.concave else distance
+
+    def gradient(self, x: Array) -> Array:
+        outward, beyond, radial, axial = self._excess(x)
+        part = np.maximum(np.stack([outward, beyond]), 0.0)
+        length = np.hypot(part[0], part[1])
+        sideways = outward >= beyond  # inside: the nearest surface
+        weight = np.where(length > 0.0, part / np.where(length > 0.0, length, 1.0), np.stack([sideways, ~sideways]))
+        gradient: Array = (weight[0] * radial + weight[1] * axial)[None]
+        return -gradient if self.concave else gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,65 +318,18 @@ class InsideCylinder(_Cylinder):
     title: ClassVar[str] = "inside of a cylinder"
     concave: ClassVar[bool] = True
 
-    @cached_property
-    def rows(self) -> tuple[RowName, ...]:
-        return (self._row("distance from an axis", self.radius, upper=True),)
-
-    def distance(self, x: Array) -> Array:
-        return (self.radius - norm(self._along_and_across(x)[1]))[None]
-
-    def gradient(self, x: Array) -> Array:
-        return -_unit(self._along_and_across(x)[1], self._across)[None]
-
 
 @dataclass(frozen=True, eq=False)
 class OutsideCylinder(_Cylinder):
     """Outside the solid cylinder of ``radius`` [m] about the line through ``point`` along ``axis``, between the
-    coordinates ``lower`` and ``upper`` [m] along it, counted from ``point``; either may be infinite.
+    coordinates ``lower`` and ``upper`` [m] along it, counted from ``point``; either may be infinite."""
 
-    The distance is that from the cylinder with its flat ends; inside it is minus the way to the nearest surface.
-    """
-
-    lower: Coordinate = -math.inf
-    upper: Coordinate = math.inf
+    lower: Coordinate = -math.inf  # type: ignore[misc]
+    upper: Coordinate = math.inf  # type: ignore[misc]
 
     word: ClassVar[str] = "outside_cylinder"
     title: ClassVar[str] = "outside of a cylinder"
     concave: ClassVar[bool] = False
-
-    def settle(self) -> None:
-        super().settle()
-        if not self.lower < self.upper:
-            raise ParameterError(
-                f"the cylinder for '{self.frame}' reaches from {self.lower} to {self.upper}; lower must be below upper"
-            )
-
-    @cached_property
-    def rows(self) -> tuple[RowName, ...]:
-        if math.isinf(self.lower) and math.isinf(self.upper):
-            return (self._row("distance from an axis", self.radius, upper=False),)
-        return (self._row("distance from a cylinder", 0.0, upper=False),)
-
-    def distance(self, x: Array) -> Array:
-        outward, beyond = self._excess(*self._along_and_across(x))
-        beside_an_edge = (outward > 0.0) & (beyond > 0.0)
-        return np.where(beside_an_edge, np.hypot(outward, beyond), np.maximum(outward, beyond))[None]
-
-    def gradient(self, x: Array) -> Array:
-        along, across = self._along_and_across(x)
-        outward, beyond = self._excess(along, across)
-        radial = _unit(across, self._across)
-        axial = np.where(along - self.upper >= self.lower - along, 1.0, -1.0) * self.axis[:, None]
-        part = np.maximum(np.stack([outward, beyond]), 0.0)
-        length = np.hypot(part[0], part[1])
-        sideways = outward >= beyond  # inside: the nearest surface
-        weight = np.where(length > 0.0, part / np.where(length > 0.0, length, 1.0), np.stack([sideways, ~sideways]))
-        gradient: Array = weight[0] * radial + weight[1] * axial
-        return gradient[None]
-
-    def _excess(self, along: Array, across: Array) -> tuple[Array, Array]:
-        """Distance beyond the mantle and beyond the ends, negative inside."""
-        return norm(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
 
 
 def _unit(x: Array, otherwise: Array) -> Array:

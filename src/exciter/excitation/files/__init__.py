@@ -2,6 +2,6 @@
 
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.samples import MotionSamples, sample
+from exciter.excitation.files.row_files import MotionSamples, sample
 
 __all__ = ["Exported", "MotionSamples", "export", "read_trajectory", "sample"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,8 @@ import numpy as np
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
-from exciter.excitation.files.read import (
-    EXACT_FILE,
-    ROS2_JSON,
-    ROS2_YAML,
-    TABLE_FILE,
-    exact_data,
-    read_trajectory,
-)
-from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, sample
+from exciter.excitation.files.read import EXACT_FILE, ROS2_JSON, ROS2_YAML, TABLE_FILE, exact_data, read_trajectory
+from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, csv_text, ros2_json, ros2_yaml, sample
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -94,9 +85,7 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
     took at so many nodes per constraint of a curve of this kind."""
     samples = sample(curve, rate)
-    assert samples.qd is not None
-    assert samples.qdd is not None
-    few = MotionSamples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
+    few = MotionSamples(*(x[:TIMED_ROWS] for x in vars(samples).values()))
     began = time.perf_counter()
     with scratch() as folder:
         (folder / TABLE_FILE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
@@ -129,8 +118,7 @@ def same_curve(one: Curve, other: Curve) -> bool:
     if not np.array_equal(one.knots, other.knots):
         return False
     span = np.arange(len(one.knots) - 1)
-    inside = 0.5 * (one.knots[:-1] + one.knots[1:])
-    times = (one.knots[:-1], inside)
+    times = (one.knots[:-1], 0.5 * (one.knots[:-1] + one.knots[1:]))
     return all(np.array_equal(one.derivatives(span, t, 3), other.derivatives(span, t, 3)) for t in times)
 
 
@@ -140,27 +128,16 @@ def slowed(curve: Curve, speed: float) -> Curve:
         raise MotionError(
             f"a speed of {100.0 * speed:g} %; give {100.0 * SLOWEST_SPEED_FRACTION:g} … 100 % of the motion's own"
         )
-    begun = curve.shifted(-curve.start)
-    return Curve(tuple(_slowed(piece, float(speed)) for piece in begun.pieces))
+    return Curve(tuple(_slowed(piece, float(speed)) for piece in curve.shifted(-curve.start).pieces))
 
 
-@singledispatch
 def _slowed(piece: CurvePiece, speed: float) -> CurvePiece:
+    if isinstance(piece, PolynomialPiece):  # powers of the time since the knot: the k-th coefficient times s^k
+        return PolynomialPiece(piece.knots / speed, piece.coefficients * speed ** np.arange(piece.degree + 1))
+    if isinstance(piece, FourierPiece):  # ω and the amplitudes of the velocity, a and b, times s
+        times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
+        return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
     raise MotionError(f"a {type(piece).__name__} cannot be slowed down; write it as a CSV file and slow that down")
-
-
-@_slowed.register
-def _polynomial(piece: PolynomialPiece, speed: float) -> CurvePiece:
-    """Powers of the time since the knot: the k-th coefficient times s^k."""
-    powers = speed ** np.arange(piece.degree + 1)
-    return PolynomialPiece(piece.knots / speed, piece.coefficients * powers)
-
-
-@_slowed.register
-def _fourier(piece: FourierPiece, speed: float) -> CurvePiece:
-    """ω and the amplitudes of the velocity, a and b, times s."""
-    times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
-    return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
 
 
 def certified_slowed(curve: Curve, speed: float, certify: Callable[[Curve], Certificate]) -> tuple[Curve, Certificate]:

@@ -16,7 +16,7 @@ means the family's own curve, ``periods`` times, without ramps.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown
-from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
-from exciter.excitation.files.samples import SHORTEST_ROW_STEP_S
+from exciter.excitation.files.row_files import SHORTEST_ROW_STEP_S, is_ros2, message_as_written, parse_csv, parse_ros2
 from exciter.excitation.files.trajectory_families import trajectory_from
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
@@ -50,13 +49,8 @@ MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 LARGEST_TRAJECTORY_BYTES = 300_000_000
 BINARY_CHECK_BYTES = 10_000  # of the beginning, which is searched for the zeros of a binary file
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".dat")
-TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON = (
-    "trajectory.csv",
-    "trajectory.json",
-    "trajectory.ros2.yaml",
-    "trajectory.ros2.json",
-)
-MOTION_FILES = (TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON)
+MOTION_FILES = ("trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json")
+TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON = MOTION_FILES
 ARCHIVE = "design.npz"  #: the whole design, to be opened again
 DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design again")
 
@@ -81,10 +75,6 @@ def _piece_data(piece: CurvePiece) -> dict[str, Any]:
     raise MotionError(f"a {type(piece).__name__} has no exact form in trajectory.json; write a CSV file instead")
 
 
-def is_exact(data: Any) -> bool:
-    return isinstance(data, Mapping) and ("pieces" in data or "trajectory" in data) and "joint_names" not in data
-
-
 def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
     """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
     for key in MESSAGE_KEYS:
@@ -94,44 +84,43 @@ def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
     names = list(robot.joint_names)
     if not isinstance(joints, list) or sorted(joints, key=str) != sorted(names):
         raise MotionError(f"{source} is for the joints {shown(joints)}; this robot has {', '.join(names)}")
-    return _guarded(lambda: _curve(data, names, [joints.index(name) for name in names]), source)
+    try:  # whatever a hand-written file lacks becomes one line
+        return _curve(data, names, [joints.index(name) for name in names])
+    except ExciterError as error:
+        raise MotionError(f"{source}: {error}") from None
+    except KeyError as error:
+        raise MotionError(f"{source} lacks {error}, or names something unknown by it") from None
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MotionError(f"{source} does not have the form of a trajectory.json: {error}") from None
 
 
 def _curve(data: Mapping[str, Any], joints: list[str], order: list[int]) -> Curve:
     """Of the pieces, where there are any, else of the family; what the file says beside them is compared."""
+    periods = data.get("periods", 1)
     if "pieces" not in data:
-        curve = _family_curve(data, joints).again(data.get("periods", 1))
+        curve = _family_curve(data, joints).again(periods)
     elif not isinstance(data["pieces"], list) or not data["pieces"]:
         raise MotionError("it has no pieces; expected a list of polynomial and fourier pieces")
     else:
         curve = Curve(tuple(_piece(entry, order) for entry in data["pieces"]))
         if any(key in data for key in FAMILY_KEYS):
-            _check_family(data, curve, joints)
-    _check_duration(data, curve)
+            (own,) = (one := _family_curve(data, joints)).pieces
+            one.again(periods)  # a number that can be one of periods
+            if not abs(sum(_turns(piece, own) for piece in curve.pieces) - periods) <= SAME_MOTION:
+                raise MotionError(
+                    f"its pieces do not run {periods} times through the trajectory with these coefficients: one of "
+                    "both was changed; design again, or leave out trajectory, labels, coefficients and periods"
+                )
+    if "duration" in data:
+        given = data["duration"]
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise MotionError(f"its duration is {shown(given)}; expected seconds")
+        if not abs(given - curve.duration) <= SAME_MOTION * curve.duration:
+            raise MotionError(
+                f"its duration is {shown(given)} s, and its motion lasts {curve.duration:.9g} s: one of both was "
+                "changed; design again, or leave the duration out"
+            )
     return curve
-
-
-def _check_family(data: Mapping[str, Any], curve: Curve, joints: list[str]) -> None:
-    one, periods = _family_curve(data, joints), data.get("periods", 1)
-    one.again(periods)  # a number that can be one of periods
-    if not abs(_times_run(curve, one) - periods) <= SAME_MOTION:
-        raise MotionError(
-            f"its pieces do not run {periods} times through the trajectory with these coefficients: one of both was "
-            "changed; design again, or leave out trajectory, labels, coefficients and periods"
-        )
-
-
-def _check_duration(data: Mapping[str, Any], curve: Curve) -> None:
-    if "duration" not in data:
-        return
-    given = data["duration"]
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise MotionError(f"its duration is {shown(given)}; expected seconds")
-    if not abs(given - curve.duration) <= SAME_MOTION * curve.duration:
-        raise MotionError(
-            f"its duration is {shown(given)} s, and its motion lasts {curve.duration:.9g} s: one of both was changed; "
-            "design again, or leave the duration out"
-        )
 
 
 def _piece(entry: Mapping[str, Any], order: list[int]) -> CurvePiece:
@@ -185,28 +174,19 @@ def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
     return trajectory.curve(delta)
 
 
-# -- whether pieces are those of a family ----------------------------------------------------------------------------
-
-
-def _times_run(curve: Curve, one: Curve) -> float:
-    """How often a curve runs through another one of a single piece; a Fourier series may be entered at any phase."""
-    (own,) = one.pieces
-    return sum(_turns(piece, own) for piece in curve.pieces)
-
-
 def _turns(piece: CurvePiece, own: CurvePiece) -> float:
+    """How often a piece runs through that of a family; a Fourier series may be entered at any phase."""
     if isinstance(piece, FourierPiece) and isinstance(own, FourierPiece):
         numbers = ("harmonics", "omega", "a", "b", "offset")
         same = all(_close(getattr(piece, name), getattr(own, name)) for name in numbers)
         return float(np.ptp(piece.knots) / np.ptp(own.knots)) if same else 0.0
     if isinstance(piece, PolynomialPiece) and isinstance(own, PolynomialPiece):
-        return float(_close(np.diff(piece.knots), np.diff(own.knots)) and _close(_ways(piece), _ways(own)))
+        widths, own_widths = np.diff(piece.knots), np.diff(own.knots)
+        # (n, S, d + 1): what every power adds to the position until the end of its span [rad or m]
+        ways = piece.coefficients * widths[:, None] ** np.arange(piece.degree + 1)
+        own_ways = own.coefficients * own_widths[:, None] ** np.arange(own.degree + 1)
+        return float(_close(widths, own_widths) and _close(ways, own_ways))
     return 0.0
-
-
-def _ways(piece: PolynomialPiece) -> Array:
-    """(n, S, d + 1): what every power adds to the position until the end of its span [rad or m]."""
-    return piece.coefficients * np.diff(piece.knots)[:, None] ** np.arange(piece.degree + 1)
 
 
 def _close(given: Any, own: Any) -> bool:
@@ -214,18 +194,6 @@ def _close(given: Any, own: Any) -> bool:
     if np.shape(given) != np.shape(own):
         return False
     return bool(np.abs(np.subtract(given, own)).max() <= SAME_MOTION * np.abs(own).max())
-
-
-def _guarded(build: Callable[[], Curve], source: str) -> Curve:
-    """Whatever a hand-written file lacks becomes one line."""
-    try:
-        return build()
-    except ExciterError as error:
-        raise MotionError(f"{source}: {error}") from None
-    except KeyError as error:
-        raise MotionError(f"{source} lacks {error}, or names something unknown by it") from None
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        raise MotionError(f"{source} does not have the form of a trajectory.json: {error}") from None
 
 
 def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> Curve:
@@ -237,7 +205,8 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
     be the one that was certified with it, which the design.json has to show; alone it is read for what it is.
     """
     path = Path(path)
-    curve = _read(path / EXACT_FILE if isdir(path) else path, robot)
+    file = path / EXACT_FILE if isdir(path) else path
+    curve = curve_of(_text(file), file.suffix.lower(), robot, f"'{file}'")
     if jumps:
         return curve
     try:
@@ -246,7 +215,8 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
         raise MotionError(f"'{path}': {error}") from None
 
 
-def _read(path: Path, robot: Robot) -> Curve:
+def _text(path: Path) -> str:
+    """Of a file that is none of a design, or the one that was certified with it."""
     source, suffix = f"'{path}'", path.suffix.lower()
     if suffix not in (*TABLE_SUFFIXES, ".json", ".yaml", ".yml"):
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
@@ -254,17 +224,23 @@ def _read(path: Path, robot: Robot) -> Curve:
     try:
         content = read_bytes(path, "trajectory", LARGEST_TRAJECTORY_BYTES)
         for place in dict.fromkeys((path, Path(os.path.realpath(path)))):  # a link to a file of a design is that file
-            _refuse_changed(place, content)
+            folder = place.parent
+            if DESIGN.is_there(folder) and place.name in DESIGN.hashes(folder):
+                DESIGN.refuse_changed(folder, {place.name: content})
+            elif DESIGN.is_there(folder) and place.name in MOTION_FILES:
+                raise MotionError(
+                    f"{DESIGN.name} beside '{place}' has no hash of it, so that nobody knows whether it is the motion "
+                    f"that was certified; {DESIGN.aside}"
+                )
         if b"\0" in content[:BINARY_CHECK_BYTES]:
             raise MotionError(f"{source} is a binary file; expected text: a table, JSON or YAML")
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except RobotError as error:
         raise MotionError(str(error)) from None
     except UnicodeDecodeError:
         raise MotionError(
             f"{source} is a binary file, or text that is not UTF-8; expected a table, JSON or YAML"
         ) from None
-    return curve_of(text, suffix, robot, source)
 
 
 def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
@@ -279,23 +255,9 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
         raise MotionError(str(error)) from None
     if is_ros2(data):
         return parse_ros2(data, robot, source).curve()
-    if is_exact(data):
+    if isinstance(data, Mapping) and ("pieces" in data or "trajectory" in data) and "joint_names" not in data:
         return exact_curve(data, robot, source)
     raise MotionError(
         f"{source} is neither a trajectory.json (joints, trajectory, coefficients, pieces) nor a ROS 2 JointTrajectory "
         "(joint_names, points)"
     )
-
-
-def _refuse_changed(path: Path, content: bytes) -> None:
-    """Refuse a file of a design that is not the one of design.json beside it."""
-    folder = path.parent
-    if not DESIGN.is_there(folder):
-        return
-    if path.name in DESIGN.hashes(folder):
-        DESIGN.refuse_changed(folder, {path.name: content})
-    elif path.name in MOTION_FILES:
-        raise MotionError(
-            f"{DESIGN.name} beside '{path}' has no hash of it, so that nobody knows whether it is the motion that was "
-            f"certified; {DESIGN.aside}"
-        )

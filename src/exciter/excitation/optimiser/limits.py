@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.constraints.constraint import Constraint, ConstraintRows
+from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
@@ -120,18 +120,13 @@ class Variables:
         ds = -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s
         return np.append(du.ravel(), ds)
 
-    def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array | None]) -> Array:
+    def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array]) -> Array:
         """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
         _, s = self.split(y)
-        blocks = np.zeros((len(at), self.n, self.per_joint))
-        by_stretch = np.zeros((len(at), 1))
-        for k, slope in enumerate(slopes):
-            if slope is None:
-                continue
+        blocks, by_stretch = np.zeros((len(at), self.n, self.per_joint)), np.zeros((len(at), 1))
+        for k, (slope, values) in enumerate(zip(slopes, (motion.q, motion.qd, motion.qdd), strict=True)):
             blocks += (slope / s**k)[:, :, None] * grid.matrices[k][at][:, None, :]
-            if k:
-                values = (motion.qd, motion.qdd)[k - 1][at]
-                by_stretch[:, 0] -= k * (slope * values).sum(axis=1) / s
+            by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
         out = blocks.reshape(len(at), self.n * self.per_joint)
         return out if self.stretch is None else np.hstack([out, by_stretch])
 
@@ -255,67 +250,42 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
         )
     pace = 2.0 * np.pi / trajectory.duration
     swing = np.minimum(upper[1] / pace, upper[2] / pace**2)
-    short = np.flatnonzero(swing < LEAST_JOINT_SWING)
-    if not len(short):
-        return
-    j = short[np.argmin(swing[short])]
-    needed = 2.0 * np.pi * max(LEAST_JOINT_SWING / upper[1, j], np.sqrt(LEAST_JOINT_SWING / upper[2, j]))
-    unit = "m" if robot.joints[j].is_prismatic else "rad"
-    raise ExciterError(
-        f"a duration of {trajectory.duration:g} s is too short: within its velocity and acceleration limits joint "
-        f"'{robot.joints[j].name}' could swing by {swing[j]:.1e} {unit} only; "
-        f"give {needed:.2g} s or more"
-    )
+    if swing[j := int(np.argmin(swing))] < LEAST_JOINT_SWING:
+        needed = 2.0 * np.pi * max(LEAST_JOINT_SWING / upper[1, j], np.sqrt(LEAST_JOINT_SWING / upper[2, j]))
+        unit = "m" if robot.joints[j].is_prismatic else "rad"
+        raise ExciterError(
+            f"a duration of {trajectory.duration:g} s is too short: within its velocity and acceleration limits joint "
+            f"'{robot.joints[j].name}' could swing by {swing[j]:.1e} {unit} only; give {needed:.2g} s or more"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class LinearisedLimits:
-    """Values c (K, N), margins taken off, and what the rows of the Jacobian at y are made of."""
+    """Values c (K, N), margins taken off, and their slopes (K, n, N) by q, q̇, q̈, of the motion of y."""
 
     variables: Variables
     grid: Grid
     y: Array
     motion: Motion
     values: Array
-    parts: tuple[ConstraintRows, ...]
-
-    @cached_property
-    def _owner(self) -> tuple[Index, Index]:
-        """(K,): which part a row belongs to, and its number in there."""
-        counts = [len(part.values) for part in self.parts]
-        number = [np.arange(count) for count in counts]
-        return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.zeros(0, np.int64), *number])
+    slopes: tuple[Array, ...]
 
     def rows(self, row: Index, at: Index) -> Array:
         """(M, size): ∂c/∂y of rows ``row`` at samples ``at``."""
-        out = np.zeros((len(row), self.variables.size))
-        part_of, inside = self._owner
-        for p, part in enumerate(self.parts):
-            mine = np.flatnonzero(part_of[row] == p)
-            if not len(mine):
-                continue
-            k, i = inside[row[mine]], at[mine]
-            slopes = [None if x is None else x[k, :, i] for x in (part.dq, part.dqd, part.dqdd)]
-            out[mine] = self.variables.rows(self.grid, self.y, self.motion, i, slopes)
-        return out
+        return self.variables.rows(self.grid, self.y, self.motion, at, [slope[row, :, at] for slope in self.slopes])
 
     def reach(self, radius: float) -> Array:
         """(K, N): how much a step of that size may change c, to first order."""
         _, s = self.variables.split(self.y)
         sizes = [float(np.linalg.norm(c, axis=1).max()) / s**k for k, c in enumerate(self.grid.matrices[:3])]
-        reach = []
-        for part in self.parts:
-            slopes = zip((part.dq, part.dqd, part.dqdd), sizes, strict=True)
-            reach.append(sum(np.abs(x).sum(axis=1) * size for x, size in slopes if x is not None))
-        return radius * _stacked(reach, self.motion)
+        reach: Array = sum(np.abs(x).sum(axis=1) * size for x, size in zip(self.slopes, sizes, strict=True))
+        return radius * reach
 
 
 @dataclass(frozen=True, eq=False)
 class NonlinearLimits:
-    """Constraints (none, or some) on a grid; margins (K,) are kept free for what happens between its instants.
-
-    The deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time.
-    """
+    """Constraints (none, or some) on a grid; margins (K,) are kept free for what happens between its instants. The
+    deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time."""
 
     variables: Variables
     grid: Grid
@@ -337,22 +307,17 @@ class NonlinearLimits:
 
     def at(self, motion: Motion) -> Array:
         """c (K, N) of any motion, without margins."""
-        return _stacked([constraint.values(motion) for constraint in self._in_time()], motion)
+        return np.concatenate([np.zeros((0, len(motion))), *(one.values(motion) for one in self._in_time())])
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
-        parts = tuple(constraint.linearised(motion) for constraint in self._in_time())
-        values = _stacked([part.values for part in parts], motion) - self.margins[:, None]
-        return LinearisedLimits(
-            variables=self.variables, grid=self.grid, y=y, motion=motion, values=values, parts=parts
-        )
+        parts = [constraint.linearised(motion) for constraint in self._in_time()]
+        none = np.zeros((0, motion.n, len(motion)))
+        values = np.concatenate([none[:, 0], *(part.values for part in parts)]) - self.margins[:, None]
+        slopes = tuple(np.concatenate([none, *(part.slopes[k] for part in parts)]) for k in range(3))
+        return LinearisedLimits(self.variables, self.grid, y, motion, values, slopes)
 
     def _in_time(self) -> Iterator[Constraint]:
         for constraint in self.constraints:
             self.deadline.check()
             yield constraint
-
-
-def _stacked(parts: list[Array], motion: Motion) -> Array:
-    """(K, N): the rows of all constraints; none where there is no constraint."""
-    return np.concatenate([np.zeros((0, len(motion))), *parts])

@@ -30,18 +30,12 @@ QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
+Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
+Report = Callable[[int, float, Array], bool]
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
 LEAST_TRUST_RADIUS = 1e-7
 LEAST_QP_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
 JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticStep:
-    """Minimiser d and multipliers of the rows (M,), positive at upper bounds; None when there is no feasible step."""
-
-    d: Array
-    multipliers: Array
 
 
 def solve(
@@ -52,8 +46,9 @@ def solve(
     low: Array,
     high: Array,
     seconds: float = math.inf,
-) -> QuadraticStep | None:
-    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; ``OutOfTime`` after so many seconds."""
+) -> Step | None:
+    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; None when there is no feasible step, ``OutOfTime``
+    after so many seconds."""
     upper, lower = np.concatenate([box[1], high]), np.concatenate([box[0], low])
     upper, lower = np.minimum(upper, DAQP_INFINITY), np.maximum(lower, -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
@@ -61,20 +56,19 @@ def solve(
     if flag == DAQP_TIME_UP_FLAG:
         raise OutOfTime
     if flag == 1 and np.isfinite(d).all():
-        return QuadraticStep(np.array(d), np.array(info["lam"])[len(d) :])
+        return np.array(d), np.array(info["lam"])[len(d) :]
     return _interior_point(hessian, gradient, box, a, low, high)
 
 
 def _interior_point(
     hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
-) -> QuadraticStep | None:
+) -> Step | None:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = QP_TOLERANCE
     solver.setup(hessian, gradient, None, None, a, low, high, *box)
     if solver.solve() != piqp.PIQP_SOLVED:
         return None
-    result = solver.result
-    return QuadraticStep(np.array(result.x), np.array(result.z_u) - np.array(result.z_l))
+    return np.array(solver.result.x), np.array(solver.result.z_u) - np.array(solver.result.z_l)
 
 
 @dataclass(frozen=True)
@@ -131,42 +125,30 @@ class Proposal:
 
 
 def minimise(
-    problem: Program,
-    y: Array,
-    settings: SQPSettings | None = None,
-    report: Callable[[int, float, Array], bool] | None = None,
+    problem: Program, y: Array, settings: SQPSettings | None = None, report: Report | None = None
 ) -> SQPResult:
-    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there.
-
-    ``report(iteration, value, y)`` may return True to stop there.
-    """
-    return _Run(problem, settings or SQPSettings(), report).go(y)
+    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there. ``report(iteration,
+    value, y)`` may return True to stop there."""
+    run = _Run(problem, y, settings or SQPSettings())
+    try:
+        reason = run.go(report)
+    except OutOfTime:
+        reason = "stopped"
+    return SQPResult(run.y, run.value, run.iteration, run.evaluations, reason)
 
 
 class _Run:
     """State of one minimisation."""
 
-    def __init__(
-        self, problem: Program, settings: SQPSettings, report: Callable[[int, float, Array], bool] | None
-    ) -> None:
-        self.problem, self.settings, self.report = problem, settings, report
-        self.evaluations = 0
+    def __init__(self, problem: Program, y: Array, settings: SQPSettings) -> None:
+        self.problem, self.settings = problem, settings
+        self.y, self.value, self.iteration, self.evaluations = y, np.inf, 0, 0  # the last feasible point
         self.radius = settings.radius
         self.kept = NO_ROWS  # joint-limit rows that were active
         limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
         self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
-    def go(self, y: Array) -> SQPResult:
-        self.y, self.value, self.iteration = y, np.inf, 0  # the last feasible point
-        try:
-            reason = self._go()
-        except OutOfTime:
-            reason = "stopped"
-        return SQPResult(
-            y=self.y, value=self.value, iterations=self.iteration, evaluations=self.evaluations, reason=reason
-        )
-
-    def _go(self) -> str:
+    def go(self, report: Report | None) -> str:
         """Why it ended."""
         y, settings, nonlinear = self.y, self.settings, self.problem.nonlinear
         f, g = self._criterion(y)
@@ -174,10 +156,12 @@ class _Run:
         now = nonlinear.linearised(y)
         for self.iteration in range(1, settings.iterations + 1):
             self.y, self.value = y, f
-            if self.report is not None and self.report(self.iteration, f, y):
+            if report is not None and report(self.iteration, f, y):
                 return "stopped"
-            b = self._first_hessian(g) if hessian is None else hessian
-            if (found := self._step(y, g, b, now)) is None:
+            if (b := hessian) is None:  # a step along −g should be about as long as the trust region
+                b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self.radius)
+            near = _pairs(now.values < 0.3 * now.reach(self.radius) + settings.push_back)
+            if (found := self._step(y, g, b, now, near, now.values[near])) is None:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
                 return "converged"
@@ -194,40 +178,24 @@ class _Run:
             change = g_new - g - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
             hessian = _bfgs(b, d, change, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
-            self._resize(ratio, d)
+            if ratio < 0.25:
+                self.radius *= 0.6
+            elif ratio > 0.75 and float(np.abs(d).max()) > 0.7 * self.radius:
+                self.radius = min(1.6 * self.radius, settings.largest_radius)
         self.y, self.value = y, f
         return "iterations"
-
-    # -- pieces ------------------------------------------------------------------------------------------------
 
     def _criterion(self, y: Array) -> tuple[float, Array]:
         self.problem.deadline.check()
         self.evaluations += 1
         return self.problem.criterion(y)
 
-    def _first_hessian(self, g: Array) -> Array:
-        """A step along −g should be about as long as the trust region."""
-        return np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self.radius)
-
-    def _resize(self, ratio: float, d: Array) -> None:
-        size = float(np.abs(d).max())
-        if ratio < 0.25:
-            self.radius *= 0.6
-        elif ratio > 0.75 and size > 0.7 * self.radius:
-            self.radius = min(1.6 * self.radius, self.settings.largest_radius)
-
-    def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits) -> Proposal | None:
-        rows = _pairs(now.values < 0.3 * now.reach(self.radius) + self.settings.push_back)
-        return self._corrected(y, g, b, now, rows, now.values[rows])
-
-    def _corrected(
-        self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array
-    ) -> Proposal | None:
+    def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
-            if (step := self._solve(y, g, b, jacobian, aim - values)) is not None:
-                return Proposal(d=step.d, rows=rows, multipliers=-step.multipliers[: len(values)])
+            if (found := self._solve(y, g, b, jacobian, aim - values)) is not None:
+                return Proposal(found[0], rows, -found[1][: len(values)])
         return None
 
     def _feasible_trial(self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal) -> Proposal | None:
@@ -239,13 +207,14 @@ class _Run:
             taking = values < self.settings.push_back
             taking[step.rows] = True
             rows = _pairs(taking)
-            if (found := self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
+            if (found := self._step(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
                 return None
             step = found
         return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
 
-    def _solve(self, y: Array, g: Array, b: Array, extra: Array, extra_low: Array) -> QuadraticStep | None:
-        """The quadratic problem with rows extra d ≥ extra_low; joint-limit rows are added as they are needed."""
+    def _solve(self, y: Array, g: Array, b: Array, extra: Array, extra_low: Array) -> Step | None:
+        """The quadratic problem with rows extra d ≥ extra_low; joint-limit rows are added as they are needed. The step
+        is cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
         limits, variables = self.problem.limits, self.problem.limits.variables
         box = np.full(len(y), self.radius)
         lower, upper = -box, box.copy()
@@ -255,45 +224,31 @@ class _Run:
         below, above = limits.slack(y)
         near = np.minimum(below, above) / limits.scale < 0.35 * self.radius * self.linear_scale
         near[self.kept] = True
-        step: QuadraticStep | None = None
         for _ in range(self.settings.lazy_rounds):
             chosen = _pairs(near)
             a, l, h = limits.rows(y, *chosen)
-            rows = np.vstack([extra, a])
+            rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
+            high = np.concatenate([np.full(len(extra), np.inf), h])
             self.problem.deadline.check()
-            step = solve(
-                b,
-                g,
-                (lower, upper),
-                rows,
-                np.concatenate([extra_low, l]),
-                np.concatenate([np.full(len(extra), np.inf), h]),
-                max(self.problem.deadline.left, LEAST_QP_SECONDS),
-            )
-            if step is None:
+            found = solve(b, g, (lower, upper), rows, low, high, max(self.problem.deadline.left, LEAST_QP_SECONDS))
+            if found is None:
                 return None
-            below, above = limits.slack(y + step.d)
+            d, multipliers = found
+            below, above = limits.slack(y + d)
             broken = np.minimum(below, above) / limits.scale < -0.5 * JOINT_LIMIT_TOLERANCE
             if not (broken & ~near).any():
                 break
             near |= broken
-        assert step is not None
-        active = step.multipliers[len(extra) :] != 0.0
+        active = multipliers[len(extra) :] != 0.0
         if variables.stretch is not None:
             active = active[: len(chosen[0])] | active[len(chosen[0]) :]
         self.kept = (chosen[0][active], chosen[1][active])
-        return self._pulled_back(y, step)
-
-    def _pulled_back(self, y: Array, step: QuadraticStep) -> QuadraticStep:
-        """The step cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
-        limits = self.problem.limits
-        before, after = (np.stack(limits.slack(at)) / limits.scale + JOINT_LIMIT_TOLERANCE for at in (y, y + step.d))
+        before, after = (np.stack(limits.slack(at)) / limits.scale + JOINT_LIMIT_TOLERANCE for at in (y, y + d))
         broken = after < 0.0
         if not broken.any():
-            return step
+            return d, multipliers
         room = np.maximum(before[broken], 0.0)
-        share = float((room / (room - after[broken])).min())
-        return replace(step, d=share * step.d)
+        return float((room / (room - after[broken])).min()) * d, multipliers
 
 
 def _pairs(mask: NDArray[np.bool_]) -> Pairs:

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, takewhile
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -49,16 +50,13 @@ def fingerprint(search: Search) -> str:
     parts += [{key: value.tolist() for key, value in robot.friction.items()}, [repr(t) for t in search.model.terms]]
     parts += [written(search.trajectory), repr(search.criterion), search.objective.weights.tolist()]
     chosen, prior = search.objective.chosen, search.objective.prior
-    parts += [repr(search.objective.formulation), chosen.names, _listed(chosen.combination), _listed(prior)]
+    parts += [repr(search.objective.formulation), chosen.names]
+    parts += [None if array is None else array.tolist() for array in (chosen.combination, prior)]
     parts += [[[repr(row) for row in constraint.rows] for constraint in search.constraints]]
     states = random_states(robot, samples=8)  # geometry, payloads: by what they do
     parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]
     parts += [search.samples, search.seed, search.stretch, repr(search.settings)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _listed(array: Array | None) -> Any:
-    return None if array is None else array.tolist()
 
 
 def _opened(path: Path, mode: Literal["rb", "a+b", "w+b"]) -> BinaryIO:
@@ -87,11 +85,9 @@ def discard(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start.
-
-    It grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else
-    is untrusted: what a line claims is computed again before it counts.
-    """
+    """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start. It
+    grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else is
+    untrusted: what a line claims is computed again before it counts."""
 
     path: Path
     search: Search
@@ -101,26 +97,20 @@ class Checkpoint:
 
     @classmethod
     def opened(cls, path: Path, search: Search, *, resume: bool = True) -> Checkpoint:
-        """For a file that is there, or may be made; a file of another problem is refused.
-
-        resume: False for a new search. What an earlier one has left then stays until a start takes its place.
-        """
+        """For a file that is there, or may be made; a file of another problem is refused. resume: False for a new
+        search. What an earlier one has left then stays until a start takes its place."""
         header = json.dumps({"exciter": "checkpoint", "fingerprint": fingerprint(search)})
         found = cls(path, search, header, resume)
         if not resume:
             refuse_foreign(path)
-            return found
-        if not (path.exists() or path.is_symlink()):
-            return found
-        first = next(found._lines(), header)
-        if first == header:
-            return found
-        given = found._read(first)
-        if given.get("exciter") != "checkpoint" or not isinstance(given.get("fingerprint"), str):
-            raise found._damaged("its first line is not that of one")
-        raise ExciterError(
-            f"'{path}' belongs to another design (robot, settings or seed differ); remove it, or use another folder"
-        )
+        elif (path.exists() or path.is_symlink()) and (first := next(found._lines(), header)) != header:
+            given = found._read(first)
+            if given.get("exciter") != "checkpoint" or not isinstance(given.get("fingerprint"), str):
+                raise found._damaged("its first line is not that of one")
+            raise ExciterError(
+                f"'{path}' belongs to another design (robot, settings or seed differ); remove it, or use another folder"
+            )
+        return found
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
         """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
@@ -139,23 +129,20 @@ class Checkpoint:
                 continue
             if type(number) is int and number in entries:
                 raise self._damaged(f"start {number} is there twice")
-            if self._checked(entry)["delta"] is not None:
-                entries[entry["number"]] = entry
+            if (checked := self._checked(entry))["delta"] is not None:
+                entries[checked["number"]] = checked
         found: list[Attempt] = []
-        for entry in sorted(entries.values(), key=lambda entry: _number(entry["value"])):
+        for entry in sorted(entries.values(), key=itemgetter("value")):
             if found and deadline.passed:
                 break
             found.append(self._attempt(entry))
         if found:
-            self._certify(min(found, key=lambda attempt: attempt.value), deadline)
-        return sorted(found, key=lambda attempt: attempt.number)
-
-    def _certify(self, attempt: Attempt, deadline: Deadline) -> None:
-        assert attempt.delta is not None
-        curve = attempt.trajectory.curve(attempt.delta)
-        with suppress(OutOfTime):
-            if not certify(self.search.model.robot, curve, self.search.constraints, check=deadline.check).certified:
-                raise self._damaged(f"the motion of start {attempt.number} breaks a limit")
+            best = min(found, key=attrgetter("value"))
+            curve = best.trajectory.curve(best.delta)  # type: ignore[arg-type]  # those without a motion are left out
+            with suppress(OutOfTime):
+                if not certify(self.search.model.robot, curve, self.search.constraints, check=deadline.check).certified:
+                    raise self._damaged(f"the motion of start {best.number} breaks a limit")
+        return sorted(found, key=attrgetter("number"))
 
     def append(self, attempt: Attempt) -> None:
         """One more start, on disk at once; one without a motion is not kept."""
@@ -187,14 +174,11 @@ class Checkpoint:
             if not self.resumed and self.appended:
                 discard(self.path)
             raise
-        if not self.resumed and not self.appended and not self._is_of_this_problem():
-            discard(self.path)
-
-    def _is_of_this_problem(self) -> bool:
-        if not os.path.lexists(self.path):
-            return False
-        with _opened(self.path, "rb") as file:
-            return file.read(len(self.header)) == self.header.encode()
+        if not self.resumed and not self.appended and os.path.lexists(self.path):
+            with _opened(self.path, "rb") as file:
+                own = file.read(len(self.header)) == self.header.encode()
+            if not own:
+                discard(self.path)
 
     @staticmethod
     def _end_whole_line(file: BinaryIO) -> bool:
@@ -247,42 +231,31 @@ class Checkpoint:
     def _checked(self, entry: dict[str, Any]) -> dict[str, Any]:
         """All that a start has, each of its kind; nothing is computed yet."""
         try:
-            number, evaluations, obstacle = entry["number"], entry["evaluations"], entry["obstacle"]
+            kept = {name: entry[name] for name in ("number", "evaluations", "obstacle", "delta")}
+            number, evaluations, obstacle, delta = kept.values()
             kinds = {type(number), type(evaluations)} == {int} and type(obstacle) is str
             if not (kinds and number >= 0 and evaluations >= 0 and obstacle.isprintable()):
                 raise ValueError("number, evaluations or obstacle")
-            for name in ("duration", "value", "seconds", "first_feasible"):
-                _number(entry[name])
-            if entry["delta"] is None and entry["value"] is not None:
+            kept |= {name: _number(entry[name]) for name in ("duration", "value", "seconds", "first_feasible")}
+            if delta is None and entry["value"] is not None:
                 raise ValueError("a value without a motion")
-            return {**entry, "history": tuple((_number(seconds), _number(f)) for seconds, f in entry["history"])}
+            return {**kept, "history": tuple((_number(seconds), _number(f)) for seconds, f in entry["history"])}
         except KeyError as missing:
             raise self._damaged(f"a start has no {missing}") from None
         except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise self._damaged(f"a start cannot be read ({error})") from None
 
     def _attempt(self, entry: dict[str, Any]) -> Attempt:
-        """Of an entry with a motion, its value computed again."""
-        checked = self._checked(entry)
+        """Of a checked entry with a motion, its value computed again."""
+        claimed = entry.pop("value")
         try:
-            family, delta = self._motion(_number(entry["duration"]), entry["delta"])
-            value, claimed = self.search.value(family, delta), _number(entry["value"])
+            family, delta = self._motion(entry.pop("duration"), entry.pop("delta"))
+            value = self.search.value(family, delta)
             if not np.isclose(claimed, value, rtol=SAME_VALUE_TOLERANCE, atol=SAME_VALUE_TOLERANCE):
                 raise ValueError(f"its motion is worth {value:.9g}, not {claimed:.9g}")
         except (ValueError, TypeError, AttributeError, OverflowError, ExciterError) as error:
             raise self._damaged(f"a start cannot be read ({error})") from None
-        return Attempt(
-            number=checked["number"],
-            trajectory=family,
-            delta=delta,
-            value=value,
-            evaluations=checked["evaluations"],
-            seconds=_number(checked["seconds"]),
-            first_feasible=_number(checked["first_feasible"]),
-            history=checked["history"],
-            complete=True,
-            obstacle=checked["obstacle"],
-        )
+        return Attempt(**entry, trajectory=family, delta=delta, value=value, complete=True)
 
     def _motion(self, duration: float, delta: Any) -> tuple[Trajectory, Array]:
         """A motion of the search's own family, of another duration where that is free."""
@@ -331,16 +304,6 @@ class Progress:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class Attempts:
-    """What all starts gave, without those that time did not leave a motion; interrupted: Ctrl-C or the deadline came
-    before all were done, out_of_time: it was the deadline."""
-
-    attempts: tuple[Attempt, ...]
-    interrupted: bool
-    out_of_time: bool
-
-
 def run_starts(
     search: Search,
     starts: int,
@@ -351,12 +314,11 @@ def run_starts(
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
-) -> Attempts:
-    """Run ``starts`` starts, but for those of ``before``, which were read from the checkpoint; it keeps the others.
-
-    The deadline and Ctrl-C end the search early: the start under way keeps what it has reached.
-    certificate_seconds: what a certificate takes, so that a start ends in time for it.
-    """
+) -> tuple[tuple[Attempt, ...], bool, bool]:
+    """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline
+    came before all were done, and whether it was the deadline. Those of ``before`` were read from the checkpoint, which
+    keeps the others. The start under way keeps what it has reached. certificate_seconds: what a certificate takes, so
+    that a start ends in time for it."""
     began = deadline.clock()
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
@@ -364,16 +326,7 @@ def run_starts(
     def report(number: int, iteration: int, value: float) -> None:
         if progress is not None:
             best = min([value, *(attempt.value for attempt in done.values())])
-            progress(
-                Progress(
-                    start=number,
-                    starts=starts,
-                    done=len(done),
-                    iteration=iteration,
-                    value=best,
-                    seconds=deadline.clock() - began,
-                )
-            )
+            progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
 
     cancelled = False
     try:
@@ -390,8 +343,7 @@ def run_starts(
             raise
         cancelled = True
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
-    attempts = tuple(done[number] for number in sorted(done))
-    return Attempts(attempts=attempts, interrupted=interrupted, out_of_time=interrupted and not cancelled)
+    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled
 
 
 def _run(
@@ -413,12 +365,8 @@ def _run(
         return
     search.posture(deadline)  # found once, and an infeasible problem is reported here
     shared = deadline.shared()
-    tasks = ((search, number, shared, certificate_seconds) for number in in_time)
-    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
+    tasks = ((search, number, shared, None, certificate_seconds) for number in in_time)
+    with closing(over_processes(Search.run, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt
-
-
-def _started(search: Search, number: int, deadline: Deadline, certificate_seconds: float) -> Attempt:
-    return search.run(number, deadline, None, certificate_seconds)

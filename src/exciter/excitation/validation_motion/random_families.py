@@ -3,18 +3,25 @@
 Points and stops (Swevers et al. 1997, IEEE, V-C) are joined by the fastest straight moves, with a full stop at each:
 every joint starts and stops with the others. B-splines (Rackl et al. 2012, IV-B) go through random way-points, from
 rest to rest.
+From a seed to a motion that keeps all limits at every instant: certificates say whether a drawn motion may stay; draws
+are bounded, and what refused most of them is said.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.adaptive import CertificateEffort, Constraint, certify, remembers
+from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict
 from exciter.excitation.optimiser.limits import (
     JOINT_LIMIT_KINDS,
     RESAMPLING_CLEARANCE_SHARE,
@@ -25,8 +32,8 @@ from exciter.excitation.optimiser.limits import (
 )
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
+from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Duration, Family, Trajectory, motion
-from exciter.excitation.validation_motion.draw import MOST_DRAWS, CandidateMotion, Judge
 from exciter.notes import Note, note
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -35,6 +42,7 @@ from exciter.typing import Array
 
 LIMIT_ROUNDING_SHARE = 1e-12  # by which a motion stays inside the limit that it is scaled up to
 Times = tuple[float, float, float]
+Candidate = tuple[Trajectory, Array, tuple[Note, ...]]  # a family, coefficients (n, c), and what is said of them
 SHORTEST_PHASE_S = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
 PHASE_RESOLUTION_S = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
 MOST_DRAWN_POINTS = 200
@@ -49,6 +57,143 @@ DRAWN_POSTURES = 200  # drawn for each motion, one of them is its centre
 ROOMY_CLEARANCE = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture
 SPLINE_SWING_SHARES = (1.0 - RESAMPLING_CLEARANCE_SHARE, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the largest swing
 INSTANTS_PER_SEGMENT = 20  # at which a swing is looked at before it is certified
+VERDICT_EFFORT = CertificateEffort(refine=0)  # a verdict is wanted, not how close it was
+MOST_DRAWS = 1_000_000  # of random points or motions
+LONGEST_DRAWN_MOTION_S = 3600.0  # longer ones would make files and reports grow without bound
+
+
+@dataclass(eq=False)
+class Judge:
+    """most: draws after which it is given up; refused: how often each limit was the reason."""
+
+    robot: Robot
+    constraints: tuple[Constraint, ...]
+    most: int
+    what: str
+    draws: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def count(self) -> None:
+        """One more draw; an error when there were too many."""
+        if self.draws == self.most:
+            hardest = next(iter(self.refused.most_common(1)), ("a limit",))[0]
+            raise ExciterError(
+                f"infeasible: no {self.what} that keeps all limits was found in {self.most} draws; hardest to keep is "
+                f"{hardest}; loosen it, or allow more (trajectory: {{draws: …}})"
+            )
+        self.draws += 1
+
+    def refuse(self, reason: LimitVerdict | str) -> None:
+        self.refused[reason if isinstance(reason, str) else f"{reason.what} of {reason.where}"] += 1
+
+    def certificate(self, curve: Curve) -> Certificate:
+        return certify(self.robot, curve, self.constraints)
+
+    def broken(self, curve: Curve) -> LimitVerdict | None:
+        """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
+        found = certify(self.robot, curve, self.constraints, VERDICT_EFFORT).limits
+        failures = [limit for limit in found if limit.status in FAILURES]
+        return min(failures, key=lambda limit: limit.what == "torque", default=None)
+
+    def room(self, motion: Motion) -> Array:
+        """(N,) the smallest row of all constraints at each sample; negative: broken."""
+        rows = [values.min(axis=0) for _, values in self._rows(motion)]
+        room: Array = np.minimum.reduce([np.full(len(motion), np.inf), *rows])
+        return room
+
+    def breaks(self, motion: Motion) -> bool:
+        """Whether a constraint is broken at some sample; the one that is broken most then counts as a refusal."""
+        lowest = [(values.min(), c.rows[int(np.argmin(values.min(axis=1)))]) for c, values in self._rows(motion)]
+        worst, row = min(lowest, key=itemgetter(0), default=(np.inf, None))
+        if row is not None and worst < 0.0:
+            self.refuse(f"{row.what} of {row.where}")
+        return bool(worst < 0.0)
+
+    def _rows(self, motion: Motion) -> Iterator[tuple[Constraint, Array]]:
+        """Each constraint with its rows (K, N) at samples that are no time series, where these mean something."""
+        yield from ((c, c.values(motion)) for c in self.constraints if not remembers(c))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnMotion:
+    """A certified random motion. curve: what the robot executes, ramps and periods included."""
+
+    trajectory: Trajectory
+    delta: Array
+    curve: Curve
+    certificate: Certificate
+    constraints: tuple[Constraint, ...]
+    ramps: Ramps | None
+    periods: int
+    notes: tuple[Note, ...]
+    draws: int
+    seed: int
+    seconds: float
+
+
+def draw(
+    robot: Robot,
+    settings: RandomMotion,
+    constraints: Sequence[Constraint] = (),
+    *,
+    seed: int = 0,
+    periods: int = 1,
+    ramps: Ramps | None = None,
+) -> DrawnMotion:
+    """The motion of a seed: drawn again until joint limits and constraints are proved to hold for all time. periods,
+    ramps: how often it is executed, and from where, as for a design."""
+    began = time.monotonic()
+    judge, rng = Judge(robot, tuple(constraints), settings.draws, settings.name), np.random.default_rng(seed)
+    while True:
+        family, delta, notes = settings.candidate(judge, rng)
+        curve = family.curve(delta)
+        if curve.duration * periods > LONGEST_DRAWN_MOTION_S:
+            raise ExciterError(
+                f"the motion would take {curve.duration * periods:.0f} s; allowed are {LONGEST_DRAWN_MOTION_S:.0f} s: "
+                "ask for fewer points or periods, or a shorter duration or rest"
+            )
+        certificate = judge.certificate(curve)
+        if certificate.certified and (ramps is not None or periods > 1):
+            try:
+                curve, certificate = certified_execution(family, delta, robot, periods, ramps, judge.certificate)
+            except MotionError:
+                judge.refuse("every limit on the way from and to the start posture")
+                continue
+        if certificate.certified:
+            break
+        judge.refuse(next(limit for limit in certificate.limits if limit.status in FAILURES))
+    return DrawnMotion(
+        trajectory=family,
+        delta=delta,
+        curve=curve,
+        certificate=certificate,
+        constraints=judge.constraints,
+        ramps=ramps,
+        periods=periods,
+        notes=notes,
+        draws=judge.draws,
+        seed=seed,
+        seconds=time.monotonic() - began,
+    )
+
+
+def certified_execution(
+    trajectory: Trajectory,
+    delta: Array,
+    robot: Robot,
+    periods: int,
+    ramps: Ramps | None,
+    judged: Callable[[Curve], Certificate],
+) -> tuple[Curve, Certificate]:
+    """The motion repeated, from rest to rest, with its certificate; MotionError where no ramps are certified."""
+    certificates: list[Certificate] = []
+
+    def allowed(whole: Curve) -> bool:
+        certificates.append(judged(whole))
+        return certificates[-1].certified
+
+    curve = ramped(trajectory, delta, robot, periods=periods, ramps=ramps, allowed=allowed)
+    return curve, certificates[-1]
 
 
 def random_points(robot: Robot, points: int, seed: int) -> Motion:
@@ -61,10 +206,8 @@ def random_points(robot: Robot, points: int, seed: int) -> Motion:
 
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
-
     Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
-    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow.
-    """
+    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow."""
     centre = 0.5 * np.add(*robot.position_range()) if posture is None else np.asarray(posture, dtype=float)
     rng = np.random.default_rng(seed)
     powers = trajectory.time_powers.astype(float)
@@ -100,7 +243,9 @@ def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: floa
     """t_j, t_a, t_v [s] of ``Stops``. At pace 1 some joint is at its velocity, acceleration or jerk limit in every
     phase; a pace below 1 makes the same way in time / pace.
 
-    rise [s]: no joint's acceleration grows from zero to its limit in less, whatever its jerk limit.
+    rise [s]: no joint's acceleration grows from zero to its limit in less, whatever its jerk limit. Whole nanoseconds,
+    without phases that are too short: velocity, acceleration and jerk fall with each of the times, so that no limit is
+    passed when they are rounded up, and a short phase lengthens the one before.
     """
     acceleration = robot.limit("acceleration")
     jerk = np.minimum(robot.limit("jerk"), acceleration / rise)
@@ -111,12 +256,7 @@ def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: floa
     no_cruise = 0.5 * ((t_j**2 + 4.0 / (j * t_j)) ** 0.5 - 3.0 * t_j)  # of j t_j (t_j + t_a)(2 t_j + t_a) = 1
     t_a = max(0.0, min(no_cruise, v / (j * t_j) - t_j))
     t_v = max(0.0, 1.0 / (j * t_j * (t_j + t_a)) - 2.0 * t_j - t_a)
-    return _sampled(t_j / pace, t_a / pace, t_v / pace)
-
-
-def _sampled(t_j: float, t_a: float, t_v: float) -> Times:
-    """The same in whole nanoseconds, without phases that are too short. Velocity, acceleration and jerk fall with each
-    of the times, so that no limit is passed: they are rounded up, and a short phase lengthens the one before."""
+    t_j, t_a, t_v = t_j / pace, t_a / pace, t_v / pace
     if t_v < SHORTEST_PHASE_S:
         t_a, t_v = t_a + t_v, 0.0
     if t_a < SHORTEST_PHASE_S:
@@ -158,7 +298,7 @@ class RandomPoints(Family):
     def name(self) -> str:
         return f"motion through {self.points} random points"
 
-    def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """Point after point, each reached by a certified move; where no point can be reached, the last one is left."""
         finite_limits(judge.robot, "acceleration", "moves at maximum acceleration need one")
         points: list[Array] = []
@@ -177,9 +317,8 @@ class RandomPoints(Family):
             refused += 1
             if points and refused == REFUSED_POINTS_IN_A_ROW:
                 points, moves, refused = points[:-1], moves[:-1], 0
-        family = Stops(tuple(times for times, _ in moves), self.rest)
         notes = _points_notes([pace for _, pace in moves])
-        return CandidateMotion(trajectory=family, delta=np.stack(points, axis=1), notes=notes)
+        return Stops(tuple(times for times, _ in moves), self.rest), np.stack(points, axis=1), notes
 
     def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
         """The fastest certified move and its pace; None, with the reason counted, when there is none."""
@@ -243,16 +382,12 @@ class RandomSpline(Family):
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
 
     @property
-    def family(self) -> BSpline:
-        return BSpline(self.duration, self.segments, self.degree)
-
-    @property
     def name(self) -> str:
         return f"random spline of {self.duration:g} s"
 
-    def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """The largest share of a random swing about a random posture that keeps all limits where they are sampled."""
-        family = self.family
+        family = BSpline(self.duration, self.segments, self.degree)
         check_room(judge.robot, family)
         instants = family.sample_times(INSTANTS_PER_SEGMENT * self.segments)
         while True:
@@ -267,7 +402,9 @@ class RandomSpline(Family):
                 if judge.room(motion(family, delta, instants)).min() < 0.0:
                     continue
                 if judge.broken(family.curve(delta)) is None:
-                    return CandidateMotion(trajectory=family, delta=delta, notes=_spline_notes(share))
+                    size = f"{100.0 * share:.0f} % of the size that the joint limits allow"
+                    smaller = (note("size", f"the motion has {size}; other limits forbid more"),)
+                    return family, delta, () if share == SPLINE_SWING_SHARES[0] else smaller
             judge.breaks(motion(family, full, instants))
 
 
@@ -282,8 +419,4 @@ def _posture(judge: Judge, rng: np.random.Generator) -> Array:
     return posture
 
 
-def _spline_notes(share: float) -> tuple[Note, ...]:
-    if share == SPLINE_SWING_SHARES[0]:
-        return ()
-    text = f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more"
-    return (note("size", text),)
+RandomMotion = RandomPoints | RandomSpline  # what can be drawn
