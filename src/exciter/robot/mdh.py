@@ -25,7 +25,6 @@ cannot hold is smaller than ``parallel``. ``in_mdh_frames`` keeps the geometry t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +34,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
-from exciter.robot.robot import BASE, Joint, JointKind, Robot
+from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
 
@@ -109,42 +108,18 @@ class MDHTable:
         placement += 0.0  # no negative zeros, for people who print it
         return placement
 
-    def robot(
-        self,
-        *,
-        limits: Sequence[Limits] | None = None,
-        inertias: ArrayLike | None = None,
-        kinds: Sequence[JointKind] | None = None,
-        links: Sequence[str] | None = None,
-        **rest: Any,
-    ) -> Robot:
-        """The robot whose joint frames are the frames of this table, so every axis is exactly z.
+    def joint(self, j: int, **facts: Any) -> Joint:
+        """The joint whose frame is frame j of this table, so its axis is exactly z; facts: what else ``Joint`` has."""
+        row, t = self.rows[j], self.transform(j)
+        known: dict[str, Any] = {"kind": "prismatic" if row.sigma else "revolute", "limits": Limits()} | facts
+        return Joint(name=row.joint, parent=row.parent, rotation=t[:3, :3], translation=t[:3, 3], axis=_Z, **known)
 
-        limits and inertias (n, 10) in these frames, one per joint; kinds only to say that a joint is
-        "continuous"; ``rest`` goes to ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …).
-        """
+    def robot(self, *, inertias: ArrayLike | None = None, **rest: Any) -> Robot:
+        """The robot whose joint frames are the frames of this table, with inertias (n, 10) in these; ``rest`` goes to
+        ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …)."""
         n = len(self.rows)
         phi = np.zeros((n, 10)) if inertias is None else frozen_array(inertias, (n, 10), "inertias")
-        all_limits = [Limits()] * n if limits is None else list(limits)
-        default: list[JointKind] = ["prismatic" if row.sigma else "revolute" for row in self.rows]
-        all_kinds = default if kinds is None else list(kinds)
-        joints = []
-        for j, row in enumerate(self.rows):
-            t = self.transform(j)
-            joints.append(
-                Joint(
-                    name=row.joint,
-                    kind=all_kinds[j],
-                    parent=row.parent,
-                    rotation=t[:3, :3],
-                    translation=t[:3, 3],
-                    axis=np.array([0.0, 0.0, 1.0]),
-                    limits=all_limits[j].checked(row.joint),
-                    inertia=phi[j],
-                    link=links[j] if links else "",
-                )
-            )
-        return Robot(name=rest.pop("name", self.name), joints=tuple(joints), **rest)
+        return Robot(name=self.name, joints=tuple(self.joint(j, inertia=phi[j]) for j in range(n)), **rest)
 
 
 def cos_sin(angle: float) -> tuple[float, float]:

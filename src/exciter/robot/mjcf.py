@@ -5,9 +5,8 @@ refuses 328 (misplaced elements, words like angle="degre"), and reads the others
 words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force by a new one), <inertial> and mass
 bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give (``mjcf_actuators.py``).
 
-Pinocchio's reader of MJCF covers a part of the format, so the plain copy uses that part only: bodies with pos, quat, a
-full inertia and at most one hinge or slide joint. A body with several joints becomes a chain; a joint's ``ref`` moves
-the body, so that q means what it means in MuJoCo. The rest is refused.
+A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
+MuJoCo. What no robot here has (ball and free joints, loops) is refused.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
@@ -40,8 +38,6 @@ from exciter.robot.mjcf_actuators import (
 )
 from exciter.robot.mjcf_model import (
     FROM_GEOMS,
-    MASSLESS_BODY,
-    CentralInertia,
     CompiledMjcf,
     absent_assets,
     asset_meshes,
@@ -55,6 +51,7 @@ from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbe
 from exciter.robot.plain_description import (
     Coupling,
     JointFacts,
+    Link,
     PlainDescription,
     named,
     refuse_duplicates,
@@ -92,15 +89,11 @@ class _Gathered:
     file: CompiledMjcf
     meshes: Mapping[str, Shape]
     drives: tuple[MjcfDrive, ...]
-    links: list[str] = field(default_factory=lambda: [WORLD_BODY])
-    joints: list[tuple[str, JointFacts]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=lambda: [Link(WORLD_BODY, "", np.eye(3), np.zeros(3))])
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
-    inertias: dict[str, Array] = field(default_factory=dict)
     floors: list[float] = field(default_factory=list)
     unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)  # link, kind of geom, whether it collides
-    hidden: list[str] = field(default_factory=list)
-    meshed: list[str] = field(default_factory=list)
     springs: list[str] = field(default_factory=list)
     curved: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
@@ -125,34 +118,27 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     mesh_root = mesh_root or path.parent
     absent = absent_assets(root, spec, path, mesh_root)
     found = _Gathered(file, asset_meshes(spec, path, mesh_root), read_drives(root, spec))
-    copy = Element("mujoco", model=root.get("model") or path.stem)
-    SubElement(copy, "compiler", angle="radian", autolimits="true")
-    world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD_BODY)
-    _write_inertia(world, MASSLESS_BODY)
     _attachments(spec.worldbody, file.still.worldbody, WORLD_BODY, np.eye(4), found)
     for body, twin in _pairs(spec.worldbody, file.still.worldbody, "bodies"):
-        _walk(body, twin, world, WORLD_BODY, np.eye(4), (), found)
-    refuse_duplicates([*found.links, *found.hidden], "body", str(path))
-    refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
-    if not found.joints:
+        _walk(body, twin, WORLD_BODY, np.eye(4), (), found)
+    joints = [link.joint.name for link in found.links if link.joint is not None]
+    refuse_duplicates([link.name for link in found.links], "body", str(path))
+    refuse_duplicates(joints, "joint", str(path))
+    if not joints:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
-    facts = dict(found.joints)
-    if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in facts]:
+    if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
     unmeasured = frozenset(_unmeasured(found))
     return PlainDescription(
-        name=copy.get("model", ""),
-        xml=tostring(copy, encoding="unicode"),
-        joints=facts,
+        name=root.get("model") or path.stem,
+        links=tuple(found.links),
         gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, option.gravity)),
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
-        inertias=found.inertias,
         solid=frozenset(link for link, _ in found.shapes) | unmeasured,
         unmeasured=unmeasured,
         ground=max(found.floors, default=None),
         couplings=_couplings(found, str(path)),
-        hidden=frozenset(found.hidden),
         notes=_notes(found, absent),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
@@ -188,44 +174,32 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
 
-def _walk(
-    body: Any, twin: Any, parent: Element, parent_name: str, fixed: Array, above: tuple[str, ...], found: _Gathered
-) -> None:
-    """Write one body, its joints as a chain, then its children. fixed: placement (4, 4) of the parent in the world at
-    q = ref; above: the joints that carry it."""
-    name = body.name or f"{parent_name}_{len(found.links)}"
+def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
+    """One body, a chain of links where it has several joints, then its children. fixed: placement (4, 4) of the parent
+    in the world at q = ref; above: the joints that carry it."""
+    name = body.name or f"{parent}_{sum(not link.hidden for link in found.links)}"
     owner = f"body '{name}'"
     joints = list(body.joints)
     if any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in joints):
         raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
     if body.mocap and (joints or body.find_all("joint")):
         found.moved.append(name)
-    rotation, translation = found.file.placement("body", twin)
-    fixed = fixed @ homogeneous(rotation, translation)
+    at = found.file.placement("body", twin)
+    fixed = fixed @ homogeneous(*at)
     inertia, meshed = body_inertia(body, twin, found.file, owner)
+    carrier, facts = parent, None
     for index, joint in enumerate(joints):
-        last = index == len(joints) - 1
-        link = name if last else f"{name}/{index + 1}"
-        if not last:
-            found.hidden.append(link)
-        rotation, translation = _unreferenced(joint, rotation, translation, found.file.angle, owner)
-        parent = _write_body(parent, link, rotation, translation)
-        _write_inertia(parent, inertia if last else MASSLESS_BODY)
-        _write_joint(parent, joint, link, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
-        rotation, translation = np.eye(3), np.zeros(3)
-    if not joints:
-        parent = _write_body(parent, name, rotation, translation)
-        _write_inertia(parent, inertia)
-    above += tuple(joint_name for joint_name, _ in found.joints[len(found.joints) - len(joints) :])
-    if meshed and above:
-        found.meshed.append(name)
-    else:
-        found.inertias[name] = inertia[0]
+        if facts is not None:  # the joint before moves a link that the file does not have
+            found.links.append(Link(f"{name}/{index}", carrier, *at, joint=facts, hidden=True))
+            carrier, at = f"{name}/{index}", (np.eye(3), np.zeros(3))
+        at = _unreferenced(joint, *at, found.file.angle, owner)
+        facts = _joint(joint, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
+        above += (facts.name,)
+    found.links.append(Link(name, carrier, *at, inertia, facts, weighed=not (meshed and above)))
     _refuse_gravity_compensation(body, above, found, owner)
-    found.links.append(name)
     _attachments(body, twin, name, None if above else fixed, found)
     for child, child_twin in _pairs(body, twin, "bodies"):
-        _walk(child, child_twin, parent, name, fixed, above, found)
+        _walk(child, child_twin, name, fixed, above, found)
 
 
 def _refuse_gravity_compensation(body: Any, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
@@ -257,45 +231,13 @@ def _axis(joint: Any, owner: str) -> Array:
     return axis / length
 
 
-def _write_body(parent: Element, name: str, rotation: Array, translation: Array) -> Element:
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
-    return SubElement(parent, "body", name=name, pos=_text(translation), quat=_text(np.array([w, x, y, z])))
-
-
-def _write_inertia(body: Element, inertia: CentralInertia) -> None:
-    own, centre = inertia
-    xx, xy, yy, xz, yz, zz = own[4:]
-    full = np.array([xx, yy, zz, xy, xz, yz])
-    SubElement(body, "inertial", mass=repr(float(own[0])), pos=_text(centre), fullinertia=_text(full))
-
-
-def _text(values: Array) -> str:
-    return " ".join(repr(float(value)) for value in values)
-
-
-def _write_joint(body: Element, joint: Any, link: str, name: str, found: _Gathered) -> None:
-    owner = f"joint '{name}'"
-    kind = word_of(joint.type)
+def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
+    """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
+    owner, kind = f"joint '{name}'", word_of(joint.type)
     if kind not in ("hinge", "slide"):
         raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
-    SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(joint.pos))
-    found.joints.append((name, _facts(joint, name, link, found)))
-    found.lifted[name] = bool(joint.actgravcomp)
-    if any(joint.springdamper):
-        raise RobotError(
-            f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
-        )
-    if any(joint.stiffness) and not found.off(DISABLED.mjDSBL_SPRING):
-        found.springs.append(name)
-    if any(joint.damping[1:]) and not found.off(DISABLED.mjDSBL_DAMPER):
-        found.curved.append(name)
-
-
-def _facts(joint: Any, name: str, link: str, found: _Gathered) -> JointFacts:
-    """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
-    autolimits = found.file.spec.compiler.autolimits
-    hinge = joint.type == mujoco.mjtJoint.mjJNT_HINGE
-    unit = found.file.angle if hinge else 1.0
+    axis, autolimits = _axis(joint, owner), found.file.spec.compiler.autolimits
+    unit = found.file.angle if kind == "hinge" else 1.0
     lower, upper = (end * unit for end in _limits(joint, "", autolimits))
     torque = joint_torque(found.drives, name)
     if (force := _limits(joint, "actfrc", autolimits)) != UNBOUNDED_RANGE:
@@ -306,11 +248,23 @@ def _facts(joint: Any, name: str, link: str, found: _Gathered) -> JointFacts:
     rotor, drag = sum(drive.rotor_inertia for drive in drives), sum(drive.viscous for drive in drives)
     viscous, coulomb, armature = float(joint.damping[0]), float(joint.frictionloss), float(joint.armature)
     if min(viscous, coulomb, armature, rotor, drag) < 0:
-        raise RobotError(f"joint '{name}' has a negative damping, frictionloss or armature; give zero or more")
+        raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
+    limits = Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name)
+    if any(joint.springdamper):
+        raise RobotError(
+            f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
+        )
+    found.lifted[name] = bool(joint.actgravcomp)
+    if any(joint.stiffness) and not found.off(DISABLED.mjDSBL_SPRING):
+        found.springs.append(name)
+    if any(joint.damping[1:]) and not found.off(DISABLED.mjDSBL_DAMPER):
+        found.curved.append(name)
     return JointFacts(
-        kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
-        link=link,
-        limits=Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name),
+        name=name,
+        kind="prismatic" if kind == "slide" else "continuous" if math.isinf(upper) else "revolute",
+        axis=axis,
+        limits=limits,
+        anchor=np.array(joint.pos),
         viscous=0.0 if found.off(DISABLED.mjDSBL_DAMPER) else viscous + drag,
         coulomb=0.0 if found.off(DISABLED.mjDSBL_FRICTIONLOSS, DISABLED.mjDSBL_CONSTRAINT) else coulomb,
         rotor_inertia=armature + rotor,
@@ -403,8 +357,7 @@ def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     """Forces that MuJoCo applies and a robot has no place for."""
     forces = []
-    if found.meshed:
-        meshed = list(dict.fromkeys(found.meshed))
+    if meshed := [link.name for link in found.links if not link.weighed]:
         kept = (
             ' and inertiafromgeom="auto"'
             if found.file.spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE

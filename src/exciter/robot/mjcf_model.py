@@ -24,6 +24,7 @@ import numpy as np
 
 from exciter.errors import RobotError, shown
 from exciter.robot.geometry import GREY, Shape
+from exciter.robot.plain_description import CentralInertia
 from exciter.robot.spatial import OPPOSITE_AXIS_SINE, from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import asset_path
 from exciter.typing import Array
@@ -40,8 +41,6 @@ SMALLEST_GEOM_SIZE_M = 1e-30  # whose cube is still a number
 MUJOCO_GREY = (0.5, 0.5, 0.5, 1.0)  # of a geom without a colour
 FILE_ATTRIBUTES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 OWN_INERTIA_ADVICE = 'give <inertial>, which the compiler\'s inertiafromgeom="true" would not look at'
-CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the body's axes, and the centre of mass (3,)
-MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 FROM_GEOMS = mujoco.mjtInertiaFromGeom
 #: Of the angle to −z: below it MuJoCo 4 turns about x, earlier versions do below 1e-10.
 AMBIGUOUS_ZAXIS_SINE = 1e-7
