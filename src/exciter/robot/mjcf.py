@@ -12,7 +12,6 @@ MuJoCo. What no robot here has (ball and free joints, loops) is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,28 +24,8 @@ from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import (
-    DISABLED,
-    UNBOUNDED_RANGE,
-    MjcfDrive,
-    drive_notes,
-    is_off,
-    joint_torque,
-    limits_of,
-    read_drives,
-    torque_doubt,
-)
-from exciter.robot.mjcf_model import (
-    FROM_GEOMS,
-    CompiledMjcf,
-    absent_assets,
-    asset_meshes,
-    body_inertia,
-    compiled,
-    geom_kind,
-    geom_solid,
-    word_of,
-)
+from exciter.robot.mjcf_actuators import DISABLED, MjcfDrive, drive_notes, drives_of, is_off, limits_of, read_drives
+from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
 from exciter.robot.plain_description import (
     Coupling,
@@ -63,45 +42,40 @@ from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array
 
 WORLD_BODY = "world"
+DRIVE_LIMITS = "(actuatorfrcrange, or ctrlrange or forcerange of motors)"
 UNLIMITED_IN_MJCF = (
     Unlimited(which="velocity", where="(MJCF has none)", then="give limits: velocity"),
-    Unlimited(
-        which="torque", where="(actuatorfrcrange, or ctrlrange or forcerange of motors)", then="taken as unlimited"
-    ),
+    Unlimited(which="torque", where=DRIVE_LIMITS, then="taken as unlimited"),
 )
 LEVEL_PLANE_VERSINE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 SHORTEST_AXIS = 1e-6  # norm of the axis of a joint that still has a direction
 LAST_VISIBLE_GROUP = 2  # MuJoCo's custom: geoms of group 3 and above are hidden
-TENDON_FORCES = {
-    "stiffness": "stiffness",
-    "damping": "damping",
-    "frictionloss": "frictionloss",
-    "armature": "armature",
-    "range": "range",
-    "actuatorfrcrange": "actfrcrange",
-}  # word of MJCF → attribute of MjSpec
+TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature", "range", "actuatorfrcrange")
 
 
 @dataclass
 class _Gathered:
-    """What the walk over the bodies collects."""
+    """What the walk over the bodies collects. joints: as MuJoCo parsed them. unmeasured: link, kind of geom, whether it
+    collides."""
 
     file: CompiledMjcf
-    meshes: Mapping[str, Shape]
     drives: tuple[MjcfDrive, ...]
     links: list[Link] = field(default_factory=lambda: [Link(WORLD_BODY, "", np.eye(3), np.zeros(3))])
+    joints: dict[str, Any] = field(default_factory=dict)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)
-    unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)  # link, kind of geom, whether it collides
-    springs: list[str] = field(default_factory=list)
-    curved: list[str] = field(default_factory=list)
+    unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
-    clamped: list[str] = field(default_factory=list)  # joints with an actuatorfrcrange
-    lifted: dict[str, bool] = field(default_factory=dict)  # joint → drives carry what gravcomp takes off
 
     def off(self, *flags: Any) -> bool:
         return is_off(self.file.spec.option, *flags)
+
+    def limits(self, joint: Any, what: str) -> tuple[float, float]:
+        """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
+        low, high = getattr(joint, f"{what}range")
+        empty = low > high or low == high != 0.0
+        return (low, high) if empty else limits_of(joint, what, self.file.spec.compiler.autolimits)
 
 
 def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -113,11 +87,9 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
     refuse_infinite_numbers(root)
     _refuse_other_physics(root)
-    file = compiled(root, path)
-    spec, option = file.spec, file.spec.option
-    mesh_root = mesh_root or path.parent
-    absent = absent_assets(root, spec, path, mesh_root)
-    found = _Gathered(file, asset_meshes(spec, path, mesh_root), read_drives(root, spec))
+    file = compiled(root, path, mesh_root or path.parent)
+    spec = file.spec
+    found = _Gathered(file, read_drives(root, spec))
     _attachments(spec.worldbody, file.still.worldbody, WORLD_BODY, np.eye(4), found)
     for body, twin in _pairs(spec.worldbody, file.still.worldbody, "bodies"):
         _walk(body, twin, WORLD_BODY, np.eye(4), (), found)
@@ -128,18 +100,18 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
     if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
-    unmeasured = frozenset(_unmeasured(found))
+    unmeasured = _unmeasured(found)
     return PlainDescription(
         name=root.get("model") or path.stem,
         links=tuple(found.links),
-        gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, option.gravity)),
+        gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, spec.option.gravity)),
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
-        solid=frozenset(link for link, _ in found.shapes) | unmeasured,
-        unmeasured=unmeasured,
+        solid=frozenset(link for link, _ in found.shapes) | unmeasured.keys(),
+        unmeasured=frozenset(unmeasured),
         ground=max(found.floors, default=None),
         couplings=_couplings(found, str(path)),
-        notes=_notes(found, absent),
+        notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
     )
@@ -196,20 +168,15 @@ def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...
         facts = _joint(joint, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
         above += (facts.name,)
     found.links.append(Link(name, carrier, *at, inertia, facts, weighed=not (meshed and above)))
-    _refuse_gravity_compensation(body, above, found, owner)
-    _attachments(body, twin, name, None if above else fixed, found)
-    for child, child_twin in _pairs(body, twin, "bodies"):
-        _walk(child, child_twin, name, fixed, above, found)
-
-
-def _refuse_gravity_compensation(body: Any, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
-    """Weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody."""
-    free = [name for name in above if not found.lifted[name]]
-    if body.gravcomp != 0.0 and free:
+    # weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody
+    if body.gravcomp != 0.0 and (free := [joint for joint in above if not found.joints[joint].actgravcomp]):
         raise RobotError(
             f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive: a force that the "
             'model does not have; remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
         )
+    _attachments(body, twin, name, None if above else fixed, found)
+    for child, child_twin in _pairs(body, twin, "bodies"):
+        _walk(child, child_twin, name, fixed, above, found)
 
 
 def _unreferenced(joint: Any, rotation: Array, translation: Array, angle: float, owner: str) -> tuple[Array, Array]:
@@ -236,16 +203,9 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
     owner, kind = f"joint '{name}'", word_of(joint.type)
     if kind not in ("hinge", "slide"):
         raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
-    axis, autolimits = _axis(joint, owner), found.file.spec.compiler.autolimits
-    unit = found.file.angle if kind == "hinge" else 1.0
-    lower, upper = (end * unit for end in _limits(joint, "", autolimits))
-    torque = joint_torque(found.drives, name)
-    if (force := _limits(joint, "actfrc", autolimits)) != UNBOUNDED_RANGE:
-        torque = min(torque, -force[0], force[1])
-        found.clamped.append(name)
-    doubt = torque_doubt(found.drives, name) if math.isfinite(torque) else ""
-    drives = [drive for drive in found.drives if drive.joint == name]
-    rotor, drag = sum(drive.rotor_inertia for drive in drives), sum(drive.viscous for drive in drives)
+    axis, unit = _axis(joint, owner), found.file.angle if kind == "hinge" else 1.0
+    lower, upper = (end * unit for end in found.limits(joint, ""))
+    torque, doubt, rotor, drag = drives_of(found.drives, name, found.limits(joint, "actfrc"))
     viscous, coulomb, armature = float(joint.damping[0]), float(joint.frictionloss), float(joint.armature)
     if min(viscous, coulomb, armature, rotor, drag) < 0:
         raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
@@ -254,11 +214,7 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
         raise RobotError(
             f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
         )
-    found.lifted[name] = bool(joint.actgravcomp)
-    if any(joint.stiffness) and not found.off(DISABLED.mjDSBL_SPRING):
-        found.springs.append(name)
-    if any(joint.damping[1:]) and not found.off(DISABLED.mjDSBL_DAMPER):
-        found.curved.append(name)
+    found.joints[name] = joint
     return JointFacts(
         name=name,
         kind="prismatic" if kind == "slide" else "continuous" if math.isinf(upper) else "revolute",
@@ -271,18 +227,12 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
     )
 
 
-def _limits(joint: Any, what: str, autolimits: bool) -> tuple[float, float]:
-    """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
-    low, high = getattr(joint, f"{what}range")
-    return (low, high) if low > high or low == high != 0.0 else limits_of(joint, what, autolimits)
-
-
 # -- everything else ---------------------------------------------------------------------------------------------------
 
 
 def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _Gathered) -> None:
-    """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane is the
-    floor. fixed: placement (4, 4) of a body that stands still."""
+    """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane, which
+    has no edge in MuJoCo, is the floor. fixed: placement (4, 4) of a body that stands still."""
     for site, site_twin in _pairs(body, twin, "sites"):
         if site.name:
             found.frames.append((name, Frame(site.name, -1, *found.file.placement("site", site_twin))))
@@ -290,24 +240,17 @@ def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _G
         visible, collides = geom.group <= LAST_VISIBLE_GROUP, bool(geom.contype or geom.conaffinity)
         if not visible and not collides:
             continue
-        solid, kind = geom_solid(geom, geom_twin, found.file, found.meshes, f"body '{name}'"), geom_kind(geom)
+        solid, kind = geom_solid(geom, geom_twin, found.file, f"body '{name}'"), geom_kind(geom)
         if solid is not None:
             role: Role = "both" if visible and collides else "visual" if visible else "collision"
             found.shapes.append((name, replace(solid, role=role)))
-        elif kind != "plane":
+            continue
+        at = None if fixed is None else fixed @ homogeneous(*found.file.placement("geom", geom_twin))
+        level = kind == "plane" and at is not None and at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE
+        if level and collides:
+            found.floors.append(float(at[2, 3]))
+        elif collides or kind != "plane":
             found.unmeasured.append((name, kind, collides))
-        elif collides and (height := _floor_height(geom_twin, fixed, found.file)) is not None:
-            found.floors.append(height)
-        elif collides:
-            found.unmeasured.append((name, kind, True))
-
-
-def _floor_height(twin: Any, fixed: Array | None, file: CompiledMjcf) -> float | None:
-    """z [m] of a level plane of a body that stands still; None for any other one. MuJoCo's planes have no edge."""
-    if fixed is None:
-        return None
-    at = fixed @ homogeneous(*file.placement("geom", twin))
-    return float(at[2, 3]) if at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE else None
 
 
 def _unmeasured(found: _Gathered) -> dict[str, str]:
@@ -337,11 +280,12 @@ def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
     return tuple(couplings)
 
 
-def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
-    notes = drive_notes(found.drives, found.clamped)
-    if absent:
+def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
+    clamped = [name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))]
+    notes = drive_notes(found.drives, clamped)
+    if absent := found.file.absent:
         notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
-    if unmeasured := _unmeasured(found):
+    if unmeasured:
         each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
         text = (
             f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
@@ -356,29 +300,28 @@ def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
 
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     """Forces that MuJoCo applies and a robot has no place for."""
-    forces = []
+    forces, spec = list[str](), found.file.spec
     if meshed := [link.name for link in found.links if not link.weighed]:
-        kept = (
-            ' and inertiafromgeom="auto"'
-            if found.file.spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
-            else ""
-        )
+        from_geoms = spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
+        advice = 'give <inertial> and inertiafromgeom="auto"' if from_geoms else "give <inertial>"
+        whence = "take their inertia from meshes or height fields, which are not weighed"
+        forces.append(f"bodies {named(meshed)} {whence}: {advice}")
+    springs = [name for name, joint in found.joints.items() if any(joint.stiffness)]
+    if springs and not found.off(DISABLED.mjDSBL_SPRING):
         forces.append(
-            f"bodies {named(meshed)} take their inertia from meshes or height fields, which are not weighed: give "
-            f"<inertial>{kept}"
+            f"springs (stiffness) of joints {named(springs)} are not part of the robot: its torques lack them"
         )
-    if found.springs:
+    curved = [name for name, joint in found.joints.items() if any(joint.damping[1:])]
+    if curved and not found.off(DISABLED.mjDSBL_DAMPER):
         forces.append(
-            f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"
-        )
-    if found.curved:
-        forces.append(
-            f"damping of joints {named(found.curved)} that grows with the square or cube of velocity is not part "
+            f"damping of joints {named(curved)} that grows with the square or cube of velocity is not part "
             "of the robot: its torques lack it"
         )
     tendons = {
-        tendon.name or f"tendon {k + 1}": [word for word, key in TENDON_FORCES.items() if np.any(getattr(tendon, key))]
-        for k, tendon in enumerate(found.file.spec.tendons)
+        tendon.name or f"tendon {k}": [
+            w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))
+        ]
+        for k, tendon in enumerate(spec.tendons, start=1)
     }
     for what, each in (("tendon", tendons), ("drive", {drive.name: drive.unmodelled for drive in found.drives})):
         if said := "; ".join(f"'{name}': {', '.join(words)}" for name, words in each.items() if words):

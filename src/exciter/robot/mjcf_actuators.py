@@ -151,23 +151,19 @@ def _common(one: Range, other: Range) -> Range:
 # -- all drives of a joint ---------------------------------------------------------------------------------------------
 
 
-def joint_torque(drives: Iterable[MjcfDrive], joint: str) -> float:
-    """What the drives of a joint can give in both directions [N·m, N]; infinite where they have no bound, or none in
-    one of them, or where there are none."""
-    most = _both_ways([drive for drive in drives if drive.enabled and drive.joint == joint])
-    return most if most > 0.0 else math.inf
-
-
-def torque_doubt(drives: Iterable[MjcfDrive], joint: str) -> str:
-    """Why the drives of a joint may give less than the limit that is read, in words; empty where they give it."""
-    own = [drive for drive in drives if drive.enabled and drive.joint == joint]
-    if posed := [drive for drive in own if drive.posed]:
-        given = f"what {_called(posed)} can give of it depends on posture or speed"
-    elif _both_ways(own) <= 0.0:
-        given = f"its drives {_called(own)} push one way at most"
-    else:
-        return ""
-    return f"{given}; give limits: {{torque: …}}"
+def drives_of(drives: Iterable[MjcfDrive], joint: str, clamp: Range) -> tuple[float, str, float, float]:
+    """Of all drives of a joint: the torque limit [N·m, N], in both directions and clamped to a range, infinite where
+    nothing bounds it; why they may give less than that, in words; rotor inertia [kg·m², kg]; viscous friction."""
+    own = [drive for drive in drives if drive.joint == joint]
+    working = [drive for drive in own if drive.enabled]
+    both_ways, doubt = _both_ways(working), ""
+    torque = min(both_ways if both_ways > 0.0 else math.inf, -clamp[0], clamp[1])
+    if posed := [drive for drive in working if drive.posed]:
+        doubt = f"what {_called(posed)} can give of it depends on posture or speed; give limits: {{torque: …}}"
+    elif both_ways <= 0.0:
+        doubt = f"its drives {_called(working)} push one way at most; give limits: {{torque: …}}"
+    inertia, viscous = sum(drive.rotor_inertia for drive in own), sum(drive.viscous for drive in own)
+    return torque, doubt if math.isfinite(torque) else "", inertia, viscous
 
 
 def _both_ways(drives: list[MjcfDrive]) -> float:

@@ -50,11 +50,13 @@ LONGEST_ELEMENT_TEXT = 100  # characters of an element that a message shows
 @dataclass(frozen=True)
 class CompiledMjcf:
     """spec: everything as MuJoCo parsed it. still: the copy that does not move, its elements in the same order; model:
-    what it compiles to."""
+    what it compiles to. meshes: those that lie in files, by name, in their own frames. absent: files that are not."""
 
     spec: Any
     still: Any
     model: Any
+    meshes: Mapping[str, Shape]
+    absent: tuple[str, ...]
 
     @property
     def angle(self) -> float:
@@ -95,8 +97,8 @@ def word_of(value: Any) -> str:
     return str(value.name.partition("_")[2].lower())
 
 
-def compiled(root: Element, path: Path) -> CompiledMjcf:
-    """The elements of a checked file, as MuJoCo understands them."""
+def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
+    """The elements of a checked file, as MuJoCo understands them; files of assets must lie below ``mesh_root``."""
     whole = Element("mujoco")
     for section in root:
         if section.tag in SECTIONS_READ:
@@ -113,7 +115,9 @@ def compiled(root: Element, path: Path) -> CompiledMjcf:
             _remove(section, ("joint", "freejoint", "inertial"))
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
-    return CompiledMjcf(spec=spec, still=still, model=_by_mujoco(whole, path, lambda _: still.compile()))
+    model = _by_mujoco(whole, path, lambda _: still.compile())
+    absent, meshes = _absent_assets(root, spec, path, mesh_root), _asset_meshes(spec, path, mesh_root)
+    return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
 
 
 def _without_pictures(section: Element) -> Element:
@@ -182,13 +186,13 @@ def _by_mujoco(tree: Element, path: Path, work: Any) -> Any:
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 
-def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
+def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | None:
     """A box, sphere, cylinder or capsule, the capsule around an ellipsoid, a mesh; None for planes, height fields and
-    the like. meshes: those of the assets by name, placed in their own frames."""
+    the like."""
     kind: Any = geom_kind(geom)
     rotation, translation = file.placement("geom", twin)
     if kind == "mesh":
-        mesh = meshes.get(geom.meshname)
+        mesh = file.meshes.get(geom.meshname)
         return None if mesh is None else mesh.placed(-1, rotation, translation)
     if kind not in GEOM_SIZES:
         return None
@@ -210,7 +214,7 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, meshes: Mapping[str, Sh
 # -- files of assets ---------------------------------------------------------------------------------------------------
 
 
-def absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
+def _absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
     """Every file an asset names stays below the root; those that do not exist are returned."""
     absent = []
     for asset in (asset for section in root.findall("asset") for asset in section.iter()):
@@ -222,7 +226,7 @@ def absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list
     return absent
 
 
-def asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
+def _asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
     """The meshes that lie in files, by name; without those that MuJoCo moves as it reads them."""
     found = {}
     for mesh in spec.meshes:
