@@ -174,14 +174,8 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
             relative = tidy
         inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
         joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
-    moved = replace(
-        robot,
-        joints=tuple(joints),
-        frames=tuple(f.placed(*_from(f.joint, back)) for f in robot.frames),
-        capsules=tuple(c.placed(*_from(c.joint, back)) for c in robot.capsules),
-        shapes=tuple(s.placed(*_from(s.joint, back)) for s in robot.shapes),
-    )
-    return moved, table
+    old = {j: (j, t[:3, :3], t[:3, 3]) for j, t in [*enumerate(back), (BASE, np.eye(4))]}
+    return replace(robot.carried(old), joints=tuple(joints)), table
 
 
 # -- choosing the frames -------------------------------------------------------------------------------------
@@ -320,9 +314,3 @@ def _relative(joint: Joint, local: Array, placements: list[Array], j: int) -> Ar
     """Placement of new frame j in the new frame of its antecedent, at q = 0."""
     inside: Array = local @ placements[j]
     return inside if joint.parent == BASE else _inverse(placements[joint.parent]) @ inside
-
-
-def _from(joint: int, back: list[Array]) -> tuple[int, Array, Array]:
-    """The joint, and the old joint frame seen from the new one."""
-    t = np.eye(4) if joint == BASE else back[joint]
-    return joint, t[:3, :3], t[:3, 3]

@@ -353,6 +353,15 @@ class Robot:
             )
         return {index: float(value) for index, value in enumerate(np.broadcast_to(values, (self.n,)))}
 
+    def carried(self, where: Mapping[int, tuple[int, Array, Array]]) -> Self:
+        """With all that is fixed on bodies where the old frames of their joints are now: joint, rotation, translation,
+        by old joint."""
+        moved: dict[str, Any] = {
+            kind: tuple(one.placed(*where[one.joint]) for one in getattr(self, kind))
+            for kind in ("frames", "capsules", "shapes")
+        }
+        return replace(self, **moved)
+
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
         from exciter.robot.locked_joints import lock
