@@ -107,17 +107,16 @@ class Dynamics:
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
-        links = self.engine.placements(chain, samples_last(q))
+        rotations, origins, *screws = self.engine.placements(chain, samples_last(q))
         turned, i = chain.axis_frames[frame.joint], frame.joint
-        link = np.moveaxis(links.rotation[i], -1, 0)
+        link = np.moveaxis(rotations[i], -1, 0)
         offset = turned.T @ frame.translation
         pairs = slice(int(chain.first[i]), int(chain.first[i + 1]))
-        sv = np.moveaxis(links.sv[pairs], -1, 0)  # (N, d, 3)
-        sw = np.moveaxis(links.sw[pairs], -1, 0)
+        sv, sw = (np.moveaxis(screw[pairs], -1, 0) for screw in screws)  # (N, d, 3)
         joints = chain.joint[pairs]
         jacobian[:, :3, joints] = link @ (sv + np.cross(sw, offset)).swapaxes(1, 2)
         jacobian[:, 3:, joints] = link @ sw.swapaxes(1, 2)
-        return link @ turned.T @ frame.rotation, links.origin[i].T + link @ offset, jacobian
+        return link @ turned.T @ frame.rotation, origins[i].T + link @ offset, jacobian
 
     # -- helpers ---------------------------------------------------------------------------------------------
 
@@ -142,7 +141,6 @@ class Dynamics:
         return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 
     def check(self, motion: Motion) -> None:
-        """Refuse a motion of another robot."""
         if motion.n != self.robot.n:
             raise MotionError(
                 f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "

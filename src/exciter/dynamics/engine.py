@@ -152,19 +152,11 @@ class LagrangeRows:
     du_dq: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Placements:
-    """Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N); screws (P, 3, N) in the link frames."""
-
-    rotation: Array
-    origin: Array
-    sv: Array
-    sw: Array
+#: Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N) [m]; screws s_v, s_w (P, 3, N) in the link frames.
+Placements = tuple[Array, Array, Array, Array]
 
 
 class Engine(Protocol):
-    """What an implementation of the dynamics offers."""
-
     @property
     def name(self) -> str:
         """Word for it: numpy or numba."""
@@ -263,9 +255,7 @@ class NumbaEngine:
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
-        seeds = writable(
-            NO_SEED if matrix is None else matrix, NO_SEED if torque_seed is None else torque_seed, inertias
-        )
+        seeds = writable(*(NO_SEED if one is None else one for one in (matrix, torque_seed)), inertias)
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         shape = rows.q.shape
         out = (np.empty(shape), np.empty(shape), np.empty(shape), np.zeros_like(rows.terms))
@@ -286,7 +276,7 @@ class NumbaEngine:
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
         kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
-        return Placements(rotation=r, origin=p, sv=sv, sw=sw)
+        return r, p, sv, sw
 
 
 @lru_cache(maxsize=1)

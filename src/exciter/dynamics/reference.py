@@ -47,17 +47,23 @@ def matvec(matrix: Array, v: Array) -> Array:
     return product
 
 
-@dataclass(frozen=True, eq=False)
-class LinkState:
-    """One link over a batch: rotation R (3, 3, N) and origin p (3, N) in the parent; ω, α, a; screws (d, 3, N)."""
+@dataclass(eq=False)
+class LinkMotion:
+    """One link over a batch: ω, α, a (3, N), screws (d, 3, N); or the adjoints of these, accumulated."""
 
-    rotation: Array
-    p: Array
     omega: Array
     alpha: Array
     acc: Array
     sv: Array
     sw: Array
+
+
+@dataclass(eq=False)
+class LinkState(LinkMotion):
+    """With rotation R (3, 3, N) and origin p (3, N) in the parent."""
+
+    rotation: Array
+    p: Array
 
     def to_child(self, u: Array) -> Array:
         return matvec(self.rotation.swapaxes(0, 1), u)
@@ -161,18 +167,7 @@ def wrench(link: LinkState, g: Array) -> tuple[Array, Array]:
     return force, moment
 
 
-@dataclass(eq=False)
-class LinkAdjoint:
-    """Adjoints of a ``LinkState``, accumulated: of ω, α, a (3, N), of the screws (d, 3, N)."""
-
-    omega: Array
-    alpha: Array
-    acc: Array
-    sv: Array
-    sw: Array
-
-
-def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkAdjoint:
+def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkMotion:
     """Adjoint of ``regressor_rows`` for seed g (d, 10, N): Newton–Euler again, with the seed as an inertia."""
     w, sv, sw = link.omega, link.sv, link.sw
     m, h, inertia = g[:, :1], g[:, 1:4], symmetric(g)
@@ -181,10 +176,10 @@ def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkAdjoint:
     omega += matvec(inertia, cross(sw, w)) + cross(matvec(inertia, w), sw)
     alpha = cross(h, sv) + matvec(inertia, sw)
     acc = m * sv + cross(sw, h)
-    return LinkAdjoint(omega=omega.sum(0), alpha=alpha.sum(0), acc=acc.sum(0), sv=force, sw=moment)
+    return LinkMotion(omega=omega.sum(0), alpha=alpha.sum(0), acc=acc.sum(0), sv=force, sw=moment)
 
 
-def backward(chain: Chain, links: list[LinkState], bars: list[LinkAdjoint], qd: Array) -> tuple[Array, Array, Array]:
+def backward(chain: Chain, links: list[LinkState], bars: list[LinkMotion], qd: Array) -> tuple[Array, Array, Array]:
     """Inward recursion: from adjoints of links and screws to q̄, q̇̄, q̈̄, each (n, N).
 
     A rotation about ẑ gives q̄ = −ẑ · Σ m×m̄ over every vector m it turns.
@@ -293,7 +288,7 @@ class NumpyEngine:
                 rotation[i] = np.einsum("abn,bcn->acn", rotation[k], link.rotation)
                 origin[i] = origin[k] + matvec(rotation[k], link.p)
         sv, sw = np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
-        return Placements(rotation=rotation, origin=origin, sv=sv, sw=sw)
+        return rotation, origin, sv, sw
 
 
 def _joints(chain: Chain, i: int) -> NDArray[np.int64]:

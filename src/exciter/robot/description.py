@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
@@ -24,8 +25,9 @@ from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collisi
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain_description import PlainDescription, bodies_have, named
-from exciter.robot.robot import BASE, Frame, Joint, Robot
+from exciter.robot.plain_description import PlainDescription
+from exciter.robot.robot import BASE, Frame, Joint, Robot, bodies_have, named
+from exciter.robot.spatial import moment_matrix
 from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array
 
@@ -58,8 +60,12 @@ def _robot(plain: PlainDescription, source: str, options: RobotOptions) -> Robot
     robot = _assembled(plain, source, options.meshes)
     for name in options.lock:
         robot.index(name)  # an unknown name is told before a coupling is
-    for coupling in plain.couplings:
-        coupling.check(tuple(options.lock))
+    for follower, leader, tag in plain.couplings:
+        if follower not in options.lock or leader not in options.lock:
+            raise RobotError(
+                f"joint '{follower}' follows '{leader}' ({tag}), which is not supported; "
+                f"lock both joints, or remove the {tag} tag to move them independently"
+            )
     return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
 
 
@@ -125,18 +131,11 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at
         if index != BASE:
-            bodies[index] += at.act(_inertia(*link.inertia))
+            own = pin.Inertia.Zero()
+            own.mass, own.lever, own.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
+            bodies[index] += at.act(own)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
     return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
-
-
-def _inertia(own: Array, centre: Array) -> Any:
-    """Pinocchio's, of ten parameters about a centre of mass; physical or not."""
-    xx, xy, yy, xz, yz, zz = own[4:]
-    inertia = pin.Inertia.Zero()
-    inertia.mass, inertia.lever = own[0], centre
-    inertia.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return inertia
 
 
 def _frames(plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
@@ -208,17 +207,12 @@ def _unshaped(
 def _base_bottom(shapes: LinkShapes, links: dict[str, Frame]) -> float:
     """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
     and do not stand on anything)."""
-    base = [_placed(shape, links[link]) for link, shape in shapes if shape.collides and links[link].joint == BASE]
-    lowest = min((height for shape in base if (height := _bottom(shape)) is not None), default=0.0)
+    lowest = 0.0
+    for link, shape in shapes:
+        if shape.collides and links[link].joint == BASE:
+            with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
+                lowest = min(lowest, lowest_point(_placed(shape, links[link])))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
-
-
-def _bottom(shape: Shape) -> float | None:
-    """z [m] of a shape's lowest point; None where its mesh cannot be read, which is noted with its capsule."""
-    try:
-        return lowest_point(shape)
-    except RobotError:
-        return None
 
 
 def _friction(plain: PlainDescription) -> dict[str, Array]:

@@ -104,7 +104,6 @@ def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
 
 
 def existing(source: str | Path) -> Path:
-    """The file of a description."""
     from exciter.robot.embedded_robots import names
 
     path = Path(source)
@@ -132,13 +131,7 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
         raise RobotError(f"'{path}' ends in '{path.suffix}'; a robot file ends in {', '.join(DESCRIPTION_SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
         return options.apply(read_mdh(path))
-    if suffix in (".urdf", ".xacro"):
-        return read_urdf(path, options=options)
-    if suffix == ".mjcf":
-        return read_mjcf(path, options=options)
-    root = parse_xml(path).tag
-    if root == "robot":
-        return read_urdf(path, options=options)
-    if root == "mujoco":
-        return read_mjcf(path, options=options)
-    raise RobotError(f"the root element of '{path}' is <{root}>; allowed are <robot> (URDF) and <mujoco> (MJCF)")
+    root = {".urdf": "robot", ".xacro": "robot", ".mjcf": "mujoco"}.get(suffix) or parse_xml(path).tag
+    if root not in ("robot", "mujoco"):
+        raise RobotError(f"the root element of '{path}' is <{root}>; allowed are <robot> (URDF) and <mujoco> (MJCF)")
+    return (read_urdf if root == "robot" else read_mjcf)(path, options=options)

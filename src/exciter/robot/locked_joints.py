@@ -14,7 +14,7 @@ import numpy as np
 from exciter.errors import RobotError
 from exciter.notes import note
 from exciter.robot.placeholders import bare_bodies, unreal_bodies
-from exciter.robot.robot import BASE, Frame, Joint, Robot
+from exciter.robot.robot import BASE, Frame, Joint, Robot, carried
 from exciter.robot.spatial import axis_rotation, transform_inertia
 from exciter.typing import Array
 
@@ -29,23 +29,23 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     if len(frozen) == robot.n:
         raise RobotError(f"locking all joints of '{robot.name}' leaves nothing that moves; keep at least one")
     joints: list[Joint] = []
-    carried: Carried = {BASE: (BASE, np.eye(3), np.zeros(3))}
+    where: Carried = {BASE: (BASE, np.eye(3), np.zeros(3))}
     for index, joint in enumerate(robot.joints):
-        on, rotation, translation = carried[joint.parent]
+        on, rotation, translation = where[joint.parent]
         rotation, translation = rotation @ joint.rotation, rotation @ joint.translation + translation
         if index not in frozen:
-            carried[index] = (len(joints), np.eye(3), np.zeros(3))
+            where[index] = (len(joints), np.eye(3), np.zeros(3))
             joints.append(replace(joint, parent=on, rotation=rotation, translation=translation))
             continue
         if joint.is_prismatic:
             translation = rotation @ (frozen[index] * joint.axis) + translation
         else:
             rotation = rotation @ axis_rotation(joint.axis, frozen[index])
-        carried[index] = (on, rotation, translation)
+        where[index] = (on, rotation, translation)
         if on != BASE:
             added = transform_inertia(joint.inertia, rotation, translation)
             joints[on] = replace(joints[on], inertia=joints[on].inertia + added)
-    return _rebuilt(robot, joints, carried, frozen)
+    return _rebuilt(robot, joints, where, frozen)
 
 
 def _checked(joint: Joint, position: float) -> float:
@@ -59,10 +59,10 @@ def _checked(joint: Joint, position: float) -> float:
     return float(position)
 
 
-def _rebuilt(robot: Robot, joints: list[Joint], carried: Carried, frozen: Mapping[int, float]) -> Robot:
+def _rebuilt(robot: Robot, joints: list[Joint], where: Carried, frozen: Mapping[int, float]) -> Robot:
     names = {frame.name for frame in robot.frames}
-    own = [Frame(robot.joints[i].name, *carried[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
-    moved = robot.carried(carried)
+    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
+    moved = carried(robot, where)
     body = {capsule.name: capsule.joint for capsule in moved.capsules}
     kept = [i for i in range(robot.n) if i not in frozen]
     positions = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
@@ -76,10 +76,10 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Carried, frozen: Mappin
         file=None,
         options=None,
     )
-    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, carried)))
+    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
 
 
-def _forgotten(robot: Robot, locked: Robot, carried: Carried) -> list[str]:
+def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
     """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
     said = []
     for found, words in (
@@ -87,7 +87,7 @@ def _forgotten(robot: Robot, locked: Robot, carried: Carried) -> list[str]:
         (unreal_bodies, "an inertia of no body: torques rest on it"),
     ):
         shown = {*found(locked), BASE}
-        lost = [robot.joint_names[i] for i in found(robot) if carried[i][0] not in shown]
+        lost = [robot.joint_names[i] for i in found(robot) if where[i][0] not in shown]
         if lost:
             said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
     return said

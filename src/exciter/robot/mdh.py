@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
-from exciter.robot.robot import BASE, Joint, Robot
+from exciter.robot.robot import BASE, Joint, Robot, carried
 from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
 
@@ -175,7 +175,7 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
         inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
         joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
     old = {j: (j, t[:3, :3], t[:3, 3]) for j, t in [*enumerate(back), (BASE, np.eye(4))]}
-    return replace(robot.carried(old), joints=tuple(joints)), table
+    return replace(carried(robot, old), joints=tuple(joints)), table
 
 
 # -- choosing the frames -------------------------------------------------------------------------------------

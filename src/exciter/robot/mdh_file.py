@@ -64,7 +64,6 @@ def read_mdh(path: str | Path) -> Robot:
 
 
 def load_yaml(path: str | Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
     return _Section(read_yaml(path, "robot file"), f"robot file '{path}'").given
 
 

@@ -27,16 +27,8 @@ from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import DISABLED, MjcfDrive, drive_notes, drives_of, is_off, limits_of, read_drives
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.plain_description import (
-    Coupling,
-    JointFacts,
-    Link,
-    PlainDescription,
-    named,
-    refuse_duplicates,
-    refuse_giants,
-)
-from exciter.robot.robot import Frame
+from exciter.robot.plain_description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
+from exciter.robot.robot import Frame, named
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array
@@ -265,7 +257,7 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
+def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...]:
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
         return ()
     couplings = []
@@ -276,7 +268,7 @@ def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
                 f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
                 "not supported; remove the constraint to open it"
             )
-        couplings.append(Coupling(follower=equality.name1, leader=equality.name2 or equality.name1, tag="equality"))
+        couplings.append((equality.name1, equality.name2 or equality.name1, "equality"))
     return tuple(couplings)
 
 

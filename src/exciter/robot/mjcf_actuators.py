@@ -16,11 +16,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import mujoco
+import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS
-from exciter.robot.plain_description import named
+from exciter.robot.robot import named
 
 Range = tuple[float, float]
 UNBOUNDED_RANGE: Range = (-math.inf, math.inf)
@@ -52,7 +53,6 @@ class MjcfDrive:
 
 
 def is_off(option: Any, *flags: Any) -> bool:
-    """Whether one of the flags of <option> is switched off."""
     return any(option.disableflags & int(flag) for flag in flags)
 
 
@@ -79,9 +79,12 @@ def read_drives(root: Element, spec: Any) -> tuple[MjcfDrive, ...]:
 def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> MjcfDrive:
     option, group = spec.option, 1 << actuator.group if actuator.group >= 0 else 0
     enabled = not is_off(option, DISABLED.mjDSBL_ACTUATION) and not option.disableactuator & group
-    unmodelled = _unmodelled(actuator)
+    unmodelled = []
+    if actuator.biastype == mujoco.mjtBias.mjBIAS_DCMOTOR:  # the first part of its bias is cogging, the second LuGre
+        parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
+        unmodelled = [word for word, values in parts.items() if any(values)]
     if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
-        unmodelled += [word for word in ("armature", "damping") if _any(getattr(actuator, word))]
+        unmodelled += [word for word in ("armature", "damping") if np.any(getattr(actuator, word))]
         return MjcfDrive(name=name, kind=kind, joint=None, enabled=enabled, unmodelled=tuple(unmodelled))
     if any(actuator.damping[1:]):
         raise RobotError(f"actuator '{name}' has damping beyond the linear one, which is not supported; remove it")
@@ -98,18 +101,6 @@ def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> Mjcf
         posed=posed,
         unmodelled=tuple(unmodelled),
     )
-
-
-def _unmodelled(actuator: Any) -> list[str]:
-    """Friction of a DC motor besides the viscous one: cogging is the first part of its bias, LuGre the second."""
-    if actuator.biastype != mujoco.mjtBias.mjBIAS_DCMOTOR:
-        return []
-    parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
-    return [word for word, values in parts.items() if _any(values)]
-
-
-def _any(values: Any) -> bool:
-    return any(values) if hasattr(values, "__len__") else bool(values)
 
 
 # -- the torque that a drive can give ----------------------------------------------------------------------------------

@@ -25,7 +25,14 @@ import numpy as np
 from exciter.errors import RobotError, shown
 from exciter.robot.geometry import GREY, Shape
 from exciter.robot.plain_description import CentralInertia
-from exciter.robot.spatial import OPPOSITE_AXIS_SINE, from_pseudo_inertia, rotation_to, transform_inertia
+from exciter.robot.spatial import (
+    MOMENTS_OF_PHI,
+    OPPOSITE_AXIS_SINE,
+    from_pseudo_inertia,
+    moment_matrix,
+    rotation_to,
+    transform_inertia,
+)
 from exciter.robot.xml_safety import asset_path
 from exciter.typing import Array
 
@@ -102,7 +109,11 @@ def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
     whole = Element("mujoco")
     for section in root:
         if section.tag in SECTIONS_READ:
-            whole.append(_without_pictures(deepcopy(section)))
+            whole.append(deepcopy(section))
+            _remove(whole[-1], ELEMENTS_OF_PICTURES)
+            for element in whole[-1].iter():
+                for word in ATTRIBUTES_OF_PICTURES:
+                    element.attrib.pop(word, None)
         elif section.tag == "asset":
             assets = SubElement(whole, "asset")
             for mesh in section.findall("mesh"):
@@ -118,14 +129,6 @@ def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
     model = _by_mujoco(whole, path, lambda _: still.compile())
     absent, meshes = _absent_assets(root, spec, path, mesh_root), _asset_meshes(spec, path, mesh_root)
     return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
-
-
-def _without_pictures(section: Element) -> Element:
-    _remove(section, ELEMENTS_OF_PICTURES)
-    for element in section.iter():
-        for word in ATTRIBUTES_OF_PICTURES:
-            element.attrib.pop(word, None)
-    return section
 
 
 def _remove(parent: Element, tags: tuple[str, ...]) -> None:
@@ -270,10 +273,8 @@ def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[
         own, centre = np.zeros(10), np.array(body.pos)
     own[0] = max(own[0], compiler.boundmass)
     if compiler.boundinertia > 0:
-        xx, xy, yy, xz, yz, zz = own[4:]
-        values, vectors = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-        bounded = vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T
-        own[4:] = bounded[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+        values, vectors = np.linalg.eigh(moment_matrix(own))
+        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[MOMENTS_OF_PHI]
     return (own, centre), any(meshed)
 
 

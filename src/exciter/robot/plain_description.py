@@ -57,29 +57,13 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Coupling:
-    """A joint that does not move on its own but follows another one (URDF mimic, MJCF equality)."""
-
-    follower: str
-    leader: str
-    tag: str
-
-    def check(self, locked: Sequence[str]) -> None:
-        """A coupled pair is only accepted when both of its joints are locked."""
-        if self.follower not in locked or self.leader not in locked:
-            raise RobotError(
-                f"joint '{self.follower}' follows '{self.leader}' ({self.tag}), which is not supported; "
-                f"lock both joints, or remove the {self.tag} tag to move them independently"
-            )
-
-
-@dataclass(frozen=True)
 class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
     solid: the links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape
     is not given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the
     file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
+    couplings: joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality).
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -91,7 +75,7 @@ class PlainDescription:
     solid: frozenset[str] = frozenset()
     unmeasured: frozenset[str] = frozenset()
     ground: float | None = None
-    couplings: tuple[Coupling, ...] = ()
+    couplings: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -104,18 +88,6 @@ def refuse_giants(joints: int, links: int, source: str) -> None:
             f"{source} has {joints} moving joints and {links} links; "
             f"at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed"
         )
-
-
-def named(names: Sequence[str]) -> str:
-    """A list of names for a sentence."""
-    return ", ".join(f"'{name}'" for name in names)
-
-
-def bodies_have(joints: Sequence[str]) -> str:
-    """Subject and verb of a sentence about the bodies of joints."""
-    return (
-        f"the body of joint {named(joints)} has" if len(joints) == 1 else f"the bodies of joints {named(joints)} have"
-    )
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:

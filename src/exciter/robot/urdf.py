@@ -9,7 +9,7 @@ and drivers add (gazebo, transmission, ros2_control) is left alone, and noted wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,14 @@ from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain_description import (
     MASSLESS_BODY,
     CentralInertia,
-    Coupling,
     JointFacts,
     Link,
     PlainDescription,
-    named,
     refuse_duplicates,
     refuse_giants,
 )
-from exciter.robot.robot import Frame
+from exciter.robot.robot import Frame, named
+from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array
 
@@ -86,19 +85,13 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
         couplings=_mimics(joints),
-        notes=(*_unused_limits(joints), *_shapeless_notes(shapeless)),
+        notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
 
 
-def _shapeless_notes(links: Sequence[str]) -> tuple[Note, ...]:
-    text = f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one"
-    return (warning(COLLISION_SUBJECT, text),) if links else ()
-
-
 def _end(joint: Element, which: str) -> str:
-    """Name of a joint's parent or child link."""
     element = joint.find(which)
     return "" if element is None else element.get("link", "")
 
@@ -156,8 +149,7 @@ def _inertia(link: Element) -> CentralInertia:
         raise RobotError(f"<inertia> of {owner} lacks {', '.join(missing)}; give all six moments")
     xx, xy, xz, yy, yz, zz = (number(inertia, moment, owner) for moment in URDF_MOMENTS)
     turned = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
-    moments = turned[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
-    return np.array([number(mass, "value", owner), 0.0, 0.0, 0.0, *moments]), centre
+    return np.array([number(mass, "value", owner), 0.0, 0.0, 0.0, *turned[MOMENTS_OF_PHI]]), centre
 
 
 def _carried(joint: Element) -> tuple[str, Array, Array, JointFacts | None]:
@@ -221,15 +213,14 @@ def _facts(joint: Element) -> JointFacts:
     )
 
 
-def _unused_limits(joints: list[Element]) -> tuple[Note, ...]:
-    """Limits of the file that are not read."""
-    unused = [
-        joint.get("name", "")
-        for joint in joints
-        if (calibrated := joint.find("safety_controller")) is not None and calibrated.get("soft_upper_limit")
-    ]
-    text = f"soft limits (safety_controller) are not used: {named(unused)}"
-    return (note("soft limits", text),) if unused else ()
+def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:
+    """Limits of the file that are not read, and what nothing is known of."""
+    soft = ((joint.get("name", ""), joint.find("safety_controller")) for joint in joints)
+    if unused := [name for name, safety in soft if safety is not None and safety.get("soft_upper_limit")]:
+        yield note("soft limits", f"soft limits (safety_controller) are not used: {named(unused)}")
+    if shapeless:
+        which = f"a <collision> without a shape on {named(shapeless)}"
+        yield warning(COLLISION_SUBJECT, f"{which}: what it stands for is kept away from nothing; give one")
 
 
 def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
@@ -261,9 +252,9 @@ def _is_force(element: Element) -> bool:
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
 
 
-def _mimics(joints: list[Element]) -> tuple[Coupling, ...]:
+def _mimics(joints: list[Element]) -> tuple[tuple[str, str, str], ...]:
     found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints if joint.get("type") != "fixed")
-    return tuple(Coupling(name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None)
+    return tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None)
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
