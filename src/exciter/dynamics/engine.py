@@ -91,10 +91,8 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class ColumnLayout:
-    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out.
-
-    inertial (n, 10); term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H.
-    """
+    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out. inertial (n, 10);
+    term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H."""
 
     inertial: Index
     term_row: Index
@@ -103,10 +101,8 @@ class ColumnLayout:
 
     @classmethod
     def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
-        """Keep the given standard columns, in the given order.
-
-        Standard columns are the 10 n inertial ones, then the term columns; entries are (joint row, term column).
-        """
+        """Keep the given standard columns, in the given order. Standard columns are the 10 n inertial ones, then the
+        term columns; entries are (joint row, term column)."""
         count = 10 * n + 1 + max((c for _, c in entries), default=-1)
         wanted = np.asarray(columns, dtype=np.int64)
         if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
@@ -139,11 +135,9 @@ class RowBatch:
 
 @dataclass(frozen=True, eq=False)
 class LagrangeRows:
-    """Energies of the ten parameters of every link and their derivatives, samples last.
-
-    e, u (n, 10, N): kinetic and potential energy per parameter [12.33, 12.34].
-    momentum, de_dq, du_dq (n, n, 10, N): ∂e/∂q̇_j, ∂e/∂q_j, ∂u/∂q_j by joint, link, parameter [12.36, 12.37].
-    """
+    """Energies of the ten parameters of every link and their derivatives, samples last. e, u (n, 10, N): kinetic and
+    potential energy per parameter [12.33, 12.34]. momentum, de_dq, du_dq (n, n, 10, N): ∂e/∂q̇_j, ∂e/∂q_j, ∂u/∂q_j by
+    joint, link, parameter [12.36, 12.37]."""
 
     e: Array
     u: Array
@@ -177,9 +171,7 @@ class Engine(Protocol):
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
         """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
-
-        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out.
-        """
+        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out."""
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         """Energies, momenta and their position derivatives."""

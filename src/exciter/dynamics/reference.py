@@ -128,10 +128,8 @@ def _next_link(chain: Chain, i: int, up: LinkState, q: Array, qd: Array, qdd: Ar
 
 
 def regressor_rows(link: LinkState, sv: Array | None = None, sw: Array | None = None) -> Array:
-    """(d, 10, N): rows of the link's d joints for its ten parameters (screws of the link unless given).
-
-    m: s_v·a;  first moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w;  inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ.
-    """
+    """(d, 10, N): rows of the link's d joints for its ten parameters (screws of the link unless given). m: s_v·a; first
+    moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w; inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ."""
     sv = link.sv if sv is None else sv
     sw = link.sw if sw is None else sw
     w, al, a = link.omega, link.alpha, link.acc
@@ -157,10 +155,8 @@ def symmetric(g: Array) -> Array:
 
 
 def wrench(link: LinkState, g: Array) -> tuple[Array, Array]:
-    """Newton–Euler force F and moment N about the frame origin of a body with parameters g (…, 10, N).
-
-    F = m a + α×h + ω×(ω×h);  N = I α + ω×(I ω) + h×a.
-    """
+    """Newton–Euler force F and moment N about the frame origin of a body with parameters g (…, 10, N). F = m a + α×h +
+    ω×(ω×h); N = I α + ω×(I ω) + h×a."""
     w, h, inertia = link.omega, g[..., 1:4, :], symmetric(g)
     force = g[..., :1, :] * link.acc + cross(link.alpha, h) + w * dot(w, h) - h * dot(w, w)  # ω×(ω×h)
     moment = matvec(inertia, link.alpha) + cross(w, matvec(inertia, w)) + cross(h, link.acc)
@@ -180,10 +176,8 @@ def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkMotion:
 
 
 def backward(chain: Chain, links: list[LinkState], bars: list[LinkMotion], qd: Array) -> tuple[Array, Array, Array]:
-    """Inward recursion: from adjoints of links and screws to q̄, q̇̄, q̈̄, each (n, N).
-
-    A rotation about ẑ gives q̄ = −ẑ · Σ m×m̄ over every vector m it turns.
-    """
+    """Inward recursion: from adjoints of links and screws to q̄, q̇̄, q̈̄, each (n, N). A rotation about ẑ gives q̄ =
+    −ẑ · Σ m×m̄ over every vector m it turns."""
     q_bar, qd_bar, qdd_bar = np.zeros((3, *qd.shape))
     for i in reversed(range(chain.n)):
         link, bar, v = links[i], bars[i], qd[i]

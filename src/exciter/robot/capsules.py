@@ -35,11 +35,9 @@ FARTHEST_POSITION_LIMIT = 1000.0  # [rad, m] limits beyond are no limits
 
 
 def enclosing_capsule(name: str, shape: Shape) -> Capsule:
-    """A capsule that contains the shape, on the same joint.
-
-    The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
-    longest side, its radius is half the diagonal of the other two. That of a mesh contains all of its vertices.
-    """
+    """A capsule that contains the shape, on the same joint. The capsule of a cylinder has its radius and its axis, the
+    caps stick out; that of a box runs along the longest side, its radius is half the diagonal of the other two. That of
+    a mesh contains all of its vertices."""
     if np.abs([*shape.size, *shape.translation]).max() > LARGEST_DISTANCE_M:
         raise RobotError(
             f"a {shape.kind} is larger or farther than {LARGEST_DISTANCE_M:g} m; check its size and origin"
@@ -103,19 +101,18 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 
 
 def capsule_around(points: Array) -> tuple[Array, Array, float]:
-    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3).
-
-    Of those along the principal axes of the points, and along x, y, z, the one of the smallest volume.
-    """
+    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3). Of those along the principal
+    axes of the points, and along x, y, z, the one of the smallest volume."""
     with suppress(QhullError, ValueError):  # they span no volume
         points = points[ConvexHull(points).vertices]
     spread = points - points.mean(axis=0)
     axes = np.vstack([np.linalg.eigh(spread.T @ spread)[1].T, np.eye(3)])
-    start, end, radius = min((_along(axis, points) for axis in axes), key=lambda capsule: _volume(*capsule))
+    start, end, radius = min((_along(axis, points) for axis in axes), key=_volume)
     return start, end, max(radius, SMALLEST_MESH_RADIUS_M) + CAPSULE_MARGIN_M
 
 
-def _volume(start: Array, end: Array, radius: float) -> float:
+def _volume(capsule: tuple[Array, Array, float]) -> float:
+    start, end, radius = capsule
     return float(np.pi * radius**2 * (np.linalg.norm(end - start) + 4.0 / 3.0 * radius))
 
 
@@ -131,14 +128,12 @@ def _along(axis: Array, points: Array) -> tuple[Array, Array, float]:
     low, high = np.where(low < high, low, 0.5 * (low + high)), np.where(low < high, high, 0.5 * (low + high))
     middle = across.T @ centre
     found = [(middle + a * axis, middle + b * axis, float(r)) for a, b, (r,) in zip(low, high, radii, strict=True)]
-    return min(found, key=lambda capsule: _volume(*capsule))
+    return min(found, key=_volume)
 
 
 def smallest_circle(points: Array) -> tuple[Array, float]:
-    """Centre (2,) and radius of the smallest circle around points (V, 2).
-
-    Two or three of the points fix it; the farthest point outside joins them until there is none.
-    """
+    """Centre (2,) and radius of the smallest circle around points (V, 2). Two or three of the points fix it; the
+    farthest point outside joins them until there is none."""
     support, before = points[:1], -1.0
     while True:
         centre, radius, support = _circle_of(support)
@@ -181,11 +176,9 @@ def body_of(robot: Robot, name: str) -> int:
 
 
 def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
-    """Indices of the capsules that a name stands for.
-
-    The name of a capsule means that one. The name of a link means all capsules made of it (link/1, link/2, …), or, if
-    it has none, all of the body it is rigidly joined to; the name of a joint (or "base") all of the body it moves.
-    """
+    """Indices of the capsules that a name stands for. The name of a capsule means that one. The name of a link means
+    all capsules made of it (link/1, link/2, …), or, if it has none, all of the body it is rigidly joined to; the name
+    of a joint (or "base") all of the body it moves."""
     names = [capsule.name for capsule in robot.capsules]
     if name in names:
         return (names.index(name),)

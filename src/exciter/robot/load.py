@@ -86,21 +86,16 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     """
     from exciter.robot import embedded_robots as embedded
 
-    options = with_keywords(options or RobotOptions(), said)
+    limits, own = Limits.names(), [one.name for one in fields(RobotOptions) if one.name != "limits"]
+    if unknown := [name for name in said if name not in (*own, *limits)]:
+        raise RobotError(unknown_name("keyword", unknown[0], (*limits, *own)))
+    options = options or RobotOptions()
+    given = {**options.limits, **{name: value for name, value in said.items() if name in limits}}
+    options = replace(options, limits=given, **{name: value for name, value in said.items() if name in own})
     if isinstance(source, str) and source in embedded.names():
         return replace(options.apply(embedded.robot(source)), file=embedded.path(source), options=options)
     path = existing(path_of(source, "the robot"))
     return replace(_from_file(path, options), file=path, options=options)
-
-
-def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
-    """limits by their own names, the rest by those of ``RobotOptions``."""
-    own = [one.name for one in fields(RobotOptions) if one.name != "limits"]
-    for name in said:
-        if name not in (*own, *Limits.names()):
-            raise RobotError(unknown_name("keyword", name, (*Limits.names(), *own)))
-    limits = {**options.limits, **{name: value for name, value in said.items() if name in Limits.names()}}
-    return replace(options, limits=limits, **{name: value for name, value in said.items() if name in own})
 
 
 def existing(source: str | Path) -> Path:

@@ -81,11 +81,9 @@ def _rebuilt(robot: Robot, joints: list[Joint], where: Carried, frozen: Mapping[
 
 def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
     """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
+    no_mass, unreal = "no mass: torques lack their weight", "an inertia of no body: torques rest on it"
     said = []
-    for found, words in (
-        (bare_bodies, "no mass: torques lack their weight"),
-        (unreal_bodies, "an inertia of no body: torques rest on it"),
-    ):
+    for found, words in ((bare_bodies, no_mass), (unreal_bodies, unreal)):
         shown = {*found(locked), BASE}
         lost = [robot.joint_names[i] for i in found(robot) if where[i][0] not in shown]
         if lost:

@@ -44,17 +44,14 @@ PARALLEL_AXES_RAD = 1e-5  #: [rad] twice what 3.1416 lacks of π
 SAME_PLACE_TOLERANCE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
 TABLE_ROUNDING = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])
-# -- reading the numbers off ---------------------------------------------------------------------------------
 
 Numbers = tuple[float, float, float, float, float, float]  # α, d, θ, r, γ, b
 
 
 @dataclass(frozen=True)
 class MDHRow:
-    """One line of the table: angles α, θ, γ [rad], lengths d, r, b [m]; parent −1 is the base.
-
-    sigma: 0 revolute (theta is the offset of q), 1 prismatic (r is the offset of q).
-    """
+    """One line of the table: angles α, θ, γ [rad], lengths d, r, b [m]; parent −1 is the base. sigma: 0 revolute (theta
+    is the offset of q), 1 prismatic (r is the offset of q)."""
 
     joint: str
     parent: int
@@ -76,11 +73,9 @@ class MDHRow:
 
 @dataclass(frozen=True, eq=False)
 class MDHTable:
-    """A robot's table. A parent comes before its children.
-
-    rotations (n, 3, 3), translations (n, 3) [m]: placement of every frame of the table in the joint frame of
-    the robot it was derived from; identity and zero when the table itself is the definition.
-    """
+    """A robot's table. A parent comes before its children. rotations (n, 3, 3), translations (n, 3) [m]: placement of
+    every frame of the table in the joint frame of the robot it was derived from; identity and zero when the table
+    itself is the definition."""
 
     name: str
     rows: tuple[MDHRow, ...]
@@ -178,9 +173,6 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
     return replace(carried(robot, old), joints=tuple(joints)), table
 
 
-# -- choosing the frames -------------------------------------------------------------------------------------
-
-
 def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Array]:
     """(4, 4) placement of every new frame in its joint frame; the geometry is taken at q = 0, in the base."""
     world: list[Array] = []
@@ -208,11 +200,9 @@ def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Ar
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
-    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet.
-
-    The direction is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself.
-    Where the foot is free (parallel axes), it is the frame's origin.
-    """
+    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet. The direction
+    is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself. Where the foot is free
+    (parallel axes), it is the frame's origin."""
     z, origin = frame[:3, 2], frame[:3, 3]
     offset = point - origin
     normal = np.cross(z, axis)
@@ -293,9 +283,6 @@ def _tidy(t: Array) -> Array:
     t[:3, 3][np.abs(t[:3, 3]) < TABLE_ROUNDING] = 0.0
     t += 0.0
     return t
-
-
-# -- helpers -------------------------------------------------------------------------------------------------
 
 
 def _first_children(robot: Robot) -> list[int | None]:

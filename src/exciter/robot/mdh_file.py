@@ -119,9 +119,8 @@ class _Section:
     def __init__(self, given: Any, what: str, keys: Iterable[str] | None = None, of: str = "") -> None:
         if not isinstance(given, dict):
             raise RobotError(f"{what} is {shown(given)}; expected 'key: value' lines")
-        for key in given if keys is not None else ():
-            if key not in keys:
-                raise RobotError(f"{what}: {unknown_name('key', str(key), keys)}")
+        if keys is not None and (unknown := [key for key in given if key not in keys]):
+            raise RobotError(f"{what}: {unknown_name('key', str(unknown[0]), keys)}")
         self.given, self.what, self.of = given, what, of or what
 
     def value(self, key: str, default: Any = _NEEDED) -> Any:
@@ -135,9 +134,6 @@ class _Section:
     def below(self, key: str, keys: Iterable[str] | None = None) -> _Section:
         """The mapping of a key, empty where it is not given."""
         return _Section(self.given.get(key, {}), f"{key} of {self.what}", keys, of=self.what)
-
-
-# -- one joint -----------------------------------------------------------------------------------------------
 
 
 def _kind(joint: _Section) -> JointKind:
@@ -183,9 +179,6 @@ def _inertia(joint: _Section) -> Array:
     if phi[0] < 0:
         raise RobotError(f"the mass of {joint.what} is {phi[0]:g} kg; it must not be negative")
     return phi
-
-
-# -- what is fixed on the bodies -----------------------------------------------------------------------------
 
 
 def _frames(file: _Section, names: list[str]) -> tuple[Frame, ...]:
@@ -246,9 +239,6 @@ def _placement(entry: _Section) -> tuple[Array, Array]:
     ry = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
     rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
     return rz @ ry @ rx, xyz
-
-
-# -- reading values ------------------------------------------------------------------------------------------
 
 
 def _number(value: Any, what: str, finite: bool = True) -> float:

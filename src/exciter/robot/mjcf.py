@@ -135,9 +135,6 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
     return zip(getattr(body, what), getattr(twin, what), strict=True)
 
 
-# -- bodies ------------------------------------------------------------------------------------------------------------
-
-
 def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
     """One body, a chain of links where it has several joints, then its children. fixed: placement (4, 4) of the parent
     in the world at q = ref; above: the joints that carry it."""
@@ -219,9 +216,6 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
     )
 
 
-# -- everything else ---------------------------------------------------------------------------------------------------
-
-
 def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _Gathered) -> None:
     """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane, which
     has no edge in MuJoCo, is the floor. fixed: placement (4, 4) of a body that stands still."""
@@ -237,9 +231,8 @@ def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _G
             role: Role = "both" if visible and collides else "visual" if visible else "collision"
             found.shapes.append((name, replace(solid, role=role)))
             continue
-        at = None if fixed is None else fixed @ homogeneous(*found.file.placement("geom", geom_twin))
-        level = kind == "plane" and at is not None and at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE
-        if level and collides:
+        at = np.zeros((4, 4)) if fixed is None else fixed @ homogeneous(*found.file.placement("geom", geom_twin))
+        if kind == "plane" and collides and at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE:
             found.floors.append(float(at[2, 3]))
         elif collides or kind != "plane":
             found.unmeasured.append((name, kind, collides))

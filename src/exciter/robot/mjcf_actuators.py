@@ -35,11 +35,9 @@ INPUT_ATTRIBUTES = ("input", "ffrange", "velrange")  # whose control is neither 
 @dataclass(frozen=True)
 class MjcfDrive:
     """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
-
     rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
     give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off. posed: True where
-    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF.
-    """
+    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF."""
 
     name: str
     kind: str
@@ -103,9 +101,6 @@ def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> Mjcf
     )
 
 
-# -- the torque that a drive can give ----------------------------------------------------------------------------------
-
-
 def _force(actuator: Any, spec: Any, inputs: bool) -> tuple[Range, bool]:
     """Before the gear, and whether it depends on posture or speed how much of it there is."""
     automatic = spec.compiler.autolimits
@@ -137,9 +132,6 @@ def _scaled(bounds: Range, factor: float) -> Range:
 
 def _common(one: Range, other: Range) -> Range:
     return max(one[0], other[0]), min(one[1], other[1])
-
-
-# -- all drives of a joint ---------------------------------------------------------------------------------------------
 
 
 def drives_of(drives: Iterable[MjcfDrive], joint: str, clamp: Range) -> tuple[float, str, float, float]:

@@ -186,9 +186,6 @@ def _by_mujoco(tree: Element, path: Path, work: Any) -> Any:
         raise RobotError(f"MuJoCo cannot read '{path}': {reason} in {element}; correct it") from None
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
-
-
 def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | None:
     """A box, sphere, cylinder or capsule, the capsule around an ellipsoid, a mesh; None for planes, height fields and
     the like."""
@@ -212,9 +209,6 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     radii = 1 if kind in ("sphere", "capsule", "cylinder") else 0  # how many sizes are radii, not half lengths
     size = (*half[:radii].tolist(), *(2 * half[radii:]).tolist())
     return Shape(kind, -1, size, rotation, translation, colour)
-
-
-# -- files of assets ---------------------------------------------------------------------------------------------------
 
 
 def _absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
@@ -245,9 +239,6 @@ def _reference(reference: str, folder: str, spec: Any) -> str:
     if spec.strippath:
         reference = PurePosixPath(reference.replace("\\", "/")).name
     return reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
-
-
-# -- inertia -----------------------------------------------------------------------------------------------------------
 
 
 def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[CentralInertia, bool]:

@@ -67,9 +67,8 @@ class Motion:
     def at(cls, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> Motion:
         """Samples that are not a time series (random states, static poses): time counts 0, 1, 2, …"""
         q = np.atleast_2d(np.asarray(q, dtype=float))
-        qd = np.zeros_like(q) if qd is None else np.atleast_2d(np.asarray(qd, dtype=float))
-        qdd = np.zeros_like(q) if qdd is None else np.atleast_2d(np.asarray(qdd, dtype=float))
-        return cls(np.arange(len(q), dtype=float), q, qd, qdd)
+        rates = (np.zeros_like(q) if x is None else np.atleast_2d(np.asarray(x, dtype=float)) for x in (qd, qdd))
+        return cls(np.arange(len(q), dtype=float), q, *rates)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -92,8 +91,7 @@ class Motion:
     def samples_last(self) -> tuple[Array, Array, Array]:
         """q, q̇, q̈ as contiguous (n, N), read-only: one row per joint, what kernels and joint terms work on."""
         q, qd, qdd = (np.ascontiguousarray(x.T) for x in (self.q, self.qd, self.qdd))
-        for rows in (q, qd, qdd):
-            rows.flags.writeable = False
+        q.flags.writeable = qd.flags.writeable = qdd.flags.writeable = False
         return q, qd, qdd
 
 

@@ -56,12 +56,9 @@ def is_physical(phi: ArrayLike) -> bool:
 
 
 def bare_bodies(robot: Robot) -> tuple[int, ...]:
-    """Bodies, by joint, that have no mass of their own or a placeholder's.
-
-    A body between joints that meet in a point may really have next to none, but a file cannot say so: it counts. What
-    lies between two joints of one MJCF body is none. Where only a moment of inertia enters any torque, papers give that
-    alone, and a mass of 0.
-    """
+    """Bodies, by joint, that have no mass of their own or a placeholder's. A body between joints that meet in a point
+    may really have next to none, but a file cannot say so: it counts. What lies between two joints of one MJCF body is
+    none. Where only a moment of inertia enters any torque, papers give that alone, and a mass of 0."""
     total = moved_mass(robot.inertias)
     bodies = [j for j, joint in enumerate(robot.joints) if not joint.bodiless or joint.inertia.any()]
     bare = [j for j in bodies if weighs_nothing(robot.joints[j].inertia[0], total)]
@@ -96,11 +93,9 @@ def placeholder_torques(robot: Robot) -> tuple[int, ...]:
 
 
 def hidden_in_bodies(parts: Mapping[str, Array], solid: frozenset[str], robot: Robot) -> tuple[str, ...]:
-    """What would be forgotten once links that are rigidly joined are one body, a sentence each.
-
-    parts: φ (10,) of every link that moves, about any point. solid: those that have a shape, so that something is
-    there; a link without one is a frame. Links of bodies that show the gap themselves are left out by the caller.
-    """
+    """What would be forgotten once links that are rigidly joined are one body, a sentence each. parts: φ (10,) of every
+    link that moves, about any point. solid: those that have a shape, so that something is there; a link without one is
+    a frame. Links of bodies that show the gap themselves are left out by the caller."""
     total = moved_mass(robot.inertias)
     bare = [name for name, phi in parts.items() if name in solid and weighs_nothing(phi[0], total)]
     unreal = [n for n, phi in parts.items() if not weighs_nothing(phi[0], total) and not is_physical(phi)]

@@ -41,10 +41,8 @@ class JointFacts:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A link at (rotation, translation) [m] in its parent at q = 0, fixed there unless a joint moves it.
-
-    weighed: False where the inertia lacks a share that is not known. hidden: the file has no such link.
-    """
+    """A link at (rotation, translation) [m] in its parent at q = 0, fixed there unless a joint moves it. weighed: False
+    where the inertia lacks a share that is not known. hidden: the file has no such link."""
 
     name: str
     parent: str

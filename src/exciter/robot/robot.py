@@ -196,8 +196,6 @@ class Robot:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, friction=MappingProxyType(state["friction"]))
 
-    # -- by name ---------------------------------------------------------------------------------------------
-
     @property
     def n(self) -> int:
         """Number of joints."""
@@ -228,8 +226,6 @@ class Robot:
             return Frame(name, self.index(name), np.eye(3), np.zeros(3))
         raise RobotError(unknown_name("frame", name, self.frame_names))
 
-    # -- structure -------------------------------------------------------------------------------------------
-
     @property
     def parents(self) -> NDArray[np.int64]:
         return np.array([joint.parent for joint in self.joints], dtype=np.int64)
@@ -240,8 +236,6 @@ class Robot:
         while self.joints[path[-1]].parent != BASE:
             path.append(self.joints[path[-1]].parent)
         return tuple(reversed(path))
-
-    # -- numbers ---------------------------------------------------------------------------------------------
 
     @property
     def inertias(self) -> Array:
@@ -311,8 +305,6 @@ class Robot:
         from exciter.robot.drawing import pictured
 
         return pictured(self)
-
-    # -- changed copies --------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """The same robot mounted otherwise: gravity [m/s²] in the base frame."""

@@ -126,11 +126,9 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int | None
 
 
 def asset_path(reference: str, folder: Path, root: Path) -> Path:
-    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened.
-
-    Plain paths are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as
-    ``root/name/rest``, then ``root/rest``.
-    """
+    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened. Plain paths
+    are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as ``root/name/rest``,
+    then ``root/rest``."""
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
