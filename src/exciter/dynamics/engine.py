@@ -114,10 +114,6 @@ class ColumnLayout:
         inertial = place[: 10 * n].reshape(n, 10).copy()
         return cls(inertial=inertial, term_row=rows, term_column=place[terms], size=len(wanted))
 
-    def fits(self, n: int, entries: Sequence[tuple[int, int]]) -> bool:
-        """Whether it was made for a model with these joints and term entries."""
-        return len(self.inertial) == n and list(self.term_row) == [row for row, _ in entries]
-
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:

@@ -311,7 +311,8 @@ class MotionRows:
 
     def __post_init__(self) -> None:
         self.model.dynamics.check(self.motion)
-        if not self.layout.fits(self.model.n, self.model.entries):
+        rows = [row for row, _ in self.model.entries]
+        if len(self.layout.inertial) != self.model.n or self.layout.term_row.tolist() != rows:
             raise ParameterError("the layout was made for another model; make it with this model's layout(columns)")
 
     @cached_property

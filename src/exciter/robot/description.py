@@ -75,7 +75,9 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
     shapes, shape_notes = _collision_shapes(given)
     capsules, failed = _capsules(shapes, links)
-    without = (f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1])
+    for first in [*failed.values()][:1]:
+        text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
+        shape_notes.append(warning(COLLISION_SUBJECT, text))
     robot = Robot(
         name=plain.name,
         joints=joints,
@@ -88,12 +90,7 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
         unshaped=_unshaped(plain, shapes, links, failed),
         friction=_friction(plain),
         source=source,
-        notes=(
-            *plain.notes,
-            *_inertia_notes(joints),
-            *shape_notes,
-            *(warning(COLLISION_SUBJECT, text) for text in without),
-        ),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -157,20 +154,16 @@ def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
     solid = {link for link, shape in given if shape.collides}
     shapes = [(link, shape if link in solid else replace(shape, role="both")) for link, shape in given]
     visual_only = list(dict.fromkeys(link for link, _ in given if link not in solid))
-    absent = list(
-        dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not isfile(s.mesh))
-    )
+    drawn = dict.fromkeys(shape.mesh for _, shape in shapes if shape.kind == "mesh" and not shape.collides)
+    absent = [mesh for mesh in drawn if not isfile(mesh)]
     notes = list[Note]()
     if visual_only:
-        text = (
-            f"no collision shape on {named(visual_only)}: what is drawn of them is taken for what collides; give "
-            "<collision> shapes"
-        )
+        which = f"no collision shape on {named(visual_only)}"
+        text = f"{which}: what is drawn of them is taken for what collides; give <collision> shapes"
         notes.append(note(COLLISION_SUBJECT, text))
     if absent:
-        first = Path(absent[0]).name
-        text = f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures"
-        notes.append(note("mesh files", text))
+        count = f"mesh files absent: {len(absent)} (first: {Path(absent[0]).name})"
+        notes.append(note("mesh files", f"{count}; these are only needed for pictures"))
     return shapes, notes
 
 

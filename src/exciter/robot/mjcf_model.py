@@ -75,17 +75,6 @@ class CompiledMjcf:
         quaternion, translation = getattr(self.model, f"{kind}_quat"), getattr(self.model, f"{kind}_pos")
         return matrix(quaternion[twin.id]), translation[twin.id].copy()
 
-    def inertial_rotation(self, body: Any, owner: str) -> Array:
-        """Of the axes of <inertial>."""
-        if body.ialt.type == mujoco.mjtOrientation.mjORIENTATION_QUAT:
-            return matrix(np.asarray(body.iquat) / np.linalg.norm(body.iquat))
-        _refuse_ambiguous_axis(body.ialt, None, owner)
-        degree, sequence = self.spec.compiler.degree, self.spec.compiler.eulerseq
-        try:
-            return matrix(mujoco.MjSpec.resolve_orientation(degree=degree, sequence=sequence, orientation=body.ialt))
-        except ValueError as error:
-            raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
-
 
 def matrix(quaternion: Any) -> Array:
     """The rotation of a unit quaternion (w, x, y, z)."""
@@ -246,9 +235,8 @@ def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[
     whether it lacks the share of meshes. Where no geom weighs, <inertial> holds whatever the compiler is told."""
     compiler, model = file.spec.compiler, file.model
     rule = compiler.inertiafromgeom
-    from_geoms = rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE or (
-        rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
-    )
+    automatic = rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
+    from_geoms = automatic or rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
     first, last = compiler.inertiagrouprange
     counted = [geom for geom in body.geoms if from_geoms and first <= geom.group <= last]
     meshed = [_weighs_by_mesh(geom, owner) for geom in counted]
@@ -287,5 +275,13 @@ def _from_inertial(body: Any, file: CompiledMjcf, owner: str) -> CentralInertia:
         raise RobotError(f"{owner} has the negative mass {body.mass:g} kg; masses must be zero or positive")
     full = not np.isnan(body.fullinertia[0])
     xx, yy, zz, xy, xz, yz = body.fullinertia if full else (*body.inertia, 0.0, 0.0, 0.0)
+    quaternion, compiler = np.asarray(body.iquat) / np.linalg.norm(body.iquat), file.spec.compiler
+    if body.ialt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
+        _refuse_ambiguous_axis(body.ialt, None, owner)
+        rules = {"degree": compiler.degree, "sequence": compiler.eulerseq}
+        try:
+            quaternion = mujoco.MjSpec.resolve_orientation(**rules, orientation=body.ialt)
+        except ValueError as error:
+            raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
     own = np.array([body.mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])
-    return transform_inertia(own, file.inertial_rotation(body, owner), np.zeros(3)), np.array(body.ipos)
+    return transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)

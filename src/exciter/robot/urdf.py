@@ -37,9 +37,7 @@ from exciter.typing import Array
 
 MOVING_JOINT_TYPES = ("revolute", "continuous", "prismatic")
 URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-GAZEBO_FORCES = (
-    "springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction",
-)  # fmt: skip
+GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction")
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
 }  # fmt: skip
