@@ -50,10 +50,9 @@ class Motion:
         freeze(self, "time", "q", "qd", "qdd")
         if self.q.ndim != 2 or self.time.shape != (self.q.shape[0],):
             raise MotionError(f"q has shape {self.q.shape} and time {self.time.shape}; expected (N, n) and (N,)")
-        if self.qd.shape != self.q.shape or self.qdd.shape != self.q.shape:
-            raise MotionError(
-                f"q, q̇ and q̈ must have one shape; given {self.q.shape}, {self.qd.shape}, {self.qdd.shape}"
-            )
+        shapes = [x.shape for x in (self.q, self.qd, self.qdd)]
+        if len(set(shapes)) > 1:
+            raise MotionError(f"q, q̇ and q̈ must have one shape; given {', '.join(map(str, shapes))}")
         if len(self.time) > 1 and (np.diff(self.time) < 0).any():
             raise MotionError("the time of a motion must not run backwards; sort or cut the samples")
         for name in ("time", "q", "qd", "qdd"):
