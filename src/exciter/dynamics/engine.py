@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,13 @@ class LagrangeRows:
     du_dq: Array
 
 
-#: Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N) [m]; screws s_v, s_w (P, 3, N) in the link frames.
-Placements = tuple[Array, Array, Array, Array]
+class Placements(NamedTuple):
+    """Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N) [m]; screws (P, 3, N) in the link frames."""
+
+    rotation: Array
+    origin: Array
+    sv: Array
+    sw: Array
 
 
 class Engine(Protocol):
@@ -264,7 +269,7 @@ class NumbaEngine:
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
         kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
-        return r, p, sv, sw
+        return Placements(r, p, sv, sw)
 
 
 @lru_cache(maxsize=1)

@@ -282,7 +282,7 @@ class NumpyEngine:
                 rotation[i] = np.einsum("abn,bcn->acn", rotation[k], link.rotation)
                 origin[i] = origin[k] + matvec(rotation[k], link.p)
         sv, sw = np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
-        return rotation, origin, sv, sw
+        return Placements(rotation, origin, sv, sw)
 
 
 def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
