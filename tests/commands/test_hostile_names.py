@@ -41,11 +41,11 @@ from exciter.report.design_report import design_page
 from exciter.report.identification.report import identification_page, validation_page
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
-from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame
 from exciter.validation.validation import validate
 from support import export_cases
 from support.estimates import estimate_of
+from support.mdh_writing import write_mdh
 from support.report_designs import designed
 from support.report_identifications import identified, quality_of
 

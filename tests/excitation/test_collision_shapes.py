@@ -16,9 +16,10 @@ from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.drawing import drawing
 from exciter.robot.geometry import Shape
 from exciter.robot.load import RobotOptions
-from exciter.robot.mdh_file import read_mdh, write_mdh
+from exciter.robot.mdh_file import read_mdh
 from exciter.robot.robot import Robot
 from exciter.settings import fill
+from support.mdh_writing import write_mdh
 
 SMALL, LARGE = 0.05, 0.25  # [m] of a ball 0.3 m from another one of 0.1 m: free by 0.15, overlapping by 0.05
 

@@ -33,10 +33,11 @@ from exciter.robot import embedded_robots as embedded
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
 from exciter.robot.load import RobotOptions
-from exciter.robot.mdh_file import read_mdh, write_mdh
+from exciter.robot.mdh_file import read_mdh
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.settings import fill
+from support.mdh_writing import write_mdh
 
 NO_OTHERS = {"torque": False, "self_collision": False}
 

@@ -14,10 +14,11 @@ from exciter.robot.description import read_urdf
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import PARALLEL_AXES_RAD, MDHRow, MDHTable, cos_sin, in_mdh_frames, to_mdh
-from exciter.robot.mdh_file import read_mdh, write_mdh
+from exciter.robot.mdh_file import read_mdh
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia
+from support.mdh_writing import write_mdh
 from support.paths import SHARED_DATA
 
 PI_2 = 1.57079632679  # as real descriptions print it

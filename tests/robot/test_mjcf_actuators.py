@@ -15,7 +15,7 @@ from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
 from exciter.robot.load import RobotOptions
-from exciter.robot.mdh_file import write_mdh
+from support.mdh_writing import write_mdh
 
 FILE = """<mujoco>{top}<option gravity="0 0 0"/>
 <worldbody><body name="b"><joint name="j" axis="0 1 0" {joint}/><geom size="0.1" pos="0.2 0 0"/><site name="s"/>

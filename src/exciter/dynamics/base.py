@@ -61,10 +61,8 @@ def model_base(model: DynamicModel) -> BaseParameters:
 
 
 def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-4) -> bool:
-    """Whether the base parameters of random χ give its torques at random states: W_b (P χ) = W χ.
-
-    Tolerance, relative: right angles that a description prints with five digits are exact in the closed form.
-    """
+    """Whether the base parameters of random χ give its torques at random states: W_b (P χ) = W χ. Tolerance, relative:
+    right angles that a description prints with five digits are exact in the closed form."""
     plain = DynamicModel(model.robot, model.terms, NumpyEngine())
     rows = plain.regressor(random_states(model.robot, 5 * model.n, seed=1)).reshape(-1, len(model.standard))
     size = np.linalg.norm(rows, axis=0)

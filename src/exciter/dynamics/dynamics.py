@@ -38,13 +38,9 @@ class Dynamics:
     def chain(self) -> Chain:
         return Chain.of(self.robot)
 
-    # -- torque ----------------------------------------------------------------------------------------------
-
     def regressor(self, motion: Motion, out: Array | None = None) -> Array:
-        """Φ(q, q̇, q̈) (N, n, 10 n): τ = Φ χ. A view of memory with samples last.
-
-        out: the result of an earlier call for as many samples, to be overwritten; saves the memory's allocation.
-        """
+        """Φ(q, q̇, q̈) (N, n, 10 n): τ = Φ χ. A view of memory with samples last. out: the result of an earlier call
+        for as many samples, to be overwritten; saves the memory's allocation."""
         self.check(motion)
         n, samples = self.robot.n, len(motion)
         memory = None
@@ -78,8 +74,6 @@ class Dynamics:
         tau = still.inverse_dynamics(Motion.at(repeated, np.zeros_like(repeated), unit), inertias)
         return tau.reshape(samples, n, n).swapaxes(1, 2)
 
-    # -- energy ----------------------------------------------------------------------------------------------
-
     def lagrange(self, motion: Motion) -> LagrangeRows:
         """Energy and momentum rows in the robot's joint frames, samples first: e, u (N, 10 n), others (N, n, 10 n)."""
         self.check(motion)
@@ -87,12 +81,9 @@ class Dynamics:
         e, u = self._dense(rows.e[None])[:, 0], self._dense(rows.u[None])[:, 0]
         return LagrangeRows(e, u, *(self._dense(x) for x in (rows.momentum, rows.de_dq, rows.du_dq)))
 
-    # -- kinematics ------------------------------------------------------------------------------------------
-
     def placement(self, frame: str, q: ArrayLike) -> tuple[Array, Array]:
         """Rotation (N, 3, 3) and origin (N, 3) [m] of a frame in the base, at positions q (N, n)."""
-        rotation, origin, _ = self._kinematics(frame, q)
-        return rotation, origin
+        return self._kinematics(frame, q)[:2]
 
     def jacobian(self, frame: str, q: ArrayLike) -> Array:
         """(N, 6, n): velocity of the frame's origin (3) and angular velocity (3), in base axes, per joint velocity."""
@@ -107,19 +98,16 @@ class Dynamics:
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
-        links = self.engine.placements(chain, samples_last(q))
+        rotations, origins, *screws = self.engine.placements(chain, samples_last(q))
         turned, i = chain.axis_frames[frame.joint], frame.joint
-        link = np.moveaxis(links.rotation[i], -1, 0)
+        link = np.moveaxis(rotations[i], -1, 0)
         offset = turned.T @ frame.translation
         pairs = slice(int(chain.first[i]), int(chain.first[i + 1]))
-        sv = np.moveaxis(links.sv[pairs], -1, 0)  # (N, d, 3)
-        sw = np.moveaxis(links.sw[pairs], -1, 0)
+        sv, sw = (np.moveaxis(screw[pairs], -1, 0) for screw in screws)  # (N, d, 3)
         joints = chain.joint[pairs]
         jacobian[:, :3, joints] = link @ (sv + np.cross(sw, offset)).swapaxes(1, 2)
         jacobian[:, 3:, joints] = link @ sw.swapaxes(1, 2)
-        return link @ turned.T @ frame.rotation, links.origin[i].T + link @ offset, jacobian
-
-    # -- helpers ---------------------------------------------------------------------------------------------
+        return link @ turned.T @ frame.rotation, origins[i].T + link @ offset, jacobian
 
     def chain_inertias(self, inertias: ArrayLike | None) -> Array:
         """(n, 10) in the chain's frames."""
@@ -142,7 +130,6 @@ class Dynamics:
         return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 
     def check(self, motion: Motion) -> None:
-        """Refuse a motion of another robot."""
         if motion.n != self.robot.n:
             raise MotionError(
                 f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "

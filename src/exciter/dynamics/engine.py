@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +91,8 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class ColumnLayout:
-    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out.
-
-    inertial (n, 10); term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H.
-    """
+    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out. inertial (n, 10);
+    term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H."""
 
     inertial: Index
     term_row: Index
@@ -103,10 +101,8 @@ class ColumnLayout:
 
     @classmethod
     def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
-        """Keep the given standard columns, in the given order.
-
-        Standard columns are the 10 n inertial ones, then the term columns; entries are (joint row, term column).
-        """
+        """Keep the given standard columns, in the given order. Standard columns are the 10 n inertial ones, then the
+        term columns; entries are (joint row, term column)."""
         count = 10 * n + 1 + max((c for _, c in entries), default=-1)
         wanted = np.asarray(columns, dtype=np.int64)
         if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
@@ -117,10 +113,6 @@ class ColumnLayout:
         terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
         inertial = place[: 10 * n].reshape(n, 10).copy()
         return cls(inertial=inertial, term_row=rows, term_column=place[terms], size=len(wanted))
-
-    def fits(self, n: int, entries: Sequence[tuple[int, int]]) -> bool:
-        """Whether it was made for a model with these joints and term entries."""
-        return len(self.inertial) == n and list(self.term_row) == [row for row, _ in entries]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +131,9 @@ class RowBatch:
 
 @dataclass(frozen=True, eq=False)
 class LagrangeRows:
-    """Energies of the ten parameters of every link and their derivatives, samples last.
-
-    e, u (n, 10, N): kinetic and potential energy per parameter [12.33, 12.34].
-    momentum, de_dq, du_dq (n, n, 10, N): ∂e/∂q̇_j, ∂e/∂q_j, ∂u/∂q_j by joint, link, parameter [12.36, 12.37].
-    """
+    """Energies of the ten parameters of every link and their derivatives, samples last. e, u (n, 10, N): kinetic and
+    potential energy per parameter [12.33, 12.34]. momentum, de_dq, du_dq (n, n, 10, N): ∂e/∂q̇_j, ∂e/∂q_j, ∂u/∂q_j by
+    joint, link, parameter [12.36, 12.37]."""
 
     e: Array
     u: Array
@@ -152,9 +142,8 @@ class LagrangeRows:
     du_dq: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Placements:
-    """Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N); screws (P, 3, N) in the link frames."""
+class Placements(NamedTuple):
+    """Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N) [m]; screws (P, 3, N) in the link frames."""
 
     rotation: Array
     origin: Array
@@ -163,8 +152,6 @@ class Placements:
 
 
 class Engine(Protocol):
-    """What an implementation of the dynamics offers."""
-
     @property
     def name(self) -> str:
         """Word for it: numpy or numba."""
@@ -185,9 +172,7 @@ class Engine(Protocol):
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
         """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
-
-        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out.
-        """
+        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out."""
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         """Energies, momenta and their position derivatives."""
@@ -263,9 +248,7 @@ class NumbaEngine:
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
-        seeds = writable(
-            NO_SEED if matrix is None else matrix, NO_SEED if torque_seed is None else torque_seed, inertias
-        )
+        seeds = writable(*(NO_SEED if one is None else one for one in (matrix, torque_seed)), inertias)
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         shape = rows.q.shape
         out = (np.empty(shape), np.empty(shape), np.empty(shape), np.zeros_like(rows.terms))
@@ -286,7 +269,7 @@ class NumbaEngine:
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
         kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
-        return Placements(rotation=r, origin=p, sv=sv, sw=sw)
+        return Placements(r, p, sv, sw)
 
 
 @lru_cache(maxsize=1)

@@ -102,8 +102,6 @@ class DynamicModel:
         rigid = RigidBodies(self.dynamics)
         return tuple(term.bind(self.dynamics.robot, rigid) for term in self.terms)
 
-    # -- the standard parameters -------------------------------------------------------------------------------
-
     @property
     def n(self) -> int:
         return self.robot.n
@@ -137,8 +135,6 @@ class DynamicModel:
         if values.shape != (len(self.standard),):
             raise ParameterError(f"χ has shape {values.shape}; this model has {len(self.standard)} standard parameters")
         return values
-
-    # -- rows ----------------------------------------------------------------------------------------------------
 
     def regressor(self, motion: Motion) -> Array:
         """Φ (N, n, p)."""
@@ -246,8 +242,6 @@ class DynamicModel:
             )
         return np.broadcast_to(array, (self.n,)).copy()
 
-    # -- Gram matrix and its adjoint -----------------------------------------------------------------------------
-
     def layout(self, columns: Sequence[int] | NDArray[np.int64]) -> ColumnLayout:
         """Standard columns to keep, in that order; ``base.independent`` for the base parameters."""
         return ColumnLayout.select(self.n, self.entries, columns)
@@ -256,16 +250,12 @@ class DynamicModel:
         """The rows of a motion for the columns of a layout; weights 1/σ_j² [1/(N·m)²] per joint, one unless given."""
         return MotionRows(self, motion, layout, np.broadcast_to(1.0 if weights is None else weights, (self.n,)))
 
-    # -- base parameters -----------------------------------------------------------------------------------------
-
     @cached_property
     def base(self) -> BaseParameters:
         """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
         from exciter.dynamics.base import model_base
 
         return model_base(self)
-
-    # -- terms ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def term_columns(self) -> tuple[tuple[BoundTerm, slice], ...]:
@@ -321,7 +311,8 @@ class MotionRows:
 
     def __post_init__(self) -> None:
         self.model.dynamics.check(self.motion)
-        if not self.layout.fits(self.model.n, self.model.entries):
+        rows = [row for row, _ in self.model.entries]
+        if len(self.layout.inertial) != self.model.n or self.layout.term_row.tolist() != rows:
             raise ParameterError("the layout was made for another model; make it with this model's layout(columns)")
 
     @cached_property

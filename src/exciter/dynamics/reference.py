@@ -47,17 +47,23 @@ def matvec(matrix: Array, v: Array) -> Array:
     return product
 
 
-@dataclass(frozen=True, eq=False)
-class LinkState:
-    """One link over a batch: rotation R (3, 3, N) and origin p (3, N) in the parent; ω, α, a; screws (d, 3, N)."""
+@dataclass(eq=False)
+class LinkMotion:
+    """One link over a batch: ω, α, a (3, N), screws (d, 3, N); or the adjoints of these, accumulated."""
 
-    rotation: Array
-    p: Array
     omega: Array
     alpha: Array
     acc: Array
     sv: Array
     sw: Array
+
+
+@dataclass(eq=False)
+class LinkState(LinkMotion):
+    """With rotation R (3, 3, N) and origin p (3, N) in the parent."""
+
+    rotation: Array
+    p: Array
 
     def to_child(self, u: Array) -> Array:
         return matvec(self.rotation.swapaxes(0, 1), u)
@@ -122,10 +128,8 @@ def _next_link(chain: Chain, i: int, up: LinkState, q: Array, qd: Array, qdd: Ar
 
 
 def regressor_rows(link: LinkState, sv: Array | None = None, sw: Array | None = None) -> Array:
-    """(d, 10, N): rows of the link's d joints for its ten parameters (screws of the link unless given).
-
-    m: s_v·a;  first moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w;  inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ.
-    """
+    """(d, 10, N): rows of the link's d joints for its ten parameters (screws of the link unless given). m: s_v·a; first
+    moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w; inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ."""
     sv = link.sv if sv is None else sv
     sw = link.sw if sw is None else sw
     w, al, a = link.omega, link.alpha, link.acc
@@ -151,28 +155,15 @@ def symmetric(g: Array) -> Array:
 
 
 def wrench(link: LinkState, g: Array) -> tuple[Array, Array]:
-    """Newton–Euler force F and moment N about the frame origin of a body with parameters g (…, 10, N).
-
-    F = m a + α×h + ω×(ω×h);  N = I α + ω×(I ω) + h×a.
-    """
+    """Newton–Euler force F and moment N about the frame origin of a body with parameters g (…, 10, N). F = m a + α×h +
+    ω×(ω×h); N = I α + ω×(I ω) + h×a."""
     w, h, inertia = link.omega, g[..., 1:4, :], symmetric(g)
     force = g[..., :1, :] * link.acc + cross(link.alpha, h) + w * dot(w, h) - h * dot(w, w)  # ω×(ω×h)
     moment = matvec(inertia, link.alpha) + cross(w, matvec(inertia, w)) + cross(h, link.acc)
     return force, moment
 
 
-@dataclass(eq=False)
-class LinkAdjoint:
-    """Adjoints of a ``LinkState``, accumulated: of ω, α, a (3, N), of the screws (d, 3, N)."""
-
-    omega: Array
-    alpha: Array
-    acc: Array
-    sv: Array
-    sw: Array
-
-
-def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkAdjoint:
+def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkMotion:
     """Adjoint of ``regressor_rows`` for seed g (d, 10, N): Newton–Euler again, with the seed as an inertia."""
     w, sv, sw = link.omega, link.sv, link.sw
     m, h, inertia = g[:, :1], g[:, 1:4], symmetric(g)
@@ -181,14 +172,12 @@ def regressor_rows_adjoint(link: LinkState, g: Array) -> LinkAdjoint:
     omega += matvec(inertia, cross(sw, w)) + cross(matvec(inertia, w), sw)
     alpha = cross(h, sv) + matvec(inertia, sw)
     acc = m * sv + cross(sw, h)
-    return LinkAdjoint(omega=omega.sum(0), alpha=alpha.sum(0), acc=acc.sum(0), sv=force, sw=moment)
+    return LinkMotion(omega=omega.sum(0), alpha=alpha.sum(0), acc=acc.sum(0), sv=force, sw=moment)
 
 
-def backward(chain: Chain, links: list[LinkState], bars: list[LinkAdjoint], qd: Array) -> tuple[Array, Array, Array]:
-    """Inward recursion: from adjoints of links and screws to q̄, q̇̄, q̈̄, each (n, N).
-
-    A rotation about ẑ gives q̄ = −ẑ · Σ m×m̄ over every vector m it turns.
-    """
+def backward(chain: Chain, links: list[LinkState], bars: list[LinkMotion], qd: Array) -> tuple[Array, Array, Array]:
+    """Inward recursion: from adjoints of links and screws to q̄, q̇̄, q̈̄, each (n, N). A rotation about ẑ gives q̄ =
+    −ẑ · Σ m×m̄ over every vector m it turns."""
     q_bar, qd_bar, qdd_bar = np.zeros((3, *qd.shape))
     for i in reversed(range(chain.n)):
         link, bar, v = links[i], bars[i], qd[i]
@@ -293,7 +282,7 @@ class NumpyEngine:
                 rotation[i] = np.einsum("abn,bcn->acn", rotation[k], link.rotation)
                 origin[i] = origin[k] + matvec(rotation[k], link.p)
         sv, sw = np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
-        return Placements(rotation=rotation, origin=origin, sv=sv, sw=sw)
+        return Placements(rotation, origin, sv, sw)
 
 
 def _joints(chain: Chain, i: int) -> NDArray[np.int64]:

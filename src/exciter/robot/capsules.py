@@ -4,7 +4,8 @@ or a joint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from os.path import isfile  # false, too, for a name that is too long
@@ -15,11 +16,10 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from exciter.errors import RobotError, unknown_name
-from exciter.notes import COLLISION_SUBJECT, Note, warning
+from exciter.notes import COLLISION_SUBJECT, warning
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.plain_description import bodies_have
-from exciter.robot.robot import BASE, Robot
+from exciter.robot.robot import BASE, Robot, bodies_have
 from exciter.typing import Array
 
 LARGEST_MESH_BYTES = 100_000_000
@@ -35,11 +35,9 @@ FARTHEST_POSITION_LIMIT = 1000.0  # [rad, m] limits beyond are no limits
 
 
 def enclosing_capsule(name: str, shape: Shape) -> Capsule:
-    """A capsule that contains the shape, on the same joint.
-
-    The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
-    longest side, its radius is half the diagonal of the other two. That of a mesh contains all of its vertices.
-    """
+    """A capsule that contains the shape, on the same joint. The capsule of a cylinder has its radius and its axis, the
+    caps stick out; that of a box runs along the longest side, its radius is half the diagonal of the other two. That of
+    a mesh contains all of its vertices."""
     if np.abs([*shape.size, *shape.translation]).max() > LARGEST_DISTANCE_M:
         raise RobotError(
             f"a {shape.kind} is larger or farther than {LARGEST_DISTANCE_M:g} m; check its size and origin"
@@ -103,27 +101,18 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 
 
 def capsule_around(points: Array) -> tuple[Array, Array, float]:
-    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3).
-
-    Of those along the principal axes of the points, and along x, y, z, the one of the smallest volume.
-    """
-    points = _outermost(points)
+    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3). Of those along the principal
+    axes of the points, and along x, y, z, the one of the smallest volume."""
+    with suppress(QhullError, ValueError):  # they span no volume
+        points = points[ConvexHull(points).vertices]
     spread = points - points.mean(axis=0)
     axes = np.vstack([np.linalg.eigh(spread.T @ spread)[1].T, np.eye(3)])
-    start, end, radius = min((_along(axis, points) for axis in axes), key=lambda capsule: _volume(*capsule))
+    start, end, radius = min((_along(axis, points) for axis in axes), key=_volume)
     return start, end, max(radius, SMALLEST_MESH_RADIUS_M) + CAPSULE_MARGIN_M
 
 
-def _outermost(points: Array) -> Array:
-    """The corners of the convex hull; all points when they span no volume."""
-    try:
-        corners: Array = points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):
-        return points
-    return corners
-
-
-def _volume(start: Array, end: Array, radius: float) -> float:
+def _volume(capsule: tuple[Array, Array, float]) -> float:
+    start, end, radius = capsule
     return float(np.pi * radius**2 * (np.linalg.norm(end - start) + 4.0 / 3.0 * radius))
 
 
@@ -139,14 +128,12 @@ def _along(axis: Array, points: Array) -> tuple[Array, Array, float]:
     low, high = np.where(low < high, low, 0.5 * (low + high)), np.where(low < high, high, 0.5 * (low + high))
     middle = across.T @ centre
     found = [(middle + a * axis, middle + b * axis, float(r)) for a, b, (r,) in zip(low, high, radii, strict=True)]
-    return min(found, key=lambda capsule: _volume(*capsule))
+    return min(found, key=_volume)
 
 
 def smallest_circle(points: Array) -> tuple[Array, float]:
-    """Centre (2,) and radius of the smallest circle around points (V, 2).
-
-    Two or three of the points fix it; the farthest point outside joins them until there is none.
-    """
+    """Centre (2,) and radius of the smallest circle around points (V, 2). Two or three of the points fix it; the
+    farthest point outside joins them until there is none."""
     support, before = points[:1], -1.0
     while True:
         centre, radius, support = _circle_of(support)
@@ -160,26 +147,16 @@ def smallest_circle(points: Array) -> tuple[Array, float]:
 def _circle_of(points: Array) -> tuple[Array, float, Array]:
     """Centre and radius of the smallest circle around at most four points, and the points that fix it."""
     best: tuple[Array, float, Array] = points[0], np.inf, points
-    for chosen in _subsets(points):
-        centre = _equidistant(chosen)
+    subsets = (list(chosen) for count in (1, 2, 3) for chosen in combinations(range(len(points)), count))
+    for chosen in (points[subset] for subset in subsets):
+        sides = chosen[1:] - chosen[0]  # the centre is in the affine hull of the chosen ones, equally far from them
+        offset = np.linalg.lstsq(2.0 * sides, (sides * sides).sum(axis=1), rcond=None)[0] if len(sides) else 0.0
+        centre = chosen[0] + offset
         radius = float(np.linalg.norm(chosen - centre, axis=1).max())
         encloses = (np.linalg.norm(points - centre, axis=1) <= radius * (1.0 + 1e-12) + 1e-300).all()
         if encloses and radius < best[1]:
             best = centre, radius, chosen
     return best
-
-
-def _subsets(points: Array) -> Iterable[Array]:
-    for count in (1, 2, 3):
-        for chosen in combinations(range(len(points)), count):
-            yield points[list(chosen)]
-
-
-def _equidistant(points: Array) -> Array:
-    """The point in the affine hull of one, two or three points that is equally far from them."""
-    sides = points[1:] - points[0]
-    offset = np.linalg.lstsq(2.0 * sides, (sides * sides).sum(axis=1), rcond=None)[0] if len(sides) else 0.0
-    return np.asarray(points[0] + offset)
 
 
 def body_of(robot: Robot, name: str) -> int:
@@ -188,10 +165,10 @@ def body_of(robot: Robot, name: str) -> int:
     for capsule in robot.capsules:
         if capsule.name == name:
             return capsule.joint
+    links = [joint.link for joint in robot.joints]
     if name in robot.frame_names:
         return robot.frame(name).joint
-    links = [joint.link for joint in robot.joints]
-    if name in links and name:
+    if name and name in links:
         return links.index(name)
     if name == BASE_BODY_NAME:
         return BASE
@@ -199,11 +176,9 @@ def body_of(robot: Robot, name: str) -> int:
 
 
 def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
-    """Indices of the capsules that a name stands for.
-
-    The name of a capsule means that one. The name of a link means all capsules made of it (link/1, link/2, …), or, if
-    it has none, all of the body it is rigidly joined to; the name of a joint (or "base") all of the body it moves.
-    """
+    """Indices of the capsules that a name stands for. The name of a capsule means that one. The name of a link means
+    all capsules made of it (link/1, link/2, …), or, if it has none, all of the body it is rigidly joined to; the name
+    of a joint (or "base") all of the body it moves."""
     names = [capsule.name for capsule in robot.capsules]
     if name in names:
         return (names.index(name),)
@@ -223,7 +198,6 @@ def body_name(robot: Robot, joint: int) -> str:
 
 
 def body_names(robot: Robot) -> tuple[str, ...]:
-    """Every name that ``body_of`` knows."""
     links = (joint.link for joint in robot.joints if joint.link)
     return tuple(dict.fromkeys((*(c.name for c in robot.capsules), BASE_BODY_NAME, *robot.frame_names, *links)))
 
@@ -236,26 +210,29 @@ def with_collision_pairs(robot: Robot) -> Robot:
     neighbours. A pair that overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept,
     because many arms are folded at zero.
     """
-    pairs = _not_neighbours(robot)
+    pairs = [
+        (a.name, b.name)  # on two bodies of which neither carries the other
+        for a, b in combinations(robot.capsules, 2)
+        if a.joint != b.joint and not are_neighbours(robot, a.joint, b.joint)
+    ]
     reference, close = _closeness(robot, pairs)
     inseparable = close >= ALWAYS_CLOSE_FRACTION
     names = [f"{a} – {b}" for a, b in pairs]
     left_out = [name for name, out in zip(names, inseparable, strict=True) if out]
     overlap = [name for name, d, out in zip(names, reference, inseparable, strict=True) if d < 0.0 and not out]
-    notes = list[Note]()
+    said = list[str]()
     if bare := without_capsule(robot):
-        notes.append(warning(COLLISION_SUBJECT, f"{bodies_have(bare)} no capsule: no collision check covers that"))
+        said.append(f"{bodies_have(bare)} no capsule: no collision check covers that")
     if left_out:
-        text = (
+        said.append(
             f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
             f"{100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures: {', '.join(left_out)}"
         )
-        notes.append(warning(COLLISION_SUBJECT, text))
     if overlap:
-        text = f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}"
-        notes.append(warning(COLLISION_SUBJECT, text))
+        said.append(f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}")
+    notes = (*robot.notes, *(warning(COLLISION_SUBJECT, text) for text in said))
     kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
-    return replace(robot, collision_pairs=kept, notes=(*robot.notes, *notes))
+    return replace(robot, collision_pairs=kept, notes=notes)
 
 
 def without_capsule(robot: Robot) -> tuple[str, ...]:
@@ -272,15 +249,6 @@ def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
     missing = [f"the bodies of {', '.join(bare)}"] if bare else []
     missing += [f"the links {', '.join(links)}"] if links else []
     return " and ".join([*missing, *(["the base"] if base and BASE not in shaped else [])])
-
-
-def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:
-    """Pairs of capsules on two bodies of which neither carries the other."""
-    return [
-        (a.name, b.name)
-        for a, b in combinations(robot.capsules, 2)
-        if a.joint != b.joint and not are_neighbours(robot, a.joint, b.joint)
-    ]
 
 
 def are_neighbours(robot: Robot, one: int, other: int) -> bool:
@@ -301,10 +269,17 @@ def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array
 
 def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]) -> list[Array]:
     """For every posture (n,) the distances (P,) [m], negative where capsules overlap."""
+    import coal
     import pinocchio as pin
 
-    model, geometry = to_pinocchio(robot), pin.GeometryModel()
-    number = {capsule.name: geometry.addGeometryObject(_solid(capsule)) for capsule in robot.capsules}
+    model, geometry, number = to_pinocchio(robot), pin.GeometryModel(), dict[str, int]()
+    for capsule in robot.capsules:
+        shape, (radius, length) = capsule.solid, capsule.solid.size
+        solid = coal.Capsule(radius, length) if length > 0.0 else coal.Sphere(radius)
+        at = pin.SE3(shape.rotation, shape.translation)
+        number[capsule.name] = geometry.addGeometryObject(
+            pin.GeometryObject(capsule.name, capsule.joint + 1, at, solid)
+        )
     for a, b in pairs:
         geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
     data, measured = model.createData(), pin.GeometryData(geometry)
@@ -313,14 +288,3 @@ def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]
         pin.computeDistances(model, data, geometry, measured, q)
         found.append(np.array([result.min_distance for result in measured.distanceResults]))
     return found
-
-
-def _solid(capsule: Capsule) -> Any:
-    """Pinocchio's object of a capsule."""
-    import coal
-    import pinocchio as pin
-
-    shape = capsule.solid
-    radius, length = shape.size
-    solid = coal.Capsule(radius, length) if length > 0.0 else coal.Sphere(radius)
-    return pin.GeometryObject(capsule.name, capsule.joint + 1, pin.SE3(shape.rotation, shape.translation), solid)

@@ -1,37 +1,40 @@
-"""Robots from URDF and MJCF files, read through Pinocchio.
+"""Robots from URDF and MJCF files.
 
-The file is first made plain (``urdf.py``, ``mjcf.py``): checked, with limits and friction taken out.
-Pinocchio assembles the tree of the plain copy and merges what is rigidly connected; this module turns the
-result into a ``Robot``. Frames: every link (body) of the file by its name, fixed joints and sites too; where
-a name occurs twice the link wins, then the moving joint. Joints come in Pinocchio's order (siblings of a URDF
-by name).
+The file is first made plain (``urdf.py``, ``mjcf.py``): a tree of links, and what is attached to them. This module
+merges what is rigidly connected, and turns the result into a ``Robot``. Frames: every link (body) of the file by its
+name, fixed joints and sites too; where a name occurs twice the link wins, then the moving joint. Joints come in the
+order of Pinocchio's readers: depth first, siblings of a URDF by name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pinocchio as pin
 
 from exciter.errors import RobotError
-from exciter.files import scratch
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain_description import PlainDescription, bodies_have, named
-from exciter.robot.robot import BASE, Frame, Joint, Robot
+from exciter.robot.plain_description import PlainDescription
+from exciter.robot.robot import BASE, Frame, Joint, Robot, bodies_have, named
+from exciter.robot.spatial import moment_matrix
 from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array
 
+LinkShapes = list[tuple[str, Shape]]
 BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
 LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
+OnAny = TypeVar("OnAny", Frame, Shape)
 
 
 def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
@@ -42,8 +45,7 @@ def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: Robot
     Acceleration limits that are still missing come from the default policy of ``Limits``.
     """
     path, options = Path(path), options or RobotOptions()
-    plain = _shaped(plain_urdf(path, mesh_root or options.mesh_root), options)
-    return _finished(_assembled(_model_from_urdf(plain, path), plain, f"URDF file {path.name}"), plain, options)
+    return _robot(plain_urdf(path, mesh_root or options.mesh_root), f"URDF file {path.name}", options)
 
 
 def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
@@ -51,149 +53,121 @@ def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: Robot
     from exciter.robot.mjcf import plain_mjcf  # MuJoCo takes a while to load, and URDF needs none
 
     path, options = Path(path), options or RobotOptions()
-    plain = _shaped(plain_mjcf(path, mesh_root or options.mesh_root), options)
-    return _finished(_assembled(_model_from_mjcf(plain, path), plain, f"MJCF file {path.name}"), plain, options)
+    return _robot(plain_mjcf(path, mesh_root or options.mesh_root), f"MJCF file {path.name}", options)
 
 
-def _shaped(plain: PlainDescription, options: RobotOptions) -> PlainDescription:
-    """Without shapes in files of their own, where those are not to be opened."""
-    if options.meshes:
-        return plain
-    return replace(plain, shapes=tuple(pair for pair in plain.shapes if pair[1].kind != "mesh"))
-
-
-def _finished(robot: Robot, plain: PlainDescription, options: RobotOptions) -> Robot:
+def _robot(plain: PlainDescription, source: str, options: RobotOptions) -> Robot:
+    robot = _assembled(plain, source, options.meshes)
     for name in options.lock:
         robot.index(name)  # an unknown name is told before a coupling is
-    for coupling in plain.couplings:
-        coupling.check(tuple(options.lock))
+    for follower, leader, tag in plain.couplings:
+        if follower not in options.lock or leader not in options.lock:
+            raise RobotError(
+                f"joint '{follower}' follows '{leader}' ({tag}), which is not supported; "
+                f"lock both joints, or remove the {tag} tag to move them independently"
+            )
     return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
 
 
-def _model_from_urdf(plain: PlainDescription, path: Path) -> Any:
-    import pinocchio as pin
-
-    try:
-        return pin.buildModelFromXML(plain.xml)
-    except Exception as error:  # whatever a foreign parser throws
-        raise RobotError(f"Pinocchio cannot read '{path}': {error}") from None
-
-
-def _model_from_mjcf(plain: PlainDescription, path: Path) -> Any:
-    import pinocchio as pin
-
-    with scratch() as folder:  # Pinocchio reads MJCF from files only
-        copy = folder / "plain.xml"
-        copy.write_text(plain.xml, encoding="utf-8")
-        try:
-            return pin.buildModelFromMJCF(str(copy))
-        except Exception as error:
-            raise RobotError(f"Pinocchio cannot read '{path}': {error}") from None
-
-
-def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
-    data = model.createData()
-    joints = tuple(_joint(model, data, index, plain) for index in range(1, model.njoints))
-    links = _link_frames(model)
-    shapes, shape_notes = _collision_shapes(plain)
+def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
+    """meshes: whether shapes in files of their own are looked at."""
+    joints, links = _tree(plain)
+    given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
+    shapes, shape_notes = _collision_shapes(given)
     capsules, failed = _capsules(shapes, links)
-    without = (f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1])
+    for first in [*failed.values()][:1]:
+        text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
+        shape_notes.append(warning(COLLISION_SUBJECT, text))
     robot = Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
-        frames=_frames(model, plain, links, {joint.name for joint in joints}),
+        frames=_frames(plain, links, {joint.name for joint in joints}),
         capsules=capsules,
         shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
         ground=plain.ground,
         base_bottom=_base_bottom(shapes, links),
         unshaped=_unshaped(plain, shapes, links, failed),
-        friction=_friction(plain, joints),
+        friction=_friction(plain),
         source=source,
-        notes=(
-            *plain.notes,
-            *_inertia_notes(joints),
-            *shape_notes,
-            *(warning(COLLISION_SUBJECT, text) for text in without),
-        ),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
-    return _with_what_is_hidden(robot, plain, links)
+    # links without a mass, or with that of no body, within bodies that look complete
+    shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
+    parts = {one.name: one.inertia[0] for one in plain.links if one.weighed and links[one.name].joint not in shown}
+    return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))
 
 
-def _joint(model: Any, data: Any, index: int, plain: PlainDescription) -> Joint:
-    import pinocchio as pin
+def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]:
+    """The joints that move, each with the inertias of all links that it moves rigidly; and the frames of all links."""
+    joints: list[Joint] = []
+    bodies: list[Any] = []  # the inertia of each joint's, in its frame
+    placed: dict[str, tuple[int, Any]] = {}
+    for link in plain.links:
+        parent, on = placed.get(link.parent, (BASE, pin.SE3.Identity()))
+        index, at = parent, on * pin.SE3(link.rotation, link.translation)
+        if (facts := link.joint) is not None:
+            anchor = pin.SE3(np.eye(3), facts.anchor)
+            index, placement, at = len(joints), at * anchor, anchor.inverse()
+            joints.append(
+                Joint(
+                    name=facts.name,
+                    kind=facts.kind,
+                    parent=parent,
+                    rotation=placement.rotation,
+                    translation=placement.translation,
+                    axis=facts.axis,
+                    limits=facts.limits,
+                    inertia=np.zeros(10),
+                    link=link.name,
+                    bodiless=link.hidden,
+                )
+            )
+            bodies.append(pin.Inertia.Zero())
+        placed[link.name] = index, at
+        if index != BASE:
+            own = pin.Inertia.Zero()
+            own.mass, own.lever, own.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
+            bodies[index] += at.act(own)
+    whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
+    return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
 
-    name = model.names[index]
-    facts = plain.joints[name]
-    # the joint's own column of its Jacobian in its own frame is the axis, whatever class Pinocchio chose
-    jacobian = pin.computeJointJacobian(model, data, np.zeros(model.nq), index)
-    column = np.reshape(jacobian, (6, model.nv))[:, model.joints[index].idx_v]  # one joint alone gives (6,)
-    axis = column[:3] if facts.kind == "prismatic" else column[3:]
-    placement = model.jointPlacements[index]
-    return Joint(
-        name=name,
-        kind=facts.kind,
-        parent=int(model.parents[index]) - 1,
-        rotation=placement.rotation,
-        translation=placement.translation,
-        axis=axis / np.linalg.norm(axis),
-        limits=facts.limits,
-        inertia=model.inertias[index].toDynamicParameters(),
-        link=facts.link,
-        bodiless=facts.link in plain.hidden,
-    )
 
-
-def _link_frames(model: Any) -> dict[str, Frame]:
-    import pinocchio as pin
-
-    return {
-        f.name: Frame(f.name, int(f.parentJoint) - 1, f.placement.rotation, f.placement.translation)
-        for f in model.frames
-        if f.type == pin.FrameType.BODY
-    }
-
-
-def _frames(model: Any, plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
+def _frames(plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
     """Links, then the frames of fixed joints and sites whose names are still free."""
-    frames = dict(links)
+    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
     for link, frame in plain.frames:
-        if frame.name not in joints and frame.name not in frames:
-            on = links[link]
-            frames[frame.name] = frame.placed(on.joint, on.rotation, on.translation)
-    return tuple(frames[name] for name in frames if name not in plain.hidden)
+        if frame.name not in joints and frame.name not in links:
+            frames.setdefault(frame.name, _placed(frame, links[link]))
+    return tuple(frames.values())
 
 
-def _placed(shape: Shape, on: Frame) -> Shape:
-    return shape.placed(on.joint, on.rotation, on.translation)
+def _placed(one: OnAny, on: Frame) -> OnAny:
+    return one.placed(on.joint, on.rotation, on.translation)
 
 
-def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]], list[Note]]:
+def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
     """The shapes; those that a link without collision shapes has to look at count as collision shapes, too. It is
     settled here, link by link: later, links that are rigidly joined are one body, and would hide behind each other."""
-    solid = {link for link, shape in plain.shapes if shape.collides}
-    shapes = [(link, shape if link in solid else replace(shape, role="both")) for link, shape in plain.shapes]
-    visual_only = list(dict.fromkeys(link for link, _ in plain.shapes if link not in solid))
-    absent = list(
-        dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not isfile(s.mesh))
-    )
+    solid = {link for link, shape in given if shape.collides}
+    shapes = [(link, shape if link in solid else replace(shape, role="both")) for link, shape in given]
+    visual_only = list(dict.fromkeys(link for link, _ in given if link not in solid))
+    drawn = dict.fromkeys(shape.mesh for _, shape in shapes if shape.kind == "mesh" and not shape.collides)
+    absent = [mesh for mesh in drawn if not isfile(mesh)]
     notes = list[Note]()
     if visual_only:
-        text = (
-            f"no collision shape on {named(visual_only)}: what is drawn of them is taken for what collides; give "
-            "<collision> shapes"
-        )
+        which = f"no collision shape on {named(visual_only)}"
+        text = f"{which}: what is drawn of them is taken for what collides; give <collision> shapes"
         notes.append(note(COLLISION_SUBJECT, text))
     if absent:
-        first = Path(absent[0]).name
-        text = f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures"
-        notes.append(note("mesh files", text))
+        count = f"mesh files absent: {len(absent)} (first: {Path(absent[0]).name})"
+        notes.append(note("mesh files", f"{count}; these are only needed for pictures"))
     return shapes, notes
 
 
-def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], dict[str, str]]:
+def _capsules(given: LinkShapes, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], dict[str, str]]:
     """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and links with a
     shape that has none, such as a mesh whose file is missing, with the reason."""
     solids = [(link, shape) for link, shape in given if shape.collides]
@@ -213,38 +187,31 @@ def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[
 
 
 def _unshaped(
-    plain: PlainDescription, shapes: list[tuple[str, Shape]], links: dict[str, Frame], failed: Mapping[str, str]
+    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
-    there = {link for link, phi in plain.inertias.items() if phi[0] > LARGEST_FRAME_MASS_KG} | plain.solid
-    moving = {link for link in there - shaped if links[link].joint != BASE}
+    heavy = {link.name for link in plain.links if link.weighed and link.inertia[0][0] > LARGEST_FRAME_MASS_KG}
+    moving = {link for link in (heavy | plain.solid) - shaped if links[link].joint != BASE}
     return tuple(link for link in links if link in moving | plain.unmeasured | failed.keys())
 
 
-def _base_bottom(shapes: list[tuple[str, Shape]], links: dict[str, Frame]) -> float:
+def _base_bottom(shapes: LinkShapes, links: dict[str, Frame]) -> float:
     """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
     and do not stand on anything)."""
-    base = [_placed(shape, links[link]) for link, shape in shapes if shape.collides and links[link].joint == BASE]
-    lowest = min((height for shape in base if (height := _bottom(shape)) is not None), default=0.0)
+    lowest = 0.0
+    for link, shape in shapes:
+        if shape.collides and links[link].joint == BASE:
+            with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
+                lowest = min(lowest, lowest_point(_placed(shape, links[link])))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
 
 
-def _bottom(shape: Shape) -> float | None:
-    """z [m] of a shape's lowest point; None where its mesh cannot be read, which is noted with its capsule."""
-    try:
-        return lowest_point(shape)
-    except RobotError:
-        return None
-
-
-def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, Array]:
+def _friction(plain: PlainDescription) -> dict[str, Array]:
     """Joint terms that the file gives for at least one joint, zero for the others."""
-    terms = {
-        term: np.array([getattr(plain.joints[joint.name], term) for joint in joints])
-        for term in ("viscous", "coulomb", "rotor_inertia")
-    }
+    facts = [link.joint for link in plain.links if link.joint is not None]
+    terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     return {term: values for term, values in terms.items() if np.any(values != 0.0)}
 
 
@@ -254,10 +221,3 @@ def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:
     wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
     found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": wrong}
     return [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]
-
-
-def _with_what_is_hidden(robot: Robot, plain: PlainDescription, links: dict[str, Frame]) -> Robot:
-    """Links without a mass, or with that of no body, within bodies that look complete."""
-    shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
-    parts = {link: phi for link, phi in plain.inertias.items() if links[link].joint not in shown}
-    return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))

@@ -57,20 +57,15 @@ def drawing(robot: Robot) -> Drawing:
             shapes.append(replace(shape, surface=found))
     drawn = {shape.joint for shape in shapes}
     shapes += [capsule.solid for capsule in robot.capsules if capsule.joint not in drawn]
-    return Drawing(tuple(shapes), tuple(note("mesh files", text) for text in _summary(list(missing.values()))))
+    count = "1 mesh is" if len(missing) == 1 else f"{len(missing)} meshes are"
+    said = [f"{count} not drawn: {reason}" for reason in [*missing.values()][:1]]
+    return Drawing(tuple(shapes), tuple(note("mesh files", text) for text in said))
 
 
 def pictured(robot: Robot) -> Robot:
     """The same robot with the surfaces of its meshes, to be drawn where their files are not."""
     surfaces = {(shape.mesh, shape.size): shape.surface for shape in drawing(robot).shapes}
     return replace(robot, shapes=tuple(replace(s, surface=surfaces.get((s.mesh, s.size))) for s in robot.shapes))
-
-
-def _summary(reasons: list[str]) -> list[str]:
-    if not reasons:
-        return []
-    count = "1 mesh is" if len(reasons) == 1 else f"{len(reasons)} meshes are"
-    return [f"{count} not drawn: {reasons[0]}"]
 
 
 @lru_cache(maxsize=8)

@@ -25,7 +25,6 @@ def names() -> tuple[str, ...]:
 
 @cache
 def robot(name: str) -> Robot:
-    """An embedded robot by name."""
     return robot_from(load_yaml(path(name)), f"embedded robot '{name}'")
 
 

@@ -61,8 +61,8 @@ class Capsule:
     radius: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", frozen_array(self.start, (3,), f"start of capsule '{self.name}'"))
-        object.__setattr__(self, "end", frozen_array(self.end, (3,), f"end of capsule '{self.name}'"))
+        for end in ("start", "end"):
+            object.__setattr__(self, end, frozen_array(getattr(self, end), (3,), f"{end} of capsule '{self.name}'"))
         if not self.radius > 0:
             raise RobotError(f"capsule '{self.name}' has radius {self.radius}; it must be positive")
 

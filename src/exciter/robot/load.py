@@ -86,25 +86,19 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     """
     from exciter.robot import embedded_robots as embedded
 
-    options = with_keywords(options or RobotOptions(), said)
+    limits, own = Limits.names(), [one.name for one in fields(RobotOptions) if one.name != "limits"]
+    if unknown := [name for name in said if name not in (*own, *limits)]:
+        raise RobotError(unknown_name("keyword", unknown[0], (*limits, *own)))
+    options = options or RobotOptions()
+    given = {**options.limits, **{name: value for name, value in said.items() if name in limits}}
+    options = replace(options, limits=given, **{name: value for name, value in said.items() if name in own})
     if isinstance(source, str) and source in embedded.names():
         return replace(options.apply(embedded.robot(source)), file=embedded.path(source), options=options)
     path = existing(path_of(source, "the robot"))
     return replace(_from_file(path, options), file=path, options=options)
 
 
-def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
-    """limits by their own names, the rest by those of ``RobotOptions``."""
-    own = [one.name for one in fields(RobotOptions) if one.name != "limits"]
-    for name in said:
-        if name not in (*own, *Limits.names()):
-            raise RobotError(unknown_name("keyword", name, (*Limits.names(), *own)))
-    limits = {**options.limits, **{name: value for name, value in said.items() if name in Limits.names()}}
-    return replace(options, limits=limits, **{name: value for name, value in said.items() if name in own})
-
-
 def existing(source: str | Path) -> Path:
-    """The file of a description."""
     from exciter.robot.embedded_robots import names
 
     path = Path(source)
@@ -132,13 +126,7 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
         raise RobotError(f"'{path}' ends in '{path.suffix}'; a robot file ends in {', '.join(DESCRIPTION_SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
         return options.apply(read_mdh(path))
-    if suffix in (".urdf", ".xacro"):
-        return read_urdf(path, options=options)
-    if suffix == ".mjcf":
-        return read_mjcf(path, options=options)
-    root = parse_xml(path).tag
-    if root == "robot":
-        return read_urdf(path, options=options)
-    if root == "mujoco":
-        return read_mjcf(path, options=options)
-    raise RobotError(f"the root element of '{path}' is <{root}>; allowed are <robot> (URDF) and <mujoco> (MJCF)")
+    root = {".urdf": "robot", ".xacro": "robot", ".mjcf": "mujoco"}.get(suffix) or parse_xml(path).tag
+    if root not in ("robot", "mujoco"):
+        raise RobotError(f"the root element of '{path}' is <{root}>; allowed are <robot> (URDF) and <mujoco> (MJCF)")
+    return (read_urdf if root == "robot" else read_mjcf)(path, options=options)

@@ -7,29 +7,18 @@ base keeps its frames and capsules (joint −1) but no inertia: the base does no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import note
 from exciter.robot.placeholders import bare_bodies, unreal_bodies
-from exciter.robot.robot import BASE, Frame, Joint, Robot
+from exciter.robot.robot import BASE, Frame, Joint, Robot, carried
 from exciter.robot.spatial import axis_rotation, transform_inertia
 from exciter.typing import Array
 
-
-@dataclass(frozen=True, eq=False)
-class _Carried:
-    """Where a joint's frame is fixed afterwards: on the new joint ``joint``, at (rotation, translation)."""
-
-    joint: int
-    rotation: Array
-    translation: Array
-
-    def then(self, rotation: Array, translation: Array) -> _Carried:
-        moved = self.rotation @ translation + self.translation
-        return _Carried(self.joint, self.rotation @ rotation, moved)
+Carried = dict[int, tuple[int, Array, Array]]  # by joint: the new joint on which its frame is fixed, and where
 
 
 def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
@@ -40,19 +29,23 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     if len(frozen) == robot.n:
         raise RobotError(f"locking all joints of '{robot.name}' leaves nothing that moves; keep at least one")
     joints: list[Joint] = []
-    carried = {BASE: _Carried(BASE, np.eye(3), np.zeros(3))}
+    where: Carried = {BASE: (BASE, np.eye(3), np.zeros(3))}
     for index, joint in enumerate(robot.joints):
-        at = carried[joint.parent].then(joint.rotation, joint.translation)
+        on, rotation, translation = where[joint.parent]
+        rotation, translation = rotation @ joint.rotation, rotation @ joint.translation + translation
         if index not in frozen:
-            carried[index] = _Carried(len(joints), np.eye(3), np.zeros(3))
-            joints.append(replace(joint, parent=at.joint, rotation=at.rotation, translation=at.translation))
+            where[index] = (len(joints), np.eye(3), np.zeros(3))
+            joints.append(replace(joint, parent=on, rotation=rotation, translation=translation))
             continue
-        at = at.then(*_displacement(joint, frozen[index]))
-        carried[index] = at
-        if at.joint != BASE:
-            added = transform_inertia(joint.inertia, at.rotation, at.translation)
-            joints[at.joint] = replace(joints[at.joint], inertia=joints[at.joint].inertia + added)
-    return _rebuilt(robot, joints, carried, frozen)
+        if joint.is_prismatic:
+            translation = rotation @ (frozen[index] * joint.axis) + translation
+        else:
+            rotation = rotation @ axis_rotation(joint.axis, frozen[index])
+        where[index] = (on, rotation, translation)
+        if on != BASE:
+            added = transform_inertia(joint.inertia, rotation, translation)
+            joints[on] = replace(joints[on], inertia=joints[on].inertia + added)
+    return _rebuilt(robot, joints, where, frozen)
 
 
 def _checked(joint: Joint, position: float) -> float:
@@ -66,52 +59,33 @@ def _checked(joint: Joint, position: float) -> float:
     return float(position)
 
 
-def _displacement(joint: Joint, position: float) -> tuple[Array, Array]:
-    """Placement of the body in the joint frame at the given position."""
-    if joint.is_prismatic:
-        return np.eye(3), position * joint.axis
-    return axis_rotation(joint.axis, position), np.zeros(3)
-
-
-def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried], frozen: Mapping[int, float]) -> Robot:
-    def where(joint: int) -> tuple[int, Array, Array]:
-        at = carried[joint]
-        return at.joint, at.rotation, at.translation
-
+def _rebuilt(robot: Robot, joints: list[Joint], where: Carried, frozen: Mapping[int, float]) -> Robot:
     names = {frame.name for frame in robot.frames}
-    own = [
-        Frame(robot.joints[i].name, i, np.eye(3), np.zeros(3)).placed(*where(i))
-        for i in sorted(frozen)
-        if robot.joints[i].name not in names
-    ]
-    capsules = tuple(c.placed(*where(c.joint)) for c in robot.capsules)
-    body = {capsule.name: capsule.joint for capsule in capsules}
+    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
+    moved = carried(robot, where)
+    body = {capsule.name: capsule.joint for capsule in moved.capsules}
     kept = [i for i in range(robot.n) if i not in frozen]
     positions = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
     locked = replace(
-        robot,
+        moved,
         joints=tuple(joints),
-        frames=(*(f.placed(*where(f.joint)) for f in robot.frames), *own),
-        capsules=capsules,
+        frames=(*moved.frames, *own),
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
-        shapes=tuple(s.placed(*where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
         notes=(*robot.notes, note("locked joints", f"locked: {positions}")),
         file=None,
         options=None,
     )
-    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, carried)))
+    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
 
 
-def _forgotten(robot: Robot, locked: Robot, carried: Mapping[int, _Carried]) -> list[str]:
+def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
     """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
+    no_mass, unreal = "no mass: torques lack their weight", "an inertia of no body: torques rest on it"
     said = []
-    for found, words in (
-        (bare_bodies, "no mass: torques lack their weight"),
-        (unreal_bodies, "an inertia of no body: torques rest on it"),
-    ):
+    for found, words in ((bare_bodies, no_mass), (unreal_bodies, unreal)):
         shown = {*found(locked), BASE}
-        lost = [robot.joint_names[i] for i in found(robot) if carried[i].joint not in shown]
+        lost = [robot.joint_names[i] for i in found(robot) if where[i][0] not in shown]
         if lost:
             said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
     return said

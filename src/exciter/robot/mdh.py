@@ -25,7 +25,6 @@ cannot hold is smaller than ``parallel``. ``in_mdh_frames`` keeps the geometry t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +34,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
-from exciter.robot.robot import BASE, Joint, JointKind, Robot
+from exciter.robot.robot import BASE, Joint, Robot, carried
 from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
 
@@ -45,17 +44,14 @@ PARALLEL_AXES_RAD = 1e-5  #: [rad] twice what 3.1416 lacks of π
 SAME_PLACE_TOLERANCE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
 TABLE_ROUNDING = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])
-# -- reading the numbers off ---------------------------------------------------------------------------------
 
 Numbers = tuple[float, float, float, float, float, float]  # α, d, θ, r, γ, b
 
 
 @dataclass(frozen=True)
 class MDHRow:
-    """One line of the table: angles α, θ, γ [rad], lengths d, r, b [m]; parent −1 is the base.
-
-    sigma: 0 revolute (theta is the offset of q), 1 prismatic (r is the offset of q).
-    """
+    """One line of the table: angles α, θ, γ [rad], lengths d, r, b [m]; parent −1 is the base. sigma: 0 revolute (theta
+    is the offset of q), 1 prismatic (r is the offset of q)."""
 
     joint: str
     parent: int
@@ -77,11 +73,9 @@ class MDHRow:
 
 @dataclass(frozen=True, eq=False)
 class MDHTable:
-    """A robot's table. A parent comes before its children.
-
-    rotations (n, 3, 3), translations (n, 3) [m]: placement of every frame of the table in the joint frame of
-    the robot it was derived from; identity and zero when the table itself is the definition.
-    """
+    """A robot's table. A parent comes before its children. rotations (n, 3, 3), translations (n, 3) [m]: placement of
+    every frame of the table in the joint frame of the robot it was derived from; identity and zero when the table
+    itself is the definition."""
 
     name: str
     rows: tuple[MDHRow, ...]
@@ -109,42 +103,18 @@ class MDHTable:
         placement += 0.0  # no negative zeros, for people who print it
         return placement
 
-    def robot(
-        self,
-        *,
-        limits: Sequence[Limits] | None = None,
-        inertias: ArrayLike | None = None,
-        kinds: Sequence[JointKind] | None = None,
-        links: Sequence[str] | None = None,
-        **rest: Any,
-    ) -> Robot:
-        """The robot whose joint frames are the frames of this table, so every axis is exactly z.
+    def joint(self, j: int, **facts: Any) -> Joint:
+        """The joint whose frame is frame j of this table, so its axis is exactly z; facts: what else ``Joint`` has."""
+        row, t = self.rows[j], self.transform(j)
+        known: dict[str, Any] = {"kind": "prismatic" if row.sigma else "revolute", "limits": Limits()} | facts
+        return Joint(name=row.joint, parent=row.parent, rotation=t[:3, :3], translation=t[:3, 3], axis=_Z, **known)
 
-        limits and inertias (n, 10) in these frames, one per joint; kinds only to say that a joint is
-        "continuous"; ``rest`` goes to ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …).
-        """
+    def robot(self, *, inertias: ArrayLike | None = None, **rest: Any) -> Robot:
+        """The robot whose joint frames are the frames of this table, with inertias (n, 10) in these; ``rest`` goes to
+        ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …)."""
         n = len(self.rows)
         phi = np.zeros((n, 10)) if inertias is None else frozen_array(inertias, (n, 10), "inertias")
-        all_limits = [Limits()] * n if limits is None else list(limits)
-        default: list[JointKind] = ["prismatic" if row.sigma else "revolute" for row in self.rows]
-        all_kinds = default if kinds is None else list(kinds)
-        joints = []
-        for j, row in enumerate(self.rows):
-            t = self.transform(j)
-            joints.append(
-                Joint(
-                    name=row.joint,
-                    kind=all_kinds[j],
-                    parent=row.parent,
-                    rotation=t[:3, :3],
-                    translation=t[:3, 3],
-                    axis=np.array([0.0, 0.0, 1.0]),
-                    limits=all_limits[j].checked(row.joint),
-                    inertia=phi[j],
-                    link=links[j] if links else "",
-                )
-            )
-        return Robot(name=rest.pop("name", self.name), joints=tuple(joints), **rest)
+        return Robot(name=self.name, joints=tuple(self.joint(j, inertia=phi[j]) for j in range(n)), **rest)
 
 
 def cos_sin(angle: float) -> tuple[float, float]:
@@ -199,17 +169,8 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
             relative = tidy
         inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
         joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
-    moved = replace(
-        robot,
-        joints=tuple(joints),
-        frames=tuple(f.placed(*_from(f.joint, back)) for f in robot.frames),
-        capsules=tuple(c.placed(*_from(c.joint, back)) for c in robot.capsules),
-        shapes=tuple(s.placed(*_from(s.joint, back)) for s in robot.shapes),
-    )
-    return moved, table
-
-
-# -- choosing the frames -------------------------------------------------------------------------------------
+    old = {j: (j, t[:3, :3], t[:3, 3]) for j, t in [*enumerate(back), (BASE, np.eye(4))]}
+    return replace(carried(robot, old), joints=tuple(joints)), table
 
 
 def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Array]:
@@ -239,11 +200,9 @@ def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Ar
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
-    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet.
-
-    The direction is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself.
-    Where the foot is free (parallel axes), it is the frame's origin.
-    """
+    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet. The direction
+    is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself. Where the foot is free
+    (parallel axes), it is the frame's origin."""
     z, origin = frame[:3, 2], frame[:3, 3]
     offset = point - origin
     normal = np.cross(z, axis)
@@ -326,9 +285,6 @@ def _tidy(t: Array) -> Array:
     return t
 
 
-# -- helpers -------------------------------------------------------------------------------------------------
-
-
 def _first_children(robot: Robot) -> list[int | None]:
     first: list[int | None] = [None] * robot.n
     for j, joint in enumerate(robot.joints):
@@ -345,9 +301,3 @@ def _relative(joint: Joint, local: Array, placements: list[Array], j: int) -> Ar
     """Placement of new frame j in the new frame of its antecedent, at q = 0."""
     inside: Array = local @ placements[j]
     return inside if joint.parent == BASE else _inverse(placements[joint.parent]) @ inside
-
-
-def _from(joint: int, back: list[Array]) -> tuple[int, Array, Array]:
-    """The joint, and the old joint frame seen from the new one."""
-    t = np.eye(4) if joint == BASE else back[joint]
-    return joint, t[:3, :3], t[:3, 3]

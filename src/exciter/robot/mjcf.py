@@ -5,110 +5,69 @@ refuses 328 (misplaced elements, words like angle="degre"), and reads the others
 words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force by a new one), <inertial> and mass
 bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give (``mjcf_actuators.py``).
 
-Pinocchio's reader of MJCF covers a part of the format, so the plain copy uses that part only: bodies with pos, quat, a
-full inertia and at most one hinge or slide joint. A body with several joints becomes a chain; a joint's ``ref`` moves
-the body, so that q means what it means in MuJoCo. The rest is refused.
+A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
+MuJoCo. What no robot here has (ball and free joints, loops) is refused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import (
-    DISABLED,
-    UNBOUNDED_RANGE,
-    MjcfDrive,
-    drive_notes,
-    is_off,
-    joint_torque,
-    limits_of,
-    read_drives,
-    torque_doubt,
-)
-from exciter.robot.mjcf_model import (
-    FROM_GEOMS,
-    MASSLESS_BODY,
-    CentralInertia,
-    CompiledMjcf,
-    absent_assets,
-    asset_meshes,
-    body_inertia,
-    compiled,
-    geom_kind,
-    geom_solid,
-    word_of,
-)
+from exciter.robot.mjcf_actuators import DISABLED, MjcfDrive, drive_notes, drives_of, is_off, limits_of, read_drives
+from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.plain_description import (
-    Coupling,
-    JointFacts,
-    PlainDescription,
-    named,
-    refuse_duplicates,
-    refuse_giants,
-)
-from exciter.robot.robot import Frame
+from exciter.robot.plain_description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
+from exciter.robot.robot import Frame, named
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array
 
 WORLD_BODY = "world"
+DRIVE_LIMITS = "(actuatorfrcrange, or ctrlrange or forcerange of motors)"
 UNLIMITED_IN_MJCF = (
     Unlimited(which="velocity", where="(MJCF has none)", then="give limits: velocity"),
-    Unlimited(
-        which="torque", where="(actuatorfrcrange, or ctrlrange or forcerange of motors)", then="taken as unlimited"
-    ),
+    Unlimited(which="torque", where=DRIVE_LIMITS, then="taken as unlimited"),
 )
 LEVEL_PLANE_VERSINE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 SHORTEST_AXIS = 1e-6  # norm of the axis of a joint that still has a direction
 LAST_VISIBLE_GROUP = 2  # MuJoCo's custom: geoms of group 3 and above are hidden
-TENDON_FORCES = {
-    "stiffness": "stiffness",
-    "damping": "damping",
-    "frictionloss": "frictionloss",
-    "armature": "armature",
-    "range": "range",
-    "actuatorfrcrange": "actfrcrange",
-}  # word of MJCF → attribute of MjSpec
+TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature", "range", "actuatorfrcrange")
 
 
 @dataclass
 class _Gathered:
-    """What the walk over the bodies collects."""
+    """What the walk over the bodies collects. joints: as MuJoCo parsed them. unmeasured: link, kind of geom, whether it
+    collides."""
 
     file: CompiledMjcf
-    meshes: Mapping[str, Shape]
     drives: tuple[MjcfDrive, ...]
-    links: list[str] = field(default_factory=lambda: [WORLD_BODY])
-    joints: list[tuple[str, JointFacts]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=lambda: [Link(WORLD_BODY, "", np.eye(3), np.zeros(3))])
+    joints: dict[str, Any] = field(default_factory=dict)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
-    inertias: dict[str, Array] = field(default_factory=dict)
     floors: list[float] = field(default_factory=list)
-    unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)  # link, kind of geom, whether it collides
-    hidden: list[str] = field(default_factory=list)
-    meshed: list[str] = field(default_factory=list)
-    springs: list[str] = field(default_factory=list)
-    curved: list[str] = field(default_factory=list)
+    unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
-    clamped: list[str] = field(default_factory=list)  # joints with an actuatorfrcrange
-    lifted: dict[str, bool] = field(default_factory=dict)  # joint → drives carry what gravcomp takes off
 
     def off(self, *flags: Any) -> bool:
         return is_off(self.file.spec.option, *flags)
+
+    def limits(self, joint: Any, what: str) -> tuple[float, float]:
+        """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
+        low, high = getattr(joint, f"{what}range")
+        empty = low > high or low == high != 0.0
+        return (low, high) if empty else limits_of(joint, what, self.file.spec.compiler.autolimits)
 
 
 def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -120,40 +79,31 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
     refuse_infinite_numbers(root)
     _refuse_other_physics(root)
-    file = compiled(root, path)
-    spec, option = file.spec, file.spec.option
-    mesh_root = mesh_root or path.parent
-    absent = absent_assets(root, spec, path, mesh_root)
-    found = _Gathered(file, asset_meshes(spec, path, mesh_root), read_drives(root, spec))
-    copy = Element("mujoco", model=root.get("model") or path.stem)
-    SubElement(copy, "compiler", angle="radian", autolimits="true")
-    world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD_BODY)
-    _write_inertia(world, MASSLESS_BODY)
+    file = compiled(root, path, mesh_root or path.parent)
+    spec = file.spec
+    found = _Gathered(file, read_drives(root, spec))
     _attachments(spec.worldbody, file.still.worldbody, WORLD_BODY, np.eye(4), found)
     for body, twin in _pairs(spec.worldbody, file.still.worldbody, "bodies"):
-        _walk(body, twin, world, WORLD_BODY, np.eye(4), (), found)
-    refuse_duplicates([*found.links, *found.hidden], "body", str(path))
-    refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
-    if not found.joints:
+        _walk(body, twin, WORLD_BODY, np.eye(4), (), found)
+    joints = [link.joint.name for link in found.links if link.joint is not None]
+    refuse_duplicates([link.name for link in found.links], "body", str(path))
+    refuse_duplicates(joints, "joint", str(path))
+    if not joints:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
-    facts = dict(found.joints)
-    if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in facts]:
+    if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
-    unmeasured = frozenset(_unmeasured(found))
+    unmeasured = _unmeasured(found)
     return PlainDescription(
-        name=copy.get("model", ""),
-        xml=tostring(copy, encoding="unicode"),
-        joints=facts,
-        gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, option.gravity)),
+        name=root.get("model") or path.stem,
+        links=tuple(found.links),
+        gravity=(0.0, 0.0, 0.0) if found.off(DISABLED.mjDSBL_GRAVITY) else tuple(map(float, spec.option.gravity)),
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
-        inertias=found.inertias,
-        solid=frozenset(link for link, _ in found.shapes) | unmeasured,
-        unmeasured=unmeasured,
+        solid=frozenset(link for link, _ in found.shapes) | unmeasured.keys(),
+        unmeasured=frozenset(unmeasured),
         ground=max(found.floors, default=None),
         couplings=_couplings(found, str(path)),
-        hidden=frozenset(found.hidden),
-        notes=_notes(found, absent),
+        notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
     )
@@ -185,57 +135,37 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
     return zip(getattr(body, what), getattr(twin, what), strict=True)
 
 
-# -- bodies ------------------------------------------------------------------------------------------------------------
-
-
-def _walk(
-    body: Any, twin: Any, parent: Element, parent_name: str, fixed: Array, above: tuple[str, ...], found: _Gathered
-) -> None:
-    """Write one body, its joints as a chain, then its children. fixed: placement (4, 4) of the parent in the world at
-    q = ref; above: the joints that carry it."""
-    name = body.name or f"{parent_name}_{len(found.links)}"
+def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
+    """One body, a chain of links where it has several joints, then its children. fixed: placement (4, 4) of the parent
+    in the world at q = ref; above: the joints that carry it."""
+    name = body.name or f"{parent}_{sum(not link.hidden for link in found.links)}"
     owner = f"body '{name}'"
     joints = list(body.joints)
     if any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in joints):
         raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
     if body.mocap and (joints or body.find_all("joint")):
         found.moved.append(name)
-    rotation, translation = found.file.placement("body", twin)
-    fixed = fixed @ homogeneous(rotation, translation)
+    at = found.file.placement("body", twin)
+    fixed = fixed @ homogeneous(*at)
     inertia, meshed = body_inertia(body, twin, found.file, owner)
+    carrier, facts = parent, None
     for index, joint in enumerate(joints):
-        last = index == len(joints) - 1
-        link = name if last else f"{name}/{index + 1}"
-        if not last:
-            found.hidden.append(link)
-        rotation, translation = _unreferenced(joint, rotation, translation, found.file.angle, owner)
-        parent = _write_body(parent, link, rotation, translation)
-        _write_inertia(parent, inertia if last else MASSLESS_BODY)
-        _write_joint(parent, joint, link, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
-        rotation, translation = np.eye(3), np.zeros(3)
-    if not joints:
-        parent = _write_body(parent, name, rotation, translation)
-        _write_inertia(parent, inertia)
-    above += tuple(joint_name for joint_name, _ in found.joints[len(found.joints) - len(joints) :])
-    if meshed and above:
-        found.meshed.append(name)
-    else:
-        found.inertias[name] = inertia[0]
-    _refuse_gravity_compensation(body, above, found, owner)
-    found.links.append(name)
-    _attachments(body, twin, name, None if above else fixed, found)
-    for child, child_twin in _pairs(body, twin, "bodies"):
-        _walk(child, child_twin, parent, name, fixed, above, found)
-
-
-def _refuse_gravity_compensation(body: Any, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
-    """Weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody."""
-    free = [name for name in above if not found.lifted[name]]
-    if body.gravcomp != 0.0 and free:
+        if facts is not None:  # the joint before moves a link that the file does not have
+            found.links.append(Link(f"{name}/{index}", carrier, *at, joint=facts, hidden=True))
+            carrier, at = f"{name}/{index}", (np.eye(3), np.zeros(3))
+        at = _unreferenced(joint, *at, found.file.angle, owner)
+        facts = _joint(joint, joint.name or f"{name}_joint{index + 1 if index else ''}", found)
+        above += (facts.name,)
+    found.links.append(Link(name, carrier, *at, inertia, facts, weighed=not (meshed and above)))
+    # weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody
+    if body.gravcomp != 0.0 and (free := [joint for joint in above if not found.joints[joint].actgravcomp]):
         raise RobotError(
             f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive: a force that the "
             'model does not have; remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
         )
+    _attachments(body, twin, name, None if above else fixed, found)
+    for child, child_twin in _pairs(body, twin, "bodies"):
+        _walk(child, child_twin, name, fixed, above, found)
 
 
 def _unreferenced(joint: Any, rotation: Array, translation: Array, angle: float, owner: str) -> tuple[Array, Array]:
@@ -257,78 +187,38 @@ def _axis(joint: Any, owner: str) -> Array:
     return axis / length
 
 
-def _write_body(parent: Element, name: str, rotation: Array, translation: Array) -> Element:
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
-    return SubElement(parent, "body", name=name, pos=_text(translation), quat=_text(np.array([w, x, y, z])))
-
-
-def _write_inertia(body: Element, inertia: CentralInertia) -> None:
-    own, centre = inertia
-    xx, xy, yy, xz, yz, zz = own[4:]
-    full = np.array([xx, yy, zz, xy, xz, yz])
-    SubElement(body, "inertial", mass=repr(float(own[0])), pos=_text(centre), fullinertia=_text(full))
-
-
-def _text(values: Array) -> str:
-    return " ".join(repr(float(value)) for value in values)
-
-
-def _write_joint(body: Element, joint: Any, link: str, name: str, found: _Gathered) -> None:
-    owner = f"joint '{name}'"
-    kind = word_of(joint.type)
+def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
+    """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
+    owner, kind = f"joint '{name}'", word_of(joint.type)
     if kind not in ("hinge", "slide"):
         raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
-    SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(joint.pos))
-    found.joints.append((name, _facts(joint, name, link, found)))
-    found.lifted[name] = bool(joint.actgravcomp)
+    axis, unit = _axis(joint, owner), found.file.angle if kind == "hinge" else 1.0
+    lower, upper = (end * unit for end in found.limits(joint, ""))
+    torque, doubt, rotor, drag = drives_of(found.drives, name, found.limits(joint, "actfrc"))
+    viscous, coulomb, armature = float(joint.damping[0]), float(joint.frictionloss), float(joint.armature)
+    if min(viscous, coulomb, armature, rotor, drag) < 0:
+        raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
+    limits = Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name)
     if any(joint.springdamper):
         raise RobotError(
             f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
         )
-    if any(joint.stiffness) and not found.off(DISABLED.mjDSBL_SPRING):
-        found.springs.append(name)
-    if any(joint.damping[1:]) and not found.off(DISABLED.mjDSBL_DAMPER):
-        found.curved.append(name)
-
-
-def _facts(joint: Any, name: str, link: str, found: _Gathered) -> JointFacts:
-    """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
-    autolimits = found.file.spec.compiler.autolimits
-    hinge = joint.type == mujoco.mjtJoint.mjJNT_HINGE
-    unit = found.file.angle if hinge else 1.0
-    lower, upper = (end * unit for end in _limits(joint, "", autolimits))
-    torque = joint_torque(found.drives, name)
-    if (force := _limits(joint, "actfrc", autolimits)) != UNBOUNDED_RANGE:
-        torque = min(torque, -force[0], force[1])
-        found.clamped.append(name)
-    doubt = torque_doubt(found.drives, name) if math.isfinite(torque) else ""
-    drives = [drive for drive in found.drives if drive.joint == name]
-    rotor, drag = sum(drive.rotor_inertia for drive in drives), sum(drive.viscous for drive in drives)
-    viscous, coulomb, armature = float(joint.damping[0]), float(joint.frictionloss), float(joint.armature)
-    if min(viscous, coulomb, armature, rotor, drag) < 0:
-        raise RobotError(f"joint '{name}' has a negative damping, frictionloss or armature; give zero or more")
+    found.joints[name] = joint
     return JointFacts(
-        kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
-        link=link,
-        limits=Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name),
+        name=name,
+        kind="prismatic" if kind == "slide" else "continuous" if math.isinf(upper) else "revolute",
+        axis=axis,
+        limits=limits,
+        anchor=np.array(joint.pos),
         viscous=0.0 if found.off(DISABLED.mjDSBL_DAMPER) else viscous + drag,
         coulomb=0.0 if found.off(DISABLED.mjDSBL_FRICTIONLOSS, DISABLED.mjDSBL_CONSTRAINT) else coulomb,
         rotor_inertia=armature + rotor,
     )
 
 
-def _limits(joint: Any, what: str, autolimits: bool) -> tuple[float, float]:
-    """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
-    low, high = getattr(joint, f"{what}range")
-    return (low, high) if low > high or low == high != 0.0 else limits_of(joint, what, autolimits)
-
-
-# -- everything else ---------------------------------------------------------------------------------------------------
-
-
 def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _Gathered) -> None:
-    """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane is the
-    floor. fixed: placement (4, 4) of a body that stands still."""
+    """Sites as frames, geoms as shapes. A geom without contype and conaffinity touches nothing; a level plane, which
+    has no edge in MuJoCo, is the floor. fixed: placement (4, 4) of a body that stands still."""
     for site, site_twin in _pairs(body, twin, "sites"):
         if site.name:
             found.frames.append((name, Frame(site.name, -1, *found.file.placement("site", site_twin))))
@@ -336,24 +226,16 @@ def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _G
         visible, collides = geom.group <= LAST_VISIBLE_GROUP, bool(geom.contype or geom.conaffinity)
         if not visible and not collides:
             continue
-        solid, kind = geom_solid(geom, geom_twin, found.file, found.meshes, f"body '{name}'"), geom_kind(geom)
+        solid, kind = geom_solid(geom, geom_twin, found.file, f"body '{name}'"), geom_kind(geom)
         if solid is not None:
             role: Role = "both" if visible and collides else "visual" if visible else "collision"
             found.shapes.append((name, replace(solid, role=role)))
-        elif kind != "plane":
+            continue
+        at = np.zeros((4, 4)) if fixed is None else fixed @ homogeneous(*found.file.placement("geom", geom_twin))
+        if kind == "plane" and collides and at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE:
+            found.floors.append(float(at[2, 3]))
+        elif collides or kind != "plane":
             found.unmeasured.append((name, kind, collides))
-        elif collides and (height := _floor_height(geom_twin, fixed, found.file)) is not None:
-            found.floors.append(height)
-        elif collides:
-            found.unmeasured.append((name, kind, True))
-
-
-def _floor_height(twin: Any, fixed: Array | None, file: CompiledMjcf) -> float | None:
-    """z [m] of a level plane of a body that stands still; None for any other one. MuJoCo's planes have no edge."""
-    if fixed is None:
-        return None
-    at = fixed @ homogeneous(*file.placement("geom", twin))
-    return float(at[2, 3]) if at[2, 2] > 1.0 - LEVEL_PLANE_VERSINE else None
 
 
 def _unmeasured(found: _Gathered) -> dict[str, str]:
@@ -368,7 +250,7 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
+def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...]:
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
         return ()
     couplings = []
@@ -379,15 +261,16 @@ def _couplings(found: _Gathered, source: str) -> tuple[Coupling, ...]:
                 f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
                 "not supported; remove the constraint to open it"
             )
-        couplings.append(Coupling(follower=equality.name1, leader=equality.name2 or equality.name1, tag="equality"))
+        couplings.append((equality.name1, equality.name2 or equality.name1, "equality"))
     return tuple(couplings)
 
 
-def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
-    notes = drive_notes(found.drives, found.clamped)
-    if absent:
+def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
+    clamped = [name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))]
+    notes = drive_notes(found.drives, clamped)
+    if absent := found.file.absent:
         notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
-    if unmeasured := _unmeasured(found):
+    if unmeasured:
         each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
         text = (
             f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
@@ -402,30 +285,28 @@ def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
 
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     """Forces that MuJoCo applies and a robot has no place for."""
-    forces = []
-    if found.meshed:
-        meshed = list(dict.fromkeys(found.meshed))
-        kept = (
-            ' and inertiafromgeom="auto"'
-            if found.file.spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
-            else ""
-        )
+    forces, spec = list[str](), found.file.spec
+    if meshed := [link.name for link in found.links if not link.weighed]:
+        from_geoms = spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
+        advice = 'give <inertial> and inertiafromgeom="auto"' if from_geoms else "give <inertial>"
+        whence = "take their inertia from meshes or height fields, which are not weighed"
+        forces.append(f"bodies {named(meshed)} {whence}: {advice}")
+    springs = [name for name, joint in found.joints.items() if any(joint.stiffness)]
+    if springs and not found.off(DISABLED.mjDSBL_SPRING):
         forces.append(
-            f"bodies {named(meshed)} take their inertia from meshes or height fields, which are not weighed: give "
-            f"<inertial>{kept}"
+            f"springs (stiffness) of joints {named(springs)} are not part of the robot: its torques lack them"
         )
-    if found.springs:
+    curved = [name for name, joint in found.joints.items() if any(joint.damping[1:])]
+    if curved and not found.off(DISABLED.mjDSBL_DAMPER):
         forces.append(
-            f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"
-        )
-    if found.curved:
-        forces.append(
-            f"damping of joints {named(found.curved)} that grows with the square or cube of velocity is not part "
+            f"damping of joints {named(curved)} that grows with the square or cube of velocity is not part "
             "of the robot: its torques lack it"
         )
     tendons = {
-        tendon.name or f"tendon {k + 1}": [word for word, key in TENDON_FORCES.items() if np.any(getattr(tendon, key))]
-        for k, tendon in enumerate(found.file.spec.tendons)
+        tendon.name or f"tendon {k}": [
+            w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))
+        ]
+        for k, tendon in enumerate(spec.tendons, start=1)
     }
     for what, each in (("tendon", tendons), ("drive", {drive.name: drive.unmodelled for drive in found.drives})):
         if said := "; ".join(f"'{name}': {', '.join(words)}" for name, words in each.items() if words):

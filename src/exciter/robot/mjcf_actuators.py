@@ -16,11 +16,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import mujoco
+import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS
-from exciter.robot.plain_description import named
+from exciter.robot.robot import named
 
 Range = tuple[float, float]
 UNBOUNDED_RANGE: Range = (-math.inf, math.inf)
@@ -34,11 +35,9 @@ INPUT_ATTRIBUTES = ("input", "ffrange", "velrange")  # whose control is neither 
 @dataclass(frozen=True)
 class MjcfDrive:
     """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
-
     rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
     give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off. posed: True where
-    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF.
-    """
+    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF."""
 
     name: str
     kind: str
@@ -52,7 +51,6 @@ class MjcfDrive:
 
 
 def is_off(option: Any, *flags: Any) -> bool:
-    """Whether one of the flags of <option> is switched off."""
     return any(option.disableflags & int(flag) for flag in flags)
 
 
@@ -79,9 +77,12 @@ def read_drives(root: Element, spec: Any) -> tuple[MjcfDrive, ...]:
 def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> MjcfDrive:
     option, group = spec.option, 1 << actuator.group if actuator.group >= 0 else 0
     enabled = not is_off(option, DISABLED.mjDSBL_ACTUATION) and not option.disableactuator & group
-    unmodelled = _unmodelled(actuator)
+    unmodelled = []
+    if actuator.biastype == mujoco.mjtBias.mjBIAS_DCMOTOR:  # the first part of its bias is cogging, the second LuGre
+        parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
+        unmodelled = [word for word, values in parts.items() if any(values)]
     if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
-        unmodelled += [word for word in ("armature", "damping") if _any(getattr(actuator, word))]
+        unmodelled += [word for word in ("armature", "damping") if np.any(getattr(actuator, word))]
         return MjcfDrive(name=name, kind=kind, joint=None, enabled=enabled, unmodelled=tuple(unmodelled))
     if any(actuator.damping[1:]):
         raise RobotError(f"actuator '{name}' has damping beyond the linear one, which is not supported; remove it")
@@ -98,21 +99,6 @@ def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> Mjcf
         posed=posed,
         unmodelled=tuple(unmodelled),
     )
-
-
-def _unmodelled(actuator: Any) -> list[str]:
-    """Friction of a DC motor besides the viscous one: cogging is the first part of its bias, LuGre the second."""
-    if actuator.biastype != mujoco.mjtBias.mjBIAS_DCMOTOR:
-        return []
-    parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
-    return [word for word, values in parts.items() if _any(values)]
-
-
-def _any(values: Any) -> bool:
-    return any(values) if hasattr(values, "__len__") else bool(values)
-
-
-# -- the torque that a drive can give ----------------------------------------------------------------------------------
 
 
 def _force(actuator: Any, spec: Any, inputs: bool) -> tuple[Range, bool]:
@@ -148,26 +134,19 @@ def _common(one: Range, other: Range) -> Range:
     return max(one[0], other[0]), min(one[1], other[1])
 
 
-# -- all drives of a joint ---------------------------------------------------------------------------------------------
-
-
-def joint_torque(drives: Iterable[MjcfDrive], joint: str) -> float:
-    """What the drives of a joint can give in both directions [N·m, N]; infinite where they have no bound, or none in
-    one of them, or where there are none."""
-    most = _both_ways([drive for drive in drives if drive.enabled and drive.joint == joint])
-    return most if most > 0.0 else math.inf
-
-
-def torque_doubt(drives: Iterable[MjcfDrive], joint: str) -> str:
-    """Why the drives of a joint may give less than the limit that is read, in words; empty where they give it."""
-    own = [drive for drive in drives if drive.enabled and drive.joint == joint]
-    if posed := [drive for drive in own if drive.posed]:
-        given = f"what {_called(posed)} can give of it depends on posture or speed"
-    elif _both_ways(own) <= 0.0:
-        given = f"its drives {_called(own)} push one way at most"
-    else:
-        return ""
-    return f"{given}; give limits: {{torque: …}}"
+def drives_of(drives: Iterable[MjcfDrive], joint: str, clamp: Range) -> tuple[float, str, float, float]:
+    """Of all drives of a joint: the torque limit [N·m, N], in both directions and clamped to a range, infinite where
+    nothing bounds it; why they may give less than that, in words; rotor inertia [kg·m², kg]; viscous friction."""
+    own = [drive for drive in drives if drive.joint == joint]
+    working = [drive for drive in own if drive.enabled]
+    both_ways, doubt = _both_ways(working), ""
+    torque = min(both_ways if both_ways > 0.0 else math.inf, -clamp[0], clamp[1])
+    if posed := [drive for drive in working if drive.posed]:
+        doubt = f"what {_called(posed)} can give of it depends on posture or speed; give limits: {{torque: …}}"
+    elif both_ways <= 0.0:
+        doubt = f"its drives {_called(working)} push one way at most; give limits: {{torque: …}}"
+    inertia, viscous = sum(drive.rotor_inertia for drive in own), sum(drive.viscous for drive in own)
+    return torque, doubt if math.isfinite(torque) else "", inertia, viscous
 
 
 def _both_ways(drives: list[MjcfDrive]) -> float:

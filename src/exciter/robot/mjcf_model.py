@@ -24,7 +24,15 @@ import numpy as np
 
 from exciter.errors import RobotError, shown
 from exciter.robot.geometry import GREY, Shape
-from exciter.robot.spatial import OPPOSITE_AXIS_SINE, from_pseudo_inertia, rotation_to, transform_inertia
+from exciter.robot.plain_description import CentralInertia
+from exciter.robot.spatial import (
+    MOMENTS_OF_PHI,
+    OPPOSITE_AXIS_SINE,
+    from_pseudo_inertia,
+    moment_matrix,
+    rotation_to,
+    transform_inertia,
+)
 from exciter.robot.xml_safety import asset_path
 from exciter.typing import Array
 
@@ -40,8 +48,6 @@ SMALLEST_GEOM_SIZE_M = 1e-30  # whose cube is still a number
 MUJOCO_GREY = (0.5, 0.5, 0.5, 1.0)  # of a geom without a colour
 FILE_ATTRIBUTES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 OWN_INERTIA_ADVICE = 'give <inertial>, which the compiler\'s inertiafromgeom="true" would not look at'
-CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the body's axes, and the centre of mass (3,)
-MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 FROM_GEOMS = mujoco.mjtInertiaFromGeom
 #: Of the angle to −z: below it MuJoCo 4 turns about x, earlier versions do below 1e-10.
 AMBIGUOUS_ZAXIS_SINE = 1e-7
@@ -51,11 +57,13 @@ LONGEST_ELEMENT_TEXT = 100  # characters of an element that a message shows
 @dataclass(frozen=True)
 class CompiledMjcf:
     """spec: everything as MuJoCo parsed it. still: the copy that does not move, its elements in the same order; model:
-    what it compiles to."""
+    what it compiles to. meshes: those that lie in files, by name, in their own frames. absent: files that are not."""
 
     spec: Any
     still: Any
     model: Any
+    meshes: Mapping[str, Shape]
+    absent: tuple[str, ...]
 
     @property
     def angle(self) -> float:
@@ -66,17 +74,6 @@ class CompiledMjcf:
         """(rotation, translation) of an element of ``still`` in its parent."""
         quaternion, translation = getattr(self.model, f"{kind}_quat"), getattr(self.model, f"{kind}_pos")
         return matrix(quaternion[twin.id]), translation[twin.id].copy()
-
-    def inertial_rotation(self, body: Any, owner: str) -> Array:
-        """Of the axes of <inertial>."""
-        if body.ialt.type == mujoco.mjtOrientation.mjORIENTATION_QUAT:
-            return matrix(np.asarray(body.iquat) / np.linalg.norm(body.iquat))
-        _refuse_ambiguous_axis(body.ialt, None, owner)
-        degree, sequence = self.spec.compiler.degree, self.spec.compiler.eulerseq
-        try:
-            return matrix(mujoco.MjSpec.resolve_orientation(degree=degree, sequence=sequence, orientation=body.ialt))
-        except ValueError as error:
-            raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
 
 
 def matrix(quaternion: Any) -> Array:
@@ -96,12 +93,16 @@ def word_of(value: Any) -> str:
     return str(value.name.partition("_")[2].lower())
 
 
-def compiled(root: Element, path: Path) -> CompiledMjcf:
-    """The elements of a checked file, as MuJoCo understands them."""
+def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
+    """The elements of a checked file, as MuJoCo understands them; files of assets must lie below ``mesh_root``."""
     whole = Element("mujoco")
     for section in root:
         if section.tag in SECTIONS_READ:
-            whole.append(_without_pictures(deepcopy(section)))
+            whole.append(deepcopy(section))
+            _remove(whole[-1], ELEMENTS_OF_PICTURES)
+            for element in whole[-1].iter():
+                for word in ATTRIBUTES_OF_PICTURES:
+                    element.attrib.pop(word, None)
         elif section.tag == "asset":
             assets = SubElement(whole, "asset")
             for mesh in section.findall("mesh"):
@@ -114,15 +115,9 @@ def compiled(root: Element, path: Path) -> CompiledMjcf:
             _remove(section, ("joint", "freejoint", "inertial"))
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
-    return CompiledMjcf(spec=spec, still=still, model=_by_mujoco(whole, path, lambda _: still.compile()))
-
-
-def _without_pictures(section: Element) -> Element:
-    _remove(section, ELEMENTS_OF_PICTURES)
-    for element in section.iter():
-        for word in ATTRIBUTES_OF_PICTURES:
-            element.attrib.pop(word, None)
-    return section
+    model = _by_mujoco(whole, path, lambda _: still.compile())
+    absent, meshes = _absent_assets(root, spec, path, mesh_root), _asset_meshes(spec, path, mesh_root)
+    return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
 
 
 def _remove(parent: Element, tags: tuple[str, ...]) -> None:
@@ -180,16 +175,13 @@ def _by_mujoco(tree: Element, path: Path, work: Any) -> Any:
         raise RobotError(f"MuJoCo cannot read '{path}': {reason} in {element}; correct it") from None
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
-
-
-def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
+def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | None:
     """A box, sphere, cylinder or capsule, the capsule around an ellipsoid, a mesh; None for planes, height fields and
-    the like. meshes: those of the assets by name, placed in their own frames."""
+    the like."""
     kind: Any = geom_kind(geom)
     rotation, translation = file.placement("geom", twin)
     if kind == "mesh":
-        mesh = meshes.get(geom.meshname)
+        mesh = file.meshes.get(geom.meshname)
         return None if mesh is None else mesh.placed(-1, rotation, translation)
     if kind not in GEOM_SIZES:
         return None
@@ -208,10 +200,7 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, meshes: Mapping[str, Sh
     return Shape(kind, -1, size, rotation, translation, colour)
 
 
-# -- files of assets ---------------------------------------------------------------------------------------------------
-
-
-def absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
+def _absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
     """Every file an asset names stays below the root; those that do not exist are returned."""
     absent = []
     for asset in (asset for section in root.findall("asset") for asset in section.iter()):
@@ -223,7 +212,7 @@ def absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list
     return absent
 
 
-def asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
+def _asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
     """The meshes that lie in files, by name; without those that MuJoCo moves as it reads them."""
     found = {}
     for mesh in spec.meshes:
@@ -241,17 +230,13 @@ def _reference(reference: str, folder: str, spec: Any) -> str:
     return reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
 
 
-# -- inertia -----------------------------------------------------------------------------------------------------------
-
-
 def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[CentralInertia, bool]:
     """From <inertial> or geoms, as MuJoCo's compiler decides: inertia about the centre of mass, and the centre; and
     whether it lacks the share of meshes. Where no geom weighs, <inertial> holds whatever the compiler is told."""
     compiler, model = file.spec.compiler, file.model
     rule = compiler.inertiafromgeom
-    from_geoms = rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE or (
-        rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
-    )
+    automatic = rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
+    from_geoms = automatic or rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
     first, last = compiler.inertiagrouprange
     counted = [geom for geom in body.geoms if from_geoms and first <= geom.group <= last]
     meshed = [_weighs_by_mesh(geom, owner) for geom in counted]
@@ -267,10 +252,8 @@ def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[
         own, centre = np.zeros(10), np.array(body.pos)
     own[0] = max(own[0], compiler.boundmass)
     if compiler.boundinertia > 0:
-        xx, xy, yy, xz, yz, zz = own[4:]
-        values, vectors = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-        bounded = vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T
-        own[4:] = bounded[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+        values, vectors = np.linalg.eigh(moment_matrix(own))
+        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[MOMENTS_OF_PHI]
     return (own, centre), any(meshed)
 
 
@@ -292,5 +275,13 @@ def _from_inertial(body: Any, file: CompiledMjcf, owner: str) -> CentralInertia:
         raise RobotError(f"{owner} has the negative mass {body.mass:g} kg; masses must be zero or positive")
     full = not np.isnan(body.fullinertia[0])
     xx, yy, zz, xy, xz, yz = body.fullinertia if full else (*body.inertia, 0.0, 0.0, 0.0)
+    quaternion, compiler = np.asarray(body.iquat) / np.linalg.norm(body.iquat), file.spec.compiler
+    if body.ialt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
+        _refuse_ambiguous_axis(body.ialt, None, owner)
+        rules = {"degree": compiler.degree, "sequence": compiler.eulerseq}
+        try:
+            quaternion = mujoco.MjSpec.resolve_orientation(**rules, orientation=body.ialt)
+        except ValueError as error:
+            raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
     own = np.array([body.mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])
-    return transform_inertia(own, file.inertial_rotation(body, owner), np.zeros(3)), np.array(body.ipos)
+    return transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)

@@ -6,6 +6,7 @@ a model without it would be certified. MuJoCo itself refuses words that it does 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
@@ -123,62 +124,46 @@ def refuse_unknown(root: Element, source: str) -> None:
         if known is None:
             raise RobotError(f"{source} has <{section.tag}>, which is not supported; {COMPILED_ADVICE}")
         for element in section.iter():
-            if element is not section or section.tag in known:
-                _check(element, known, source)
+            if element is section and section.tag not in known:
+                continue
+            if element.tag not in known:
+                raise RobotError(f"{source} has <{element.tag}>, which is not supported; {COMPILED_ADVICE}")
+            allowed = known[element.tag]
+            if unknown := [word for word in element.attrib if allowed is not None and word not in allowed]:
+                raise RobotError(
+                    f"{source} has the attribute '{unknown[0]}' in <{element.tag}> ({element.get('name', 'no name')}), "
+                    f"which is not known here and may change torques; remove it, or {COMPILED_ADVICE}"
+                )
 
 
-def _check(element: Element, known: Words, source: str) -> None:
-    if element.tag not in known:
-        raise RobotError(f"{source} has <{element.tag}>, which is not supported; {COMPILED_ADVICE}")
-    allowed = known[element.tag]
-    unknown = [word for word in element.attrib if allowed is not None and word not in allowed]
-    if unknown:
-        raise RobotError(
-            f"{source} has the attribute '{unknown[0]}' in <{element.tag}> ({element.get('name', 'no name')}), which "
-            f"is not known here and may change torques; remove it, or {COMPILED_ADVICE}"
-        )
-
-
-def refuse_infinite_numbers(root: Element) -> None:
+def refuse_infinite_numbers(element: Element, owner: str = "the file") -> None:
     """Refuse numbers that are not finite (limits excepted) or that no robot has, and ranges of joints with nothing
     between their ends, which MuJoCo takes for none; what is no number, MuJoCo refuses."""
-    _check_numbers(root, "the file")
-
-
-def _check_numbers(element: Element, owner: str) -> None:
     if element.tag in ("body", "joint") and element.get("name"):
         owner = f"{element.tag} '{element.get('name')}'"
     for word, text in element.attrib.items():
         if word in NAMES_OF_ELEMENTS:
             continue
         parts = text.split()
-        if any(map(_is_nan, parts)) or (word not in UNBOUNDED_ATTRIBUTES and any(map(_is_huge, parts))):
+        numbers = [one for one in map(_number, parts) if one is not None]
+        huge = word not in UNBOUNDED_ATTRIBUTES and any(abs(one) > LARGEST_OF_A_ROBOT for one in numbers)
+        if huge or any(map(math.isnan, numbers)):
             raise RobotError(
                 f"{word}={shown(text)} in <{element.tag}> of {owner} is not finite or beyond {LARGEST_OF_A_ROBOT:g}; "
                 "give a number or leave it out"
             )
-        if element.tag == "joint" and word in RANGE_SWITCHES and element.get(RANGE_SWITCHES[word]) != "false":
-            _refuse_empty(word, parts, owner)
+        ranged = element.tag == "joint" and word in RANGE_SWITCHES and element.get(RANGE_SWITCHES[word]) != "false"
+        if ranged and len(numbers) == len(parts) == 2 and numbers[0] >= numbers[1]:
+            given = " ".join(f"{one:g}" for one in numbers)
+            raise RobotError(f"{word}='{given}' of {owner}: the lower one must be smaller than the upper one")
     for child in element:
         if child.tag not in HARMLESS_SECTIONS:
-            _check_numbers(child, owner)
+            refuse_infinite_numbers(child, owner)
 
 
-def _refuse_empty(word: str, parts: list[str], owner: str) -> None:
+def _number(part: str) -> float | None:
+    """As C reads it, which knows nan(…); None for a word."""
     try:
-        low, high = map(float, parts)
-    except ValueError:  # MuJoCo says what is wrong
-        return
-    if low >= high:
-        raise RobotError(f"{word}='{low:g} {high:g}' of {owner}: the lower one must be smaller than the upper one")
-
-
-def _is_nan(part: str) -> bool:
-    return re.fullmatch(r"[+-]?nan(\(.*\))?", part, re.IGNORECASE) is not None
-
-
-def _is_huge(part: str) -> bool:
-    try:
-        return not abs(float(part)) <= LARGEST_OF_A_ROBOT
+        return math.nan if re.fullmatch(r"[+-]?nan(\(.*\))?", part, re.IGNORECASE) else float(part)
     except ValueError:
-        return False
+        return None

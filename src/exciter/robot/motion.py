@@ -50,10 +50,9 @@ class Motion:
         freeze(self, "time", "q", "qd", "qdd")
         if self.q.ndim != 2 or self.time.shape != (self.q.shape[0],):
             raise MotionError(f"q has shape {self.q.shape} and time {self.time.shape}; expected (N, n) and (N,)")
-        if self.qd.shape != self.q.shape or self.qdd.shape != self.q.shape:
-            raise MotionError(
-                f"q, q̇ and q̈ must have one shape; given {self.q.shape}, {self.qd.shape}, {self.qdd.shape}"
-            )
+        shapes = [x.shape for x in (self.q, self.qd, self.qdd)]
+        if len(set(shapes)) > 1:
+            raise MotionError(f"q, q̇ and q̈ must have one shape; given {', '.join(map(str, shapes))}")
         if len(self.time) > 1 and (np.diff(self.time) < 0).any():
             raise MotionError("the time of a motion must not run backwards; sort or cut the samples")
         for name in ("time", "q", "qd", "qdd"):
@@ -67,9 +66,8 @@ class Motion:
     def at(cls, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> Motion:
         """Samples that are not a time series (random states, static poses): time counts 0, 1, 2, …"""
         q = np.atleast_2d(np.asarray(q, dtype=float))
-        qd = np.zeros_like(q) if qd is None else np.atleast_2d(np.asarray(qd, dtype=float))
-        qdd = np.zeros_like(q) if qdd is None else np.atleast_2d(np.asarray(qdd, dtype=float))
-        return cls(np.arange(len(q), dtype=float), q, qd, qdd)
+        rates = (np.zeros_like(q) if x is None else np.atleast_2d(np.asarray(x, dtype=float)) for x in (qd, qdd))
+        return cls(np.arange(len(q), dtype=float), q, *rates)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -92,8 +90,7 @@ class Motion:
     def samples_last(self) -> tuple[Array, Array, Array]:
         """q, q̇, q̈ as contiguous (n, N), read-only: one row per joint, what kernels and joint terms work on."""
         q, qd, qdd = (np.ascontiguousarray(x.T) for x in (self.q, self.qd, self.qdd))
-        for rows in (q, qd, qdd):
-            rows.flags.writeable = False
+        q.flags.writeable = qd.flags.writeable = qdd.flags.writeable = False
         return q, qd, qdd
 
 

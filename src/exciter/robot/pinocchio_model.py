@@ -8,15 +8,12 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.robot.robot import Robot
-from exciter.typing import Array
 
 
 def to_pinocchio(robot: Robot) -> Any:
-    """A ``pinocchio.Model`` with the same joints in the same order: q, v, τ are all (n,).
-
-    Rigid bodies only: friction, rotor inertia and other joint terms are not in it. Every joint is of
-    Pinocchio's unaligned kind, continuous ones included, so that the joint frames stay those of the robot.
-    """
+    """A ``pinocchio.Model`` with the same joints in the same order: q, v, τ are all (n,). Rigid bodies only: friction,
+    rotor inertia and other joint terms are not in it. Every joint is of Pinocchio's unaligned kind, continuous ones
+    included, so that the joint frames stay those of the robot."""
     import pinocchio as pin
 
     model = pin.Model()
@@ -38,28 +35,20 @@ def to_pinocchio(robot: Robot) -> Any:
         if identifier != index + 1:
             raise RobotError(f"Pinocchio numbered joint '{joint.name}' {identifier} instead of {index + 1}")
         model.addJointFrame(identifier)
-        # set, not appended: adding inertias in Pinocchio assumes a positive mass
-        model.inertias[identifier] = _inertia(joint.inertia, joint.name)
+        # set, not appended: adding inertias in Pinocchio assumes a positive mass; one holds a centre: m = 0 is special
+        phi, massless = np.array(joint.inertia), joint.inertia[0] == 0.0
+        if massless and np.any(phi[1:4] != 0.0):
+            raise RobotError(
+                f"the body of joint '{joint.name}' has first moments {phi[1:4].tolist()} but no mass; "
+                "Pinocchio cannot hold that: give it a mass"
+            )
+        phi[0] = 1.0 if massless else phi[0]  # centred: the mass adds nothing to I
+        inertia = pin.Inertia.FromDynamicParameters(phi)
+        inertia.mass = 0.0 if massless else inertia.mass
+        model.inertias[identifier] = inertia
     for frame in robot.frames:
         placement = pin.SE3(np.array(frame.rotation), np.array(frame.translation))
         carrier = robot.joints[frame.joint].name if frame.joint >= 0 else ""
         parent_frame = model.getFrameId(carrier, pin.FrameType.JOINT) if carrier else 0
         model.addFrame(pin.Frame(frame.name, frame.joint + 1, parent_frame, placement, pin.FrameType.OP_FRAME), False)
     return model
-
-
-def _inertia(phi: Array, joint: str) -> Any:
-    """Pinocchio's inertia of ten parameters, physical or not; it holds a centre of mass: m = 0 is special."""
-    import pinocchio as pin
-
-    mass, first = phi[0], phi[1:4]
-    if mass != 0.0:
-        return pin.Inertia.FromDynamicParameters(np.array(phi))
-    if np.any(first != 0.0):
-        raise RobotError(
-            f"the body of joint '{joint}' has first moments {first.tolist()} but no mass; "
-            "Pinocchio cannot hold that: give it a mass"
-        )
-    inertia = pin.Inertia.FromDynamicParameters(np.array([1.0, *phi[1:]]))  # centred: the mass adds nothing to I
-    inertia.mass = 0.0
-    return inertia

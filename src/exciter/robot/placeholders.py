@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.robot.robot import BASE, STANDARD_GRAVITY, Robot
-from exciter.robot.spatial import pseudo_inertia, transform_inertia
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Robot, named
+from exciter.robot.spatial import moment_matrix, pseudo_inertia, transform_inertia
 from exciter.typing import Array
 
 #: Of the mass of all bodies that move: half a gram of a 50 kg arm. No part that has a joint or a shape weighs less.
@@ -56,12 +56,9 @@ def is_physical(phi: ArrayLike) -> bool:
 
 
 def bare_bodies(robot: Robot) -> tuple[int, ...]:
-    """Bodies, by joint, that have no mass of their own or a placeholder's.
-
-    A body between joints that meet in a point may really have next to none, but a file cannot say so: it counts. What
-    lies between two joints of one MJCF body is none. Where only a moment of inertia enters any torque, papers give that
-    alone, and a mass of 0.
-    """
+    """Bodies, by joint, that have no mass of their own or a placeholder's. A body between joints that meet in a point
+    may really have next to none, but a file cannot say so: it counts. What lies between two joints of one MJCF body is
+    none. Where only a moment of inertia enters any torque, papers give that alone, and a mass of 0."""
     total = moved_mass(robot.inertias)
     bodies = [j for j, joint in enumerate(robot.joints) if not joint.bodiless or joint.inertia.any()]
     bare = [j for j in bodies if weighs_nothing(robot.joints[j].inertia[0], total)]
@@ -84,8 +81,7 @@ def _enough_is_known(robot: Robot, j: int, total: float) -> bool:
         return False
     down, axis = robot.gravity, joint.rotation @ joint.axis
     vertical = abs(down @ axis) >= (1.0 - VERTICAL_AXIS_TOLERANCE) * np.linalg.norm(down)
-    xx, xy, yy, xz, yz, zz = joint.inertia[4:]
-    moment = float(joint.axis @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ joint.axis)
+    moment = float(joint.axis @ moment_matrix(joint.inertia) @ joint.axis)
     return bool(vertical and moment > PLACEHOLDER_MASS_FRACTION * total)
 
 
@@ -97,21 +93,15 @@ def placeholder_torques(robot: Robot) -> tuple[int, ...]:
 
 
 def hidden_in_bodies(parts: Mapping[str, Array], solid: frozenset[str], robot: Robot) -> tuple[str, ...]:
-    """What would be forgotten once links that are rigidly joined are one body, a sentence each.
-
-    parts: φ (10,) of every link that moves, about any point. solid: those that have a shape, so that something is
-    there; a link without one is a frame. Links of bodies that show the gap themselves are left out by the caller.
-    """
+    """What would be forgotten once links that are rigidly joined are one body, a sentence each. parts: φ (10,) of every
+    link that moves, about any point. solid: those that have a shape, so that something is there; a link without one is
+    a frame. Links of bodies that show the gap themselves are left out by the caller."""
     total = moved_mass(robot.inertias)
     bare = [name for name, phi in parts.items() if name in solid and weighs_nothing(phi[0], total)]
     unreal = [n for n, phi in parts.items() if not weighs_nothing(phi[0], total) and not is_physical(phi)]
-    said = []
-    if bare:
-        said.append(f"no mass is given for {_links(bare)}, which has a shape: torques lack its weight; give <inertial>")
-    if unreal:
-        said.append(f"the inertia of {_links(unreal)} is that of no body: torques rest on it; correct <inertial>")
-    return tuple(said)
-
-
-def _links(names: list[str]) -> str:
-    return f"link{'s' if len(names) > 1 else ''} " + ", ".join(f"'{name}'" for name in names)
+    said = {
+        "no mass is given for {}, which has a shape: torques lack its weight; give <inertial>": bare,
+        "the inertia of {} is that of no body: torques rest on it; correct <inertial>": unreal,
+    }
+    links = {text: f"link{'s' if len(names) > 1 else ''} {named(names)}" for text, names in said.items() if names}
+    return tuple(text.format(which) for text, which in links.items())

@@ -1,13 +1,15 @@
 """A description made plain: what a reader of URDF or MJCF hands on, checked and free of special cases.
 
-``xml`` is all that Pinocchio sees: links with inertias, joints with placements and axes. Everything that
-Pinocchio treats in its own way (limits, continuous joints, friction, geometry) is carried beside it, by name.
+One tree of links, the root first, each with its inertia, its place in the link that carries it, and the joint that
+moves it; what is attached to links is listed beside it, by their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import Note
@@ -18,60 +20,60 @@ from exciter.typing import Array
 
 MOST_MOVING_JOINTS = 200
 MOST_LINKS = 2000
+CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the link's axes, and the centre of mass (3,)
+MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointFacts:
-    """What a file says of one moving joint besides its geometry; friction in N·m(·s/rad), rotor in kg·m²."""
+    """What a file says of a moving joint, seen from its link: a unit vector along the axis, a point on it [m]; friction
+    in N·m(·s/rad), rotor in kg·m²."""
 
+    name: str
     kind: JointKind
-    link: str
+    axis: Array
     limits: Limits
+    anchor: Array = field(default_factory=lambda: np.zeros(3))
     viscous: float = 0.0
     coulomb: float = 0.0
     rotor_inertia: float = 0.0
 
 
-@dataclass(frozen=True)
-class Coupling:
-    """A joint that does not move on its own but follows another one (URDF mimic, MJCF equality)."""
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link at (rotation, translation) [m] in its parent at q = 0, fixed there unless a joint moves it. weighed: False
+    where the inertia lacks a share that is not known. hidden: the file has no such link."""
 
-    follower: str
-    leader: str
-    tag: str
-
-    def check(self, locked: Sequence[str]) -> None:
-        """A coupled pair is only accepted when both of its joints are locked."""
-        if self.follower not in locked or self.leader not in locked:
-            raise RobotError(
-                f"joint '{self.follower}' follows '{self.leader}' ({self.tag}), which is not supported; "
-                f"lock both joints, or remove the {self.tag} tag to move them independently"
-            )
+    name: str
+    parent: str
+    rotation: Array
+    translation: Array
+    inertia: CentralInertia = MASSLESS_BODY
+    joint: JointFacts | None = None
+    weighed: bool = True
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
 class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
-    inertias: φ (10,) of every link about its centre of mass; solid: the links that have a shape, whether or not it is
-    among ``shapes``; unmeasured: those with a part whose shape is not given or cannot be among them. hidden: links of
-    the plain copy that the file does not have. ground: height [m] of the floor, if the file has one. lacking: forces
-    that the file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
+    solid: the links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape
+    is not given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the
+    file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
+    couplings: joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality).
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
     name: str
-    xml: str
-    joints: Mapping[str, JointFacts]
+    links: tuple[Link, ...]
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     frames: tuple[tuple[str, Frame], ...] = ()
     shapes: tuple[tuple[str, Shape], ...] = ()
-    inertias: Mapping[str, Array] = field(default_factory=dict)
     solid: frozenset[str] = frozenset()
     unmeasured: frozenset[str] = frozenset()
     ground: float | None = None
-    couplings: tuple[Coupling, ...] = ()
-    hidden: frozenset[str] = frozenset()
+    couplings: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -84,18 +86,6 @@ def refuse_giants(joints: int, links: int, source: str) -> None:
             f"{source} has {joints} moving joints and {links} links; "
             f"at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed"
         )
-
-
-def named(names: Sequence[str]) -> str:
-    """A list of names for a sentence."""
-    return ", ".join(f"'{name}'" for name in names)
-
-
-def bodies_have(joints: Sequence[str]) -> str:
-    """Subject and verb of a sentence about the bodies of joints."""
-    return (
-        f"the body of joint {named(joints)} has" if len(joints) == 1 else f"the bodies of joints {named(joints)} have"
-    )
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:

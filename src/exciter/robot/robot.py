@@ -9,7 +9,7 @@ parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N�
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -41,6 +41,17 @@ def check_name(what: str, name: str) -> None:
             f"the {what} name '{visible(name)}' has characters that do not print (control codes, ends of lines, marks "
             "of writing direction or zero width), here shown as escapes; rename it"
         )
+
+
+def named(names: Sequence[str]) -> str:
+    """For a sentence."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def bodies_have(joints: Sequence[str]) -> str:
+    """Subject and verb of a sentence about the bodies of joints."""
+    one = len(joints) == 1
+    return f"the body of joint {named(joints)} has" if one else f"the bodies of joints {named(joints)} have"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +156,24 @@ class Robot:
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
         friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
-        self._check_names()
-        self._check_tree()
+        check_name("robot's", self.name)
+        for what in ("frame", "capsule"):
+            for one in getattr(self, f"{what}s"):
+                check_name(what, one.name)
+        if not self.joints:
+            raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
+        names = self.joint_names
+        for index, joint in enumerate(self.joints):
+            check_name("joint", joint.name)
+            check_name("link", joint.link)
+            if joint.name == "base":
+                raise RobotError(
+                    f"robot '{self.name}' has a joint named 'base', which means the base itself; rename it"
+                )
+            if joint.name in names[:index]:
+                raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
+            if not BASE <= joint.parent < index:
+                raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
 
     def __repr__(self) -> str:
         return f"<{self.name}: {', '.join(self.joint_names)}>"
@@ -168,32 +195,6 @@ class Robot:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, friction=MappingProxyType(state["friction"]))
-
-    def _check_names(self) -> None:
-        check_name("robot's", self.name)
-        for joint in self.joints:
-            check_name("joint", joint.name)
-            check_name("link", joint.link)
-        for what, named in (("frame", self.frames), ("capsule", self.capsules)):
-            for one in named:
-                check_name(what, one.name)
-
-    def _check_tree(self) -> None:
-        if not self.joints:
-            raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
-        seen: set[str] = set()
-        for index, joint in enumerate(self.joints):
-            if joint.name == "base":
-                raise RobotError(
-                    f"robot '{self.name}' has a joint named 'base', which means the base itself; rename it"
-                )
-            if joint.name in seen:
-                raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
-            seen.add(joint.name)
-            if not BASE <= joint.parent < index:
-                raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
-
-    # -- by name ---------------------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -225,8 +226,6 @@ class Robot:
             return Frame(name, self.index(name), np.eye(3), np.zeros(3))
         raise RobotError(unknown_name("frame", name, self.frame_names))
 
-    # -- structure -------------------------------------------------------------------------------------------
-
     @property
     def parents(self) -> NDArray[np.int64]:
         return np.array([joint.parent for joint in self.joints], dtype=np.int64)
@@ -237,8 +236,6 @@ class Robot:
         while self.joints[path[-1]].parent != BASE:
             path.append(self.joints[path[-1]].parent)
         return tuple(reversed(path))
-
-    # -- numbers ---------------------------------------------------------------------------------------------
 
     @property
     def inertias(self) -> Array:
@@ -254,22 +251,24 @@ class Robot:
     @property
     def remarks(self) -> tuple[Note, ...]:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
-        assumed = [j.name for j in self.joints if j.limits.assumed]
-        open_ = list(self.rateless)
-        doubts = (warning("torque limit", text) for text in self.torque_doubts)
-        lacking = (warning("forces", text) for text in self.lacking)
-        remarks = (*self._open_limits(), *doubts, *self.notes, *lacking)
-        if assumed:
+        remarks = list[Note]()
+        for one in self.unlimited:
+            turning = [j.name for j in self.joints if one.which == "upper" and j.kind == "continuous"]
+            free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
+            remarks += [one.note(named(free))] if free else []
+        remarks += [warning("torque limit", text) for text in self.torque_doubts]
+        remarks += [*self.notes, *(warning("forces", text) for text in self.lacking)]
+        if assumed := [j.name for j in self.joints if j.limits.assumed]:
             text = (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED_S:g} s; "
                 "give better ones with limits: {acceleration: …}"
             )
-            remarks += (note("acceleration limit", text),)
-        if open_:
-            which = self._which(open_)
+            remarks.append(note("acceleration limit", text))
+        if self.rateless:
+            which = self._which(self.rateless)
             text = f"no velocity and no acceleration limit is known for {which}; a design needs one of them"
-            remarks += (warning("velocity limit", text),)
-        return remarks
+            remarks.append(warning("velocity limit", text))
+        return tuple(remarks)
 
     @property
     def torque_doubts(self) -> tuple[str, ...]:
@@ -283,16 +282,8 @@ class Robot:
         bounds = ((j.name, (j.limits.velocity, j.limits.acceleration)) for j in self.joints)
         return tuple(name for name, rates in bounds if all(map(math.isinf, rates)))
 
-    def _open_limits(self) -> list[Note]:
-        found = list[Note]()
-        for one in self.unlimited:
-            turning = [j.name for j in self.joints if one.which == "upper" and j.kind == "continuous"]
-            free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
-            found += [one.note(", ".join(f"'{name}'" for name in free))] if free else []
-        return found
-
-    def _which(self, names: list[str]) -> str:
-        return "all joints" if len(names) == self.n else ", ".join(f"'{name}'" for name in names)
+    def _which(self, names: Sequence[str]) -> str:
+        return "all joints" if len(names) == self.n else named(names)
 
     def position_range(self) -> tuple[Array, Array]:
         """(n,) lower and upper position; an end that is missing lies one turn (or 2π m) from the other, or at ±π."""
@@ -315,8 +306,6 @@ class Robot:
 
         return pictured(self)
 
-    # -- changed copies --------------------------------------------------------------------------------------
-
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """The same robot mounted otherwise: gravity [m/s²] in the base frame."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))
@@ -336,22 +325,20 @@ class Robot:
         for which, given in limits.items():
             if which not in Limits.names():
                 raise RobotError(unknown_name("limit", which, Limits.names()))
-            for index, value in self._per_joint(which, given).items():
-                changes[index][which] = value
+            if isinstance(given, Mapping):
+                values = {self.index(name): value for name, value in given.items()}
+            else:
+                array = np.asarray(given, dtype=float)
+                if array.shape not in ((), (self.n,)):
+                    raise RobotError(
+                        f"{which} has shape {array.shape}; give one number, {self.n} numbers, or a mapping by joint"
+                    )
+                values = dict(enumerate(np.broadcast_to(array, (self.n,))))
+            for index, value in values.items():
+                changes[index][which] = float(value)
         pairs = zip(self.joints, changes, strict=True)
         joints = tuple(replace(j, limits=j.limits.replaced(j.name, **c)) for j, c in pairs)
         return replace(self, joints=joints, file=None, options=None)
-
-    def _per_joint(self, what: str, given: ArrayLike | Mapping[str, float]) -> dict[int, float]:
-        """One number for all joints, one per joint, or by joint name → value by joint index."""
-        if isinstance(given, Mapping):
-            return {self.index(name): float(value) for name, value in given.items()}
-        values = np.asarray(given, dtype=float)
-        if values.shape not in ((), (self.n,)):
-            raise RobotError(
-                f"{what} has shape {values.shape}; give one number, {self.n} numbers, or a mapping by joint"
-            )
-        return {index: float(value) for index, value in enumerate(np.broadcast_to(values, (self.n,)))}
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
@@ -377,3 +364,13 @@ class Robot:
         from exciter.robot.mdh import to_mdh
 
         return to_mdh(self)
+
+
+def carried(robot: Robot, where: Mapping[int, tuple[int, Array, Array]]) -> Robot:
+    """With all that is fixed on bodies where the old frames of their joints are now: joint, rotation, translation, by
+    old joint."""
+    moved: dict[str, Any] = {
+        kind: tuple(one.placed(*where[one.joint]) for one in getattr(robot, kind))
+        for kind in ("frames", "capsules", "shapes")
+    }
+    return replace(robot, **moved)

@@ -14,6 +14,7 @@ from exciter.typing import Array
 
 #: The papers' names of φ, in Pinocchio's order.
 INERTIAL_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
+MOMENTS_OF_PHI = ([0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2])  # places of φ's moments in their matrix
 OPPOSITE_AXIS_SINE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 
 
@@ -71,6 +72,12 @@ def from_pseudo_inertia(j: ArrayLike) -> Array:
     first = [j[..., 3, 3], j[..., 0, 3], j[..., 1, 3], j[..., 2, 3]]
     second = [syy + szz, -j[..., 0, 1], sxx + szz, -j[..., 0, 2], -j[..., 1, 2], sxx + syy]
     return np.stack(first + second, axis=-1)
+
+
+def moment_matrix(phi: ArrayLike) -> Array:
+    """(3, 3) moments of inertia of φ (10,)."""
+    xx, xy, yy, xz, yz, zz = np.asarray(phi, dtype=float)[4:]
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def transform_inertia(phi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:

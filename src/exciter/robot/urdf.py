@@ -9,11 +9,11 @@ and drivers add (gazebo, transmission, ros2_control) is left alone, and noted wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -22,23 +22,22 @@ from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain_description import (
-    Coupling,
+    MASSLESS_BODY,
+    CentralInertia,
     JointFacts,
+    Link,
     PlainDescription,
-    named,
     refuse_duplicates,
     refuse_giants,
 )
-from exciter.robot.robot import Frame
-from exciter.robot.spatial import axis_rotation
+from exciter.robot.robot import Frame, named
+from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array
 
 MOVING_JOINT_TYPES = ("revolute", "continuous", "prismatic")
 URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-GAZEBO_FORCES = (
-    "springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction",
-)  # fmt: skip
+GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction")
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
 }  # fmt: skip
@@ -65,57 +64,45 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         raise RobotError(f"the root element of '{path}' is <{root.tag}>; a URDF file has <robot>")
     links, joints = root.findall("link"), root.findall("joint")
     refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
-    _check_structure(links, joints, str(path))
-    plain = Element("robot", name=root.get("name") or path.stem)
-    for link in links:
-        plain.append(_plain_link(link))
-    facts: dict[str, JointFacts] = {}
-    for joint in joints:
-        plain.append(_plain_joint(joint))
-        if joint.get("type") in MOVING_JOINT_TYPES:
-            facts[joint.get("name", "")] = _facts(joint)
-    if not facts:
+    order = _checked_order(links, joints, str(path))
+    inertias = {link.get("name", ""): _inertia(link) for link in links}
+    carried = {_end(joint, "child"): _carried(joint) for joint in joints}
+    if all(facts is None for *_, facts in carried.values()):
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
+    carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
+    fixed = [joint for joint in joints if joint.get("type") == "fixed"]
     return PlainDescription(
-        name=plain.get("name", ""),
-        xml=tostring(plain, encoding="unicode"),
-        joints=facts,
-        frames=tuple(
-            (_end(joint, "child"), Frame(joint.get("name", ""), -1, np.eye(3), np.zeros(3)))
-            for joint in joints
-            if joint.get("type") == "fixed"
+        name=root.get("name") or path.stem,
+        links=tuple(
+            Link(name, parent, rotation, translation, inertias[name], facts)
+            for name, (parent, rotation, translation, facts) in ((name, carried[name]) for name in order)
         ),
+        frames=tuple((_end(one, "child"), Frame(one.get("name", ""), -1, np.eye(3), np.zeros(3))) for one in fixed),
         shapes=shapes,
-        inertias={link.get("name", ""): _inertia(link) for link in plain.findall("link")},
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
-        couplings=_mimics(joints, facts),
-        notes=(*_unused_limits(joints), *_shapeless_notes(shapeless)),
+        couplings=_mimics(joints),
+        notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
 
 
-def _shapeless_notes(links: Sequence[str]) -> tuple[Note, ...]:
-    text = f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one"
-    return (warning(COLLISION_SUBJECT, text),) if links else ()
-
-
 def _end(joint: Element, which: str) -> str:
-    """Name of a joint's parent or child link."""
     element = joint.find(which)
     return "" if element is None else element.get("link", "")
 
 
-def _check_structure(links: list[Element], joints: list[Element], source: str) -> None:
-    """A tree: unique names, known ends, no link with two parents, no cycle, one root."""
+def _checked_order(links: list[Element], joints: list[Element], source: str) -> list[str]:
+    """The links of a tree (unique names, known ends, no link with two parents, no cycle, one root), from the root on,
+    depth first, siblings by the names of their joints."""
     names = [link.get("name", "") for link in links]
     refuse_duplicates(names, "link", source)
     refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
     known = set(names)
     carrier: dict[str, str] = {}
-    children: dict[str, list[str]] = {}
+    children: dict[str, list[tuple[str, str]]] = {}
     for joint in joints:
         name = joint.get("name", "")
         for which in ("parent", "child"):
@@ -128,97 +115,79 @@ def _check_structure(links: list[Element], joints: list[Element], source: str) -
                 "a kinematic loop; open it by removing one of the joints"
             )
         carrier[child] = name
-        children.setdefault(_end(joint, "parent"), []).append(child)
+        children.setdefault(_end(joint, "parent"), []).append((name, child))
     roots = [name for name in names if name not in carrier]
     if len(roots) > 1:
         raise RobotError(f"{source} has several root links ({named(roots)}); join them by fixed joints")
     if not names:
         raise RobotError(f"{source} has no link; a robot needs at least two, and a joint between them")
-    _refuse_cycle(names, roots, children, source)
-
-
-def _refuse_cycle(names: list[str], roots: list[str], children: dict[str, list[str]], source: str) -> None:
-    """Every link hangs on the root; one that does not is part of a cycle."""
-    reached, pending = set(roots), list(roots)
+    order, pending = list[str](), roots
     while pending:
-        for child in children.get(pending.pop(), []):
-            reached.add(child)
-            pending.append(child)
-    for name in names:
-        if name not in reached:
-            raise RobotError(f"link '{name}' of {source} hangs on itself: a kinematic loop; open it at one joint")
+        order.append(pending.pop())
+        pending += [child for _, child in sorted(children.get(order[-1], []), reverse=True)]
+    if apart := set(names).difference(order):
+        name = next(name for name in names if name in apart)
+        raise RobotError(f"link '{name}' of {source} hangs on itself: a kinematic loop; open it at one joint")
+    return order
 
 
-def _plain_link(link: Element) -> Element:
-    """The link with its first inertial element only; a negative mass is refused."""
-    name = link.get("name", "")
-    owner = f"link '{name}'"
-    plain = Element("link", name=name)
-    inertial = link.find("inertial")
+def _inertia(link: Element) -> CentralInertia:
+    """Of its first <inertial>; none where the link has none."""
+    owner, inertial = f"link '{link.get('name', '')}'", link.find("inertial")
     if inertial is None:
-        return plain
+        return MASSLESS_BODY
     check_numbers(inertial, URDF_NUMBER_COUNTS, owner)
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or mass.get("value") is None:
         raise RobotError(f"{owner} has an <inertial> without <mass value=…>; give it, or remove <inertial>")
     if number(mass, "value", owner) < 0:
         raise RobotError(f"{owner} has the negative mass {mass.get('value')} kg; masses must be zero or positive")
-    copy = SubElement(plain, "inertial")
-    _copy_origin(inertial, copy, owner)
-    SubElement(copy, "mass", value=mass.get("value", "0"))
-    moments = dict.fromkeys(URDF_MOMENTS, "0") if inertia is None else dict(inertia.attrib)
-    missing = [moment for moment in URDF_MOMENTS if moment not in moments]
-    if missing:
+    rotation, centre = _origin(inertial, owner)
+    if missing := [moment for moment in URDF_MOMENTS if inertia is not None and moment not in inertia.attrib]:
         raise RobotError(f"<inertia> of {owner} lacks {', '.join(missing)}; give all six moments")
-    SubElement(copy, "inertia", {moment: moments[moment] for moment in URDF_MOMENTS})
-    return plain
+    xx, xy, xz, yy, yz, zz = (number(inertia, moment, owner) for moment in URDF_MOMENTS)
+    turned = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
+    return np.array([number(mass, "value", owner), 0.0, 0.0, 0.0, *turned[MOMENTS_OF_PHI]]), centre
 
 
-def _inertia(plain: Element) -> Array:
-    """φ (10,) about the centre of mass, in the axes of <inertial>; zero where the link has none."""
-    mass, inertia = plain.find("inertial/mass"), plain.find("inertial/inertia")
-    owner = f"link '{plain.get('name', '')}'"
-    moments = [number(inertia, moment, owner) for moment in ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")]
-    return np.array([number(mass, "value", owner), 0.0, 0.0, 0.0, *moments])
-
-
-def _plain_joint(joint: Element) -> Element:
-    """The joint as Pinocchio gets it: continuous becomes revolute (one number q), limits stay outside."""
-    name, kind = joint.get("name", ""), joint.get("type", "")
-    owner = f"joint '{name}'"
+def _carried(joint: Element) -> tuple[str, Array, Array, JointFacts | None]:
+    """The parent of a joint's link, its placement there, and what is said of the joint if it moves."""
+    kind, owner = joint.get("type", ""), f"joint '{joint.get('name', '')}'"
     if kind not in (*MOVING_JOINT_TYPES, "fixed"):
         raise RobotError(f"{owner} is '{kind}'; allowed are {', '.join(MOVING_JOINT_TYPES)} and fixed")
     check_numbers(joint, URDF_NUMBER_COUNTS, owner)
-    plain = Element("joint", name=name, type="revolute" if kind == "continuous" else kind)
-    _copy_origin(joint, plain, owner)
-    SubElement(plain, "parent", link=_end(joint, "parent"))
-    SubElement(plain, "child", link=_end(joint, "child"))
-    if kind in MOVING_JOINT_TYPES:
-        element = joint.find("axis")
-        axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
-        length = float(np.linalg.norm(axis))
-        if length < 1e-6:
-            raise RobotError(f"the axis of {owner} has no direction: {axis}; give a unit vector")
-        SubElement(plain, "axis", xyz=" ".join(repr(float(value / length)) for value in axis))
-        SubElement(plain, "limit", lower="-1", upper="1", effort="1", velocity="1")
-    return plain
+    return _end(joint, "parent"), *_origin(joint, owner), None if kind == "fixed" else _facts(joint)
 
 
-def _copy_origin(source: Element, target: Element, owner: str) -> None:
-    """The first <origin>, as the URDF readers of the field do."""
-    origin = source.find("origin")
+def _origin(element: Element, owner: str) -> tuple[Array, Array]:
+    """Rotation and translation of the first <origin>, as the URDF readers of the field do."""
+    origin = element.find("origin")
     if origin is None:
-        return
-    if origin.get("quat_xyzw") is not None:
+        return np.eye(3), np.zeros(3)
+    if element.tag in ("joint", "inertial") and origin.get("quat_xyzw") is not None:
         raise RobotError(f"<origin> of {owner} has quat_xyzw; write the rotation as rpy")
-    given = {key: origin.get(key, "") for key in ("xyz", "rpy") if origin.get(key) is not None}
-    SubElement(target, "origin", given)
+    xyz, rpy = (numbers(origin, word, 3, owner) or (0.0, 0.0, 0.0) for word in ("xyz", "rpy"))
+    return rpy_rotation(rpy), np.array(xyz)
+
+
+def rpy_rotation(rpy: tuple[float, ...]) -> Array:
+    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes; by a quaternion, as other readers round it."""
+    import pinocchio as pin
+
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(0.5 * angle), math.sin(0.5 * angle)) for angle in rpy)
+    w, x = cr * cp * cy + sr * sp * sy, sr * cp * cy - cr * sp * sy
+    y, z = cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy
+    return np.array(pin.Quaternion(w, x, y, z).normalized().matrix())
 
 
 def _facts(joint: Element) -> JointFacts:
-    """Limits and friction of a moving joint; zero means "not given"."""
+    """Axis, limits and friction of a moving joint; zero means "not given"."""
     name, kind = joint.get("name", ""), joint.get("type", "")
-    owner = f"joint '{name}'"
+    owner, element = f"joint '{name}'", joint.find("axis")
+    axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        raise RobotError(f"the axis of {owner} has no direction: {axis}; give a unit vector")
     limit, dynamics = joint.find("limit"), joint.find("dynamics")
     lower, upper = number(limit, "lower", owner), number(limit, "upper", owner)
     if kind == "continuous" or lower == upper == 0.0:
@@ -233,23 +202,23 @@ def _facts(joint: Element) -> JointFacts:
     if viscous < 0 or coulomb < 0:
         raise RobotError(f"{owner} has negative damping or friction ({viscous:g}, {coulomb:g}); give zero or more")
     return JointFacts(
+        name=name,
         kind="continuous" if kind == "continuous" else "prismatic" if kind == "prismatic" else "revolute",
-        link=_end(joint, "child"),
+        axis=np.array(axis) / length,
         limits=limits.checked(name),
         viscous=viscous,
         coulomb=coulomb,
     )
 
 
-def _unused_limits(joints: list[Element]) -> tuple[Note, ...]:
-    """Limits of the file that are not read."""
-    unused = [
-        joint.get("name", "")
-        for joint in joints
-        if (calibrated := joint.find("safety_controller")) is not None and calibrated.get("soft_upper_limit")
-    ]
-    text = f"soft limits (safety_controller) are not used: {named(unused)}"
-    return (note("soft limits", text),) if unused else ()
+def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:
+    """Limits of the file that are not read, and what nothing is known of."""
+    soft = ((joint.get("name", ""), joint.find("safety_controller")) for joint in joints)
+    if unused := [name for name, safety in soft if safety is not None and safety.get("soft_upper_limit")]:
+        yield note("soft limits", f"soft limits (safety_controller) are not used: {named(unused)}")
+    if shapeless:
+        which = f"a <collision> without a shape on {named(shapeless)}"
+        yield warning(COLLISION_SUBJECT, f"{which}: what it stands for is kept away from nothing; give one")
 
 
 def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
@@ -281,13 +250,9 @@ def _is_force(element: Element) -> bool:
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
 
 
-def _mimics(joints: list[Element], facts: dict[str, JointFacts]) -> tuple[Coupling, ...]:
-    found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints)
-    return tuple(
-        Coupling(follower=name, leader=mimic.get("joint", ""), tag="mimic")
-        for name, mimic in found
-        if mimic is not None and name in facts
-    )
+def _mimics(joints: list[Element]) -> tuple[tuple[str, str, str], ...]:
+    found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints if joint.get("type") != "fixed")
+    return tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None)
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
@@ -312,13 +277,6 @@ def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShape
     return tuple(found), tuple(shapeless)
 
 
-def rpy_rotation(rpy: tuple[float, ...]) -> Array:
-    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes (URDF)."""
-    roll, pitch, yaw = rpy
-    rotation: Array = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
-    return rotation
-
-
 def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
     solids = [solid for geometry in element.findall("geometry") for solid in geometry]
     if not solids:
@@ -326,10 +284,7 @@ def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours:
     if len(solids) > 1:
         raise RobotError(f"{owner} has {len(solids)} shapes in one <{element.tag}>; give each of them its own")
     [solid] = solids
-    origin = element.find("origin")
-    xyz = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "xyz", 3, owner) or (0.0, 0.0, 0.0))
-    rpy = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "rpy", 3, owner) or (0.0, 0.0, 0.0))
-    rotation, translation = rpy_rotation(rpy), np.array(xyz)
+    rotation, translation = _origin(element, owner)
     material = element.find("material")
     colour = GREY if material is None else _colour(material, colours)
     kind: Any = solid.tag

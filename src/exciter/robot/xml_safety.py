@@ -1,6 +1,6 @@
 """Reading XML that nobody vouches for: no DTD, no entities, bounded size and depth, paths below one folder.
 
-A description is parsed here, once; Pinocchio only sees a plain copy written from the tree that was checked.
+A description is parsed here, once; whoever works on it sees the tree that was checked.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def refuse_xacro(root: Element, path: Path) -> None:
 
 def numbers(element: Element, attribute: str, count: int | None, owner: str) -> tuple[float, ...] | None:
     """The finite numbers of one attribute (``count`` of them, or any number of them); None when absent."""
-    text = element.get(attribute)
+    text, where = element.get(attribute), f"in <{element.tag}> of {owner}"
     if text is None:
         return None
     try:
@@ -99,16 +99,14 @@ def numbers(element: Element, attribute: str, count: int | None, owner: str) -> 
             raise ValueError
         values = tuple(float(word) for word in text.split())
     except ValueError:
-        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is not a number") from None
-    if not all(math.isfinite(value) for value in values):
-        raise RobotError(
-            f'{attribute}="{text}" in <{element.tag}> of {owner} is not finite; give a number or leave it out'
-        )
+        raise RobotError(f"{attribute}={shown(text)} {where} is not a number") from None
+    if not all(map(math.isfinite, values)):
+        raise RobotError(f'{attribute}="{text}" {where} is not finite; give a number or leave it out')
     if attribute not in UNBOUNDED_ATTRIBUTES and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
-        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is beyond {LARGEST_OF_A_ROBOT:g}")
+        raise RobotError(f"{attribute}={shown(text)} {where} is beyond {LARGEST_OF_A_ROBOT:g}")
     if count is not None and len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers"
-        raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} must be {expected}')
+        raise RobotError(f'{attribute}="{text}" {where} must be {expected}')
     return values
 
 
@@ -126,11 +124,9 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int | None
 
 
 def asset_path(reference: str, folder: Path, root: Path) -> Path:
-    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened.
-
-    Plain paths are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as
-    ``root/name/rest``, then ``root/rest``.
-    """
+    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened. Plain paths
+    are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as ``root/name/rest``,
+    then ``root/rest``."""
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):

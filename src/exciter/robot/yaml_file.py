@@ -86,10 +86,7 @@ class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             return super().construct_object(node, deep)
-        if len(node.value) > LONGEST_NUMBER_TEXT and node.tag in (
-            "tag:yaml.org,2002:int",
-            "tag:yaml.org,2002:float",
-        ):
+        if len(node.value) > LONGEST_NUMBER_TEXT and node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
             raise _problem(node, f"a number of {len(node.value)} characters; at most {LONGEST_NUMBER_TEXT} are read")
         try:
             value = super().construct_object(node, deep)

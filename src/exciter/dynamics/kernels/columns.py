@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import TEN, B, base_link, forward, jit, load, workspace
-from exciter.dynamics.kernels.packed import copy, pack, packed_columns, padded
+from exciter.dynamics.kernels.drivers import copy, pack, packed_columns, padded
 
 
 @jit
