@@ -9,7 +9,7 @@ from exciter.pipeline.design import design as design
 from exciter.pipeline.check import check as check
 from exciter.pipeline.simulate import simulate as simulate
 from exciter.pipeline.load_read_open import read as read
-from exciter.pipeline.inspect import inspect as inspect
+from exciter.pipeline.logs import inspect as inspect
 from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
 from exciter.pipeline.load_read_open import open as open

@@ -14,7 +14,7 @@ from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm, ListOfTerms
-from exciter.pipeline.accepted_inputs import loaded
+from exciter.pipeline.settings_file import loaded
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, fill

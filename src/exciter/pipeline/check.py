@@ -11,13 +11,14 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.export import certified_slowed
+from exciter.excitation.files.export import Exported, certified_slowed, export
+from exciter.excitation.files.read import DESIGN
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories.curve import Curve
+from exciter.files import output_folder, staged
 from exciter.notes import Note, texts
-from exciter.pipeline.accepted_inputs import AnyMotion, curve_of, loaded
-from exciter.pipeline.provenance import description_hash
-from exciter.pipeline.settings_file import FileContent, design_settings
+from exciter.pipeline.saving import description_hash, robot_data, versions
+from exciter.pipeline.settings_file import AnyMotion, FileContent, curve_of, design_settings, loaded
 from exciter.robot.robot import Robot
 
 
@@ -84,6 +85,28 @@ class SlowedMotion(CheckedMotion):
     origin: str
     config: DesignSettings
     sha256: str | None
+
+    def write(self, folder: Path) -> Exported:
+        """The files of a design, but for a report."""
+
+        def certified(curve: Curve) -> Certificate:
+            return certify(self.robot, curve, self.constraints, from_rest=True)
+
+        with output_folder(folder), staged(folder, DESIGN) as stage:
+            files = export(stage, self.robot, self.curve, None, None, certified, rate=self.config.rate)
+            data = {
+                "slowed": {"trajectory": self.origin, "speed": self.speed},
+                "certificate": self.certificate.to_dict(),
+                "robot": robot_data(self.robot, self.sha256),
+                "duration": self.curve.duration,
+                "remarks": texts(self.robot.remarks),
+                "not_checked": texts(self.not_checked),
+                "files": files.to_dict(),
+                "settings": self.config.to_dict(),
+                "versions": versions(),
+            }
+            DESIGN.write(stage, data)
+        return files
 
 
 def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str) -> SlowedMotion:

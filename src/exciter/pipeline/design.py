@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from exciter.archive import opened
+from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
+from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
@@ -21,21 +22,20 @@ from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.files.export import Exported
+from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
-from exciter.excitation.optimiser.deadline import Deadline
+from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
-from exciter.files import path_of
+from exciter.files import output_folder, path_of, staged
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
-from exciter.pipeline.accepted_inputs import changed, loaded, refuse_unknown
-from exciter.pipeline.provenance import description_hash, robot_data, versions
-from exciter.pipeline.settings_file import FileContent, design_settings
+from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
+from exciter.pipeline.settings_file import FileContent, changed, design_settings, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
@@ -117,10 +117,23 @@ class Designed:
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter design``, certified as a controller reads them: all of them or none."""
-        from exciter.pipeline.saving import save_design
-
-        save_design(self, Path(folder))
+        self.write(Path(folder))
         return Path(folder)
+
+    def write(self, folder: Path, *, deadline: Deadline = NEVER) -> tuple[Exported, dict[str, Any]]:
+        """trajectory.csv, .json, files for ROS 2, design.json and report.html; what was written, and what design.json
+        says. Every file is read back and certified; what is not done until the deadline leaves nothing."""
+        found = self.design
+
+        def certified(curve: Curve) -> Certificate:
+            return certify(self.robot, curve, found.constraints, check=deadline.check, from_rest=True)
+
+        with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
+            motion = (found.curve, found.trajectory, found.delta)
+            files = export(stage, self.robot, *motion, certified, periods=found.periods, rate=self.config.rate)
+            (stage / ARCHIVE).write_bytes(archived(self))
+            self.report().write(stage / REPORT_FILE)
+            return files, DESIGN.write(stage, self.to_dict(files))
 
     @classmethod
     def open(cls, folder: str | Path) -> Designed:

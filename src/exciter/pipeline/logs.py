@@ -1,4 +1,4 @@
-"""Logs of an identification or a validation: read, judged, and made ready as runs."""
+"""Logs: what one is good for, and those of an identification or a validation, read, judged, and made ready as runs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import RecordingError, shown
-from exciter.experiment.quality import Quality, Repaired, check, repair
+from exciter.errors import ExciterError, RecordingError, shown
+from exciter.experiment.quality import Quality, Repaired, check, check_stream, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.recording_facts import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
+from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
@@ -27,7 +29,9 @@ from exciter.identification.runs.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.runs.run import Run, common_side
 from exciter.notes import Note, Severity, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
+from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded
 from exciter.robot import Robot
+from exciter.robot.load import RobotOptions
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
@@ -39,6 +43,9 @@ def unseen_progress(step: str) -> None:
     """For those who do not look."""
 
 
+# -- one log ---------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def naming(log: Path | str) -> Iterator[None]:
     """Errors of a log say which one it is."""
@@ -48,15 +55,7 @@ def naming(log: Path | str) -> Iterator[None]:
         raise RecordingError(str(error) if str(log) in str(error) else f"{log}: {error}") from None
 
 
-@dataclass(frozen=True, eq=False)
-class NamedLog:
-    """name: of the log in results and messages. source: its file, or its samples."""
-
-    name: str
-    source: RecordingFile | Recording
-
-
-Given: TypeAlias = str | Path | RecordingFile | Recording | NamedLog
+Given: TypeAlias = str | Path | RecordingFile | Recording
 AnyLog: TypeAlias = Given | Simulated
 
 
@@ -71,24 +70,79 @@ def several(given: AnyLog | Sequence[AnyLog]) -> tuple[Given, ...]:
 
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
     """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
-    source = given.source if isinstance(given, NamedLog) else given
-    if isinstance(source, str | Path):
-        return open_recording(Path(source), data)
-    if isinstance(source, RecordingFile) or source.about.sources:
-        return source
+    if isinstance(given, str | Path):
+        return open_recording(Path(given), data)
+    if isinstance(given, RecordingFile) or given.about.sources:
+        return given
     digest = hashlib.sha256()
-    for channel in ("time", *source.everything):
-        digest.update(getattr(source, channel).tobytes())
-    return replace(source, about=replace(source.about, sources=(SourceFile(name, digest.hexdigest()),)))
+    for channel in ("time", *given.everything):
+        digest.update(getattr(given, channel).tobytes())
+    return replace(given, about=replace(given.about, sources=(SourceFile(name, digest.hexdigest()),)))
 
 
 def _name(given: Given, number: int) -> str:
     """A file is called as it was given, samples by their number."""
     if isinstance(given, Recording):
         return given.name or f"recording {number}"
-    if isinstance(given, NamedLog):
-        return given.name
     return str(given.path if isinstance(given, RecordingFile) else Path(given))
+
+
+def inspect(
+    robot: Robot | str | Path,
+    log: AnyLog,
+    *,
+    planned: AnyMotion | None = None,
+    periods: int | None = None,
+    data: Path | None = None,
+) -> Quality:
+    """What a log is good for, before anything is computed from it.
+
+    The log as it is, a file piece by piece; planned: the motion it was sent; periods: how often that was run through;
+    data: folder of the files that a recording.yaml names.
+
+    >>> print(ex.inspect(robot, log, planned=motion))
+    usable...
+    """
+    robot = loaded(robot, RobotOptions())[0]
+    sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
+    given, *more = several(log)
+    if more:
+        raise RecordingError(f"{1 + len(more)} logs are given; inspect them one by one")
+    if isinstance(given, Recording):
+        with naming(given.name or "recording"):
+            return check(given.arranged(robot), robot, planned=sent)
+    file = given if isinstance(given, RecordingFile) else open_recording(given, data)
+    with naming(file.path):
+        return check_stream(file.chunks(), robot, planned=sent)
+
+
+def repaired_log(
+    robot: Robot, file: RecordingFile, *, planned: AnyMotion | None = None, periods: int | None = None
+) -> tuple[Repaired, Quality]:
+    """The log repaired, and what it is good for now."""
+    sent = None if planned is None else plan(curve_of(planned, robot), periods).curve
+    with naming(file.path):
+        repaired = repair(file.read(), file.repair)
+        return repaired, check(repaired.recording, robot, planned=sent)
+
+
+def refuse_overwriting(file: RecordingFile, output: Path) -> None:
+    """Neither a repaired log nor what is written beside it may be what it is read from."""
+    for path in (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)):
+        for target in repaired_files(output):
+            same = path.resolve() == target.resolve() or (exists(path) and exists(target) and path.samefile(target))
+            if exists(path) and (same or (isdir(path) and path.resolve() in target.resolve().parents)):
+                raise ExciterError(
+                    f"-o {output} would write over {path}, which the log is read from; give another name"
+                )
+
+
+def repaired_files(output: Path) -> tuple[Path, ...]:
+    """A repaired log, and what is written beside a table."""
+    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
+
+
+# -- several ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,18 +82,17 @@ class Rows:
         torque_bandwidth: float = float("inf"),
     ) -> Rows:
         """From W (N, n, p) and y (N, n) as they were measured; torque_bandwidth: as in ``Processed``."""
-        sides = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2)
-        at = np.asarray(time, dtype=float)
+        sides, at = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2), np.asarray(time, dtype=float)
         return cls(at, sides, rate, tuple(joints), tuple(parameters), torque_bandwidth=torque_bandwidth)
 
     @property
     def w(self) -> Array:
-        """W (N, n, p), read-only."""
+        """(N, n, p)"""
         return self.sides[:, :, :-1]
 
     @property
     def y(self) -> Array:
-        """y (N, n), read-only."""
+        """(N, n)"""
         return self.sides[:, :, -1]
 
     @property
@@ -246,83 +245,57 @@ class ParallelFilter:
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
-        work = _FilterPlan.plan(self, beginning.rate, beginning.torque_bandwidth)
+        rate, most = beginning.rate, beginning.torque_bandwidth
+        low_pass, factor = self.at(rate, most)
+        kind = f"a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
+        text = f"both sides of the equations through {kind}, one of {factor} kept"
+        if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
+            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
+        note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
+        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.settle(rate, NEGLIGIBLE_EDGE))
         count = 0
-        for segment in segments(_alike(stream, work), 1.5 / work.rate):
-            for piece in work.segment(segment):
-                count += len(piece)
-                yield piece
+        for segment in segments(_alike(stream, low_pass, rate), 1.5 / rate):
+            seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+            for piece in overlapped(segment, margin, Rows.join):
+                start, end = piece.inner.start, piece.inner.stop
+                skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
+                kept = slice(start + skipped, end - cut if piece.last else end, factor)
+                seen += end - start
+                if kept.start < kept.stop:
+                    given = piece.whole
+                    filtered = replace(
+                        given,
+                        time=given.time[kept],
+                        sides=_filtered(given.sides, kept, low_pass, rate),
+                        rate=rate / factor,
+                        bandwidth=min(given.bandwidth, bandwidth),
+                        torque_bandwidth=float("inf"),
+                        notes=(*given.notes, note),
+                    )
+                    count += len(filtered)
+                    yield filtered
         if not count:
             raise RecordingError(
-                f"no equations are left: {2 * work.cut / work.rate:.3g} s are lost at the ends with a cut-off of "
-                f"{work.low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
+                f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+                f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
             )
 
 
-@dataclass(frozen=True)
-class _FilterPlan:
-    """cut: samples at each end of a segment; bandwidth [Hz]: of the noise that passes."""
-
-    low_pass: LowPass
-    factor: int
-    rate: float
-    cut: int
-    bandwidth: float
-    note: Note
-
-    @classmethod
-    def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _FilterPlan:
-        low_pass, factor = settings.at(rate, torque_bandwidth)
-        text = (
-            f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
-            f"one of {factor} kept"
-        )
-        if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
-            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
-        return cls(
-            low_pass=low_pass,
-            factor=factor,
-            rate=rate,
-            cut=low_pass.settle(rate, settings.edge),
-            bandwidth=low_pass.noise_bandwidth(rate),
-            note=done("parallel filter", text),
-        )
-
-    def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
-        seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-        margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE_EDGE))
-        for piece in overlapped(parts, margin, Rows.join):
-            start, end = piece.inner.start, piece.inner.stop
-            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-seen) % self.factor
-            kept = slice(start + skipped, end - self.cut if piece.last else end, self.factor)
-            seen += end - start
-            if kept.start < kept.stop:
-                yield self._filtered(piece.whole, kept)
-
-    def _filtered(self, rows: Rows, kept: slice) -> Rows:
-        time = rows.time[kept]
-        given, sides = rows.sides.transpose(1, 2, 0), np.zeros((*rows.sides.shape[1:], len(time)))
-        for joint, equation in enumerate(given):
-            moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
-            sides[joint, moving] = self.low_pass.zero_phase(equation[moving], self.rate, axis=1)[:, kept]
-        rate, bandwidth = self.rate / self.factor, min(rows.bandwidth, self.bandwidth)
-        return replace(
-            rows,
-            time=time,
-            sides=sides.transpose(2, 0, 1),
-            rate=rate,
-            bandwidth=bandwidth,
-            torque_bandwidth=float("inf"),
-            notes=(*rows.notes, self.note),
-        )
+def _filtered(sides: Array, kept: slice, low_pass: LowPass, rate: float) -> Array:
+    given = sides.transpose(1, 2, 0)
+    found = np.zeros((*given.shape[:2], len(sides[kept])))
+    for joint, equation in enumerate(given):
+        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
+        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
+    return found.transpose(2, 0, 1)
 
 
-def _alike(stream: Iterable[Rows], work: _FilterPlan) -> Iterator[Rows]:
+def _alike(stream: Iterable[Rows], low_pass: LowPass, rate: float) -> Iterator[Rows]:
     """Refuses rows for which the filter was not planned."""
-    stop = work.low_pass.stop(work.rate)
+    stop = low_pass.stop(rate)
     for rows in stream:
-        if abs(rows.rate / work.rate - 1.0) > 1e-9:
-            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {work.rate:g} Hz; filter them apart")
+        if abs(rows.rate / rate - 1.0) > 1e-9:
+            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
         if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
             raise RecordingError(
                 f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "

@@ -23,8 +23,13 @@ from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fouri
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.low_pass_filter import left_in, passes
-from exciter.experiment.signals.period_averager import STANDSTILL_MOTION_FRACTION
-from exciter.experiment.signals.periods import LARGEST_SMEAR_FRACTION, BrokenPositions, PeriodAverage, average_periods
+from exciter.experiment.signals.periods import (
+    LARGEST_SMEAR_FRACTION,
+    STANDSTILL_MOTION_FRACTION,
+    BrokenPositions,
+    PeriodAverage,
+    average_periods,
+)
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
@@ -214,12 +219,7 @@ def _step(q: Array) -> Array:
 
 
 def _least_squares(
-    average: PeriodAverage,
-    common: tuple[int, ...],
-    numbers: list[tuple[int, ...]],
-    time: Array,
-    q: Array,
-    worth: int,
+    average: PeriodAverage, common: tuple[int, ...], numbers: list[tuple[int, ...]], time: Array, q: Array, worth: int
 ) -> FourierSeries:
     """Normal equations; nearly diagonal for samples spread over whole periods."""
     start, n, size = float(average.time[0]), q.shape[1], 2 * len(common) + 1

@@ -4,7 +4,7 @@ there, how recorded positions become q, q̇, q̈ beside the torque."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -218,30 +218,26 @@ class Route(Settings, ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class RoutePlan(ABC):
-    """A route with every choice made. gap [s]: the longest that is bridged; the rest: as in ``Processed``."""
+class RoutePlan:
+    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
+    and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
+    short; too_short: why it is, and what to do; the rest: as in ``Processed``."""
 
     rate: float
     gap: float
+    margin: Margin
+    derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
+    too_short: str
     position_noise: Array | None
     torque_noise: Array | None
     notes: tuple[Note, ...]
     torque_bandwidth: float
+    position_bandwidth: float = float("inf")
 
-    @property
-    @abstractmethod
-    def margin(self) -> Margin:
-        """How far it looks."""
-
-    @abstractmethod
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
-        """The inner part of a piece of the segment that begins at ``start`` [s]; None: the segment is too short."""
-
-    @abstractmethod
-    def too_short(self, duration: float) -> str:
-        """Why a segment of that length [s] cannot be processed, and what to do."""
-
-    def _result(self, motion: Motion, part: Recording, position_bandwidth: float = float("inf")) -> Processed:
+        if (found := self.derived(piece, start)) is None:
+            return None
+        motion, part = found
         return Processed(
             motion=motion,
             torque=part.needed_torque(),
@@ -250,10 +246,14 @@ class RoutePlan(ABC):
             torque_noise=self.torque_noise,
             notes=self.notes,
             torque_bandwidth=self.torque_bandwidth,
-            position_bandwidth=position_bandwidth,
+            position_bandwidth=self.position_bandwidth,
             wrench=part.wrench,
             temperature=part.temperature,
         )
+
+    def refusal(self, duration: float) -> RecordingError:
+        """Of a segment of that length [s]."""
+        return RecordingError(f"{duration:.3g} s are too short{self.too_short}")
 
 
 class StreamingRoute(Route):
@@ -281,7 +281,7 @@ class StreamingRoute(Route):
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
         processed = plan.processed(whole, float(recording.time[0]))
         if processed is None:
-            raise RecordingError(plan.too_short(recording.duration))
+            raise plan.refusal(recording.duration)
         return processed
 
     def stream(self, chunks: Iterable[Recording], typical: Recording | None = None) -> Iterator[Processed]:
@@ -297,29 +297,22 @@ class StreamingRoute(Route):
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
-        held, short, lost = None, 0, 0.0
-        for piece, start in _pieces(chunks, plan):
-            processed = plan.processed(piece, start)
-            if processed is None:
-                short, lost = short + 1, lost + piece.whole.duration
-            elif len(processed):
-                if held is not None:
-                    yield _noted(held, short, lost)
-                held = processed
+        held, short, lost, start = None, 0, 0.0, 0.0
+        for segment in segments(chunks, plan.gap):
+            for piece in overlapped(segment, plan.margin, Recording.join):
+                start = float(piece.whole.time[0]) if piece.first else start
+                processed = plan.processed(piece, start)
+                if processed is None:
+                    short, lost = short + 1, lost + piece.whole.duration
+                elif len(processed):
+                    if held is not None:
+                        yield _noted(held, short, lost)
+                    held = processed
         if held is None:
-            raise RecordingError(plan.too_short(lost if short else typical.duration))
+            raise plan.refusal(lost if short else typical.duration)
         yield _noted(held, short, lost)
 
 
 def _noted(processed: Processed, short: int, lost: float) -> Processed:
     left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
     return replace(processed, notes=(*processed.notes, left_out)) if short else processed
-
-
-def _pieces(stream: Iterable[Recording], plan: RoutePlan) -> Iterator[tuple[OverlappedPiece[Recording], float]]:
-    """Each with the time [s] where its segment begins."""
-    for segment in segments(stream, plan.gap):
-        start = 0.0
-        for piece in overlapped(segment, plan.margin, Recording.join):
-            start = float(piece.whole.time[0]) if piece.first else start
-            yield piece, start

@@ -67,7 +67,15 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
         )
     first, last = _longest_series(curve)
     if first == last:
-        return _repeated(curve, periods)
+        if periods is None or periods == 1:
+            return ExecutionPlan(curve)
+        try:
+            whole = curve.repeated(periods)
+        except MotionError as error:
+            raise MotionError(
+                f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
+            ) from None
+        return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
     series = curve.pieces[first]
     assert isinstance(series, FourierPiece)
     period = 2.0 * np.pi / series.omega
@@ -103,18 +111,6 @@ def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
     turns = (other.phase_time - one.phase_time) * one.omega / (2.0 * np.pi)
     return same and one.omega == other.omega and abs(turns - round(turns)) < WHOLE_PERIOD_TOLERANCE
-
-
-def _repeated(curve: Curve, periods: int | None) -> ExecutionPlan:
-    if periods is None or periods == 1:
-        return ExecutionPlan(curve)
-    try:
-        whole = curve.repeated(periods)
-    except MotionError as error:
-        raise MotionError(
-            f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
-        ) from None
-    return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +166,7 @@ def execute(
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
     limit = robot.limit("torque")
-    stribeck = _StribeckUpdate(plant)
+    update_friction = _stribeck(plant)
     at_step, late = _located(instants, timing)
     looked = np.empty((len(instants), 9, robot.n))
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
@@ -189,17 +185,21 @@ def execute(
             torque = np.minimum(np.maximum(asked, -limit), limit)
             applied[motor] = torque
             saturated[tick], error[tick] = torque != asked, planned.q[tick] - q
-        stribeck.update(velocities)
+        update_friction(velocities)
         mujoco.mj_forward(model, data)
         drive_steps[k], motor_steps[k] = torque, q
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
-            now = data if late[sample] == 0.0 else _shortly_after(mujoco, plant, data, probe, late[sample], stribeck)
+            now = (
+                data
+                if late[sample] == 0.0
+                else _shortly_after(mujoco, plant, data, probe, late[sample], update_friction)
+            )
             looked[sample] = _look(plant, now, torque)
             sample += 1
         if k < timing.steps:
-            stribeck.update(velocities)
+            update_friction(velocities)
             mujoco.mj_RungeKutta(model, data, 4)
         if progress is not None and k % PROGRESS_STEPS == 0:
             progress(k / max(timing.steps, 1))
@@ -229,20 +229,18 @@ def _located(instants: Array, timing: SimulationTiming) -> tuple[NDArray[np.int6
     return number, np.maximum(place - number, 0.0) * timing.step
 
 
-class _StribeckUpdate:
+def _stribeck(plant: Plant) -> Callable[[Array], None]:
     """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
+    motor, loss = plant.motor, plant.model.dof_frictionloss
+    names = ("coulomb", "stribeck", "stribeck_velocity")
+    coulomb, extra, velocity = (plant.truth.friction.array(name) for name in names)
+    needed = bool(extra.any())
 
-    def __init__(self, plant: Plant) -> None:
-        friction = plant.truth.friction
-        self.coulomb, self.extra = friction.array("coulomb"), friction.array("stribeck")
-        self.velocity, self.motor = friction.array("stribeck_velocity"), plant.motor
-        self.loss = plant.model.dof_frictionloss
-        self.needed = bool(self.extra.any())
+    def update(velocities: Array) -> None:
+        if needed:
+            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
 
-    def update(self, velocities: Array) -> None:
-        if self.needed:
-            bell = np.exp(-((velocities[self.motor] / self.velocity) ** 2))
-            self.loss[self.motor] = self.coulomb + self.extra * bell
+    return update
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
@@ -262,7 +260,9 @@ def _look(plant: Plant, data: Any, torque: Array) -> Array:
     return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
 
 
-def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, stribeck: _StribeckUpdate) -> Any:
+def _shortly_after(
+    mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]
+) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
     model = plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
@@ -272,7 +272,7 @@ def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float
     mujoco.mj_forward(model, probe)
     mujoco.mj_RungeKutta(model, probe, 4)
     model.opt.timestep = step
-    stribeck.update(probe.qvel)
+    update_friction(probe.qvel)
     mujoco.mj_forward(model, probe)
     return probe
 

@@ -105,7 +105,10 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         flexible=flexibility is not None,
     )
     _set_joint_terms(plant)
-    _check_weight(plant)
+    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LEAST_JOINT_INERTIA)
+    if light.size:
+        name = robot.joint_names[int(light[0])]
+        raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")
     return plant
 
 
@@ -115,39 +118,22 @@ def _kind(mujoco: Any, joint: Joint) -> Any:
 
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
     x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
+    mass, moments = NEGLIGIBLE_INERTIA, (NEGLIGIBLE_INERTIA,) * 3
+    ipos: Any = (0.0, 0.0, 0.0)
+    iquat: Any = (1.0, 0.0, 0.0, 0.0)
     if joint.inertia[0] > NEGLIGIBLE_INERTIA:
-        inertia = to_mujoco(joint.inertia)
-        mass, ipos, iquat = inertia.mass, inertia.ipos, inertia.iquat
-        a, b, c = np.maximum(inertia.diaginertia, NEGLIGIBLE_INERTIA).tolist()
+        own = to_mujoco(joint.inertia)
+        mass, ipos, iquat = own.mass, own.ipos, own.iquat
+        a, b, c = np.maximum(own.diaginertia, NEGLIGIBLE_INERTIA).tolist()
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
-    else:
-        mass, ipos, iquat, moments = (
-            NEGLIGIBLE_INERTIA,
-            (0.0, 0.0, 0.0),
-            (1.0, 0.0, 0.0, 0.0),
-            (NEGLIGIBLE_INERTIA,) * 3,
-        )
-    return parent.add_body(
-        name=f"body{number}",
-        pos=joint.translation,
-        quat=[w, x, y, z],
-        mass=mass,
-        ipos=ipos,
-        iquat=iquat,
-        inertia=moments,
-        explicitinertial=True,
-    )
+    inertial = {"mass": mass, "ipos": ipos, "iquat": iquat, "inertia": moments, "explicitinertial": True}
+    return parent.add_body(name=f"body{number}", pos=joint.translation, quat=[w, x, y, z], **inertial)
 
 
 def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
     """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
-    body = spec.worldbody.add_body(
-        name=f"rotor{number}",
-        mass=NEGLIGIBLE_INERTIA,
-        inertia=(NEGLIGIBLE_INERTIA,) * 3,
-        explicitinertial=True,
-        gravcomp=1.0,
-    )
+    nothing = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3}
+    body = spec.worldbody.add_body(name=f"rotor{number}", explicitinertial=True, gravcomp=1.0, **nothing)
     body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
     tendon = spec.add_tendon(name=f"gear{number}")
     tendon.wrap_joint(f"motor{number}", 1.0)
@@ -190,10 +176,3 @@ def _set_joint_terms(plant: Plant) -> None:
     whole = plant.whole_inertia_matrix()
     if np.diag(whole).min() > 0.0:
         model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
-
-
-def _check_weight(plant: Plant) -> None:
-    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LEAST_JOINT_INERTIA)
-    if light.size:
-        name = plant.truth.robot.joint_names[int(light[0])]
-        raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")

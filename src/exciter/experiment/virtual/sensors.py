@@ -41,7 +41,7 @@ class GearedDrive(Settings):
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
 
     def ratios(self, robot: Robot) -> Array:
-        """(n,) gear."""
+        """(n,)"""
         return resolved(self.gear, robot, "gear", positive=True)
 
     def gains(self, robot: Robot) -> Array:
@@ -96,27 +96,13 @@ class TorqueRipple(Settings):
         return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
-@dataclass(frozen=True, eq=False)
-class Poles:
+def poles_and_residues(settings: AnalogFilter) -> tuple[Complex, Complex]:
     """p_i and r_i of one of each conjugate pair (the sum is twice the real part) and of a real pole."""
-
-    poles: Complex
-    residues: Complex
-
-    @classmethod
-    def of(cls, settings: AnalogFilter) -> Poles:
-        _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
-        residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
-        upper = poles.imag > 1e-9 * np.abs(poles)
-        real = np.abs(poles.imag) <= 1e-9 * np.abs(poles)
-        return cls(
-            np.concatenate([poles[upper], poles[real].real]), np.concatenate([2.0 * residues[upper], residues[real]])
-        )
-
-    @property
-    def slowest(self) -> float:
-        """[s] time constant in which the filter forgets."""
-        return float(1.0 / np.abs(self.poles.real).min())
+    _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
+    residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
+    upper, real = poles.imag > 1e-9 * np.abs(poles), np.abs(poles.imag) <= 1e-9 * np.abs(poles)
+    both = np.concatenate([2.0 * residues[upper], residues[real]])
+    return np.concatenate([poles[upper], poles[real].real]), both
 
 
 def filtered(
@@ -124,14 +110,13 @@ def filtered(
 ) -> Array:
     """(N, n) output at instants ``at`` (N,) [s] for inputs (K, n) at 0, step, 2 step, …; before: (n,) what the input
     was until then, its first value unless given."""
-    bank = Poles.of(settings)
     before = held[0] + straight[0] if before is None else before
     index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
     after = np.minimum(index + 1, len(held) - 1)
     late = np.maximum(at - index * step, 0.0)[:, None]
     slope = (straight[after] - straight[index]) / step
     output = np.zeros((len(at), held.shape[1]))
-    for pole, residue in zip(bank.poles, bank.residues, strict=True):
+    for pole, residue in zip(*poles_and_residues(settings), strict=True):
         state = _states(pole, held, straight, step, before)[index]
         decay, constant, ramp = _response(pole, late)
         value = decay * state + constant * (held[index] + straight[index]) + ramp * slope
@@ -204,10 +189,10 @@ class TorqueMeter(Settings):
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)
-        if self.filter is not None:
-            value = filtered(self.filter, held, smooth, step, at, before)
-        else:
+        if self.filter is None:
             value = sampled(held, smooth, step, at)
+        else:
+            value = filtered(self.filter, held, smooth, step, at, before)
         return value if self.noise_before_filter else value + noise * rng.standard_normal(value.shape)
 
 

@@ -71,19 +71,9 @@ class TrueFriction:
     stribeck: PerJoint = 0.0
     stribeck_velocity: PerJoint = 0.1
 
-    def on(self, robot: Robot) -> TrueFriction:
-        """With one number per joint, checked."""
-        values = {name: resolved(getattr(self, name), robot, name.replace("_", " ")) for name in FRICTION_FIELDS[:3]}
-        velocity = resolved(self.stribeck_velocity, robot, "stribeck velocity", positive=True)
-        lists = {name: tuple(value.tolist()) for name, value in values.items()}
-        return TrueFriction(**lists, stribeck_velocity=tuple(velocity.tolist()))
-
     def array(self, name: str) -> Array:
-        """(n,) of one field, once ``on`` a robot."""
+        """(n,) of one field, once it is that of a ``Truth``."""
         return np.array(getattr(self, name), dtype=float)
-
-    def to_dict(self) -> dict[str, list[float]]:
-        return {name: self.array(name).tolist() for name in FRICTION_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -138,11 +128,6 @@ class Flexibility(Settings):
     damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
     encoder_on_link: Annotated[bool, OneWord(TORQUE_SIDES, (False, True))] = False
 
-    def to_dict(self, robot: Robot) -> dict[str, list[float]]:
-        """One number per joint."""
-        names = ("stiffness", "damping")
-        return {name: resolved(getattr(self, name), robot, f"joint {name}").tolist() for name in names}
-
 
 def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) -> float:
     """[Hz] two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint; one
@@ -167,7 +152,15 @@ class Truth:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "springs", tuple(self.springs))
-        object.__setattr__(self, "friction", self.friction.on(self.robot))
+        friction = {
+            key: resolved(
+                getattr(self.friction, key), self.robot, key.replace("_", " "), positive=key == "stribeck_velocity"
+            )
+            for key in FRICTION_FIELDS
+        }
+        object.__setattr__(
+            self, "friction", TrueFriction(**{key: tuple(one.tolist()) for key, one in friction.items()})
+        )
         rotor = resolved(self.rotor_inertia, self.robot, "rotor_inertia")
         object.__setattr__(self, "rotor_inertia", tuple(rotor.tolist()))
         for joint in self.robot.joints:
@@ -240,7 +233,7 @@ class Truth:
                 for joint in self.robot.joints
             },
             "rotor_inertia": self.rotor.tolist(),
-            "friction": self.friction.to_dict(),
+            "friction": {name: self.friction.array(name).tolist() for name in FRICTION_FIELDS},
             "springs": [asdict(spring) for spring in self.springs],
             "notes": texts(self.notes),
         }
