@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,12 @@ class CheckedMotion:
         return self.certified
 
     def __repr__(self) -> str:
-        proved = "certified" if self.certificate.certified else "not certified"
+        proved = "certified" if self.certified else "not certified"
         return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.certificate.to_dict(),
-            "remarks": texts(self.robot.remarks),
-            "not_checked": texts(self.not_checked),
-        }
+        more = {"remarks": texts(self.robot.remarks), "not_checked": texts(self.not_checked)}
+        return {**self.certificate.to_dict(), **more}
 
 
 def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:
@@ -88,10 +86,7 @@ class SlowedMotion(CheckedMotion):
 
     def write(self, folder: Path) -> Exported:
         """The files of a design, but for a report."""
-
-        def certified(curve: Curve) -> Certificate:
-            return certify(self.robot, curve, self.constraints, from_rest=True)
-
+        certified = partial(certify, self.robot, constraints=self.constraints, from_rest=True)
         with output_folder(folder), staged(folder, DESIGN) as stage:
             files = export(stage, self.robot, self.curve, None, None, certified, rate=self.config.rate)
             data = {
@@ -112,9 +107,8 @@ class SlowedMotion(CheckedMotion):
 def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str) -> SlowedMotion:
     """The same path in a longer time; refused where the slow motion breaks a limit, as gravity alone can make it."""
     constraints = config.constraints_of(robot)
-    slowed, certificate = certified_slowed(
-        curve, speed, lambda motion: certify(robot, motion, constraints, from_rest=True)
-    )
+    certified = partial(certify, robot, constraints=constraints, from_rest=True)
+    slowed, certificate = certified_slowed(curve, speed, certified)
     given = (replace(one, text=f"of {origin}, {one.text}") for one in unchecked_rows(curve))
     return SlowedMotion(
         robot=robot,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
+from exciter.excitation.files.read import DESIGN
 from exciter.experiment.quality import Quality
 from exciter.export.urdf import identified_urdf
 from exciter.export.write import formats_by_suffix, write_model
@@ -40,7 +41,8 @@ from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
-from exciter.notes import Note, in_one_line, notable, texts
+from exciter.notes import Note, Severity, in_one_line, notable, texts
+from exciter.pipeline.design import Designed
 from exciter.pipeline.logs import Logs
 from exciter.pipeline.saving import REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
@@ -112,18 +114,10 @@ class Identified:
         """Base parameters with their standard deviations."""
         found, base = self.estimate, self.identification.problem.base
         low, high = found.interval()
-        columns = zip(
-            found.names,
-            found.values.tolist(),
-            found.std.tolist(),
-            found.units,
-            found.relative_std_percent.tolist(),
-            zip(low.tolist(), high.tolist(), strict=True),
-            found.status,
-            base.expressions,
-            strict=True,
-        )
-        return Table(Parameter(*row) for row in columns)
+        numbers = (found.values.tolist(), found.std.tolist(), found.units, found.relative_std_percent.tolist())
+        interval = zip(low.tolist(), high.tolist(), strict=True)
+        rows = zip(found.names, *numbers, interval, found.status, base.expressions, strict=True)
+        return Table(Parameter(*row) for row in rows)
 
     @property
     def standard(self) -> dict[str, float] | None:
@@ -252,7 +246,7 @@ class Identified:
             "inertia_matrix": _plain(self.inertia),
             "known_load": _plain(self.known_load),
             "comparison": _plain(self.comparison),
-            "words": texts((*estimate.notes, *self.logs.done)),
+            "words": texts((*estimate.notes, *(one for one in self.logs.notes if one.severity is Severity.DONE))),
             "reasons": texts(found.reasons),
             "quality": {name: quality.verdict for name, quality in self.quality.items()},
             "notes": [str(one) for one in notable(self.logs.notes)],
@@ -355,6 +349,21 @@ class Identified:
     def __repr__(self) -> str:
         left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
+
+
+def open(folder: str | Path) -> Identified | Designed:
+    """What ``save`` or a command wrote: an identification, or a design.
+
+    >>> folder = found.save("found")
+    >>> ex.open(folder).parameters.names == found.parameters.names
+    True
+    """
+    place = path_of(folder, "the folder")
+    if RESULT_SEAL.is_there(place):
+        return Identified.open(place)
+    if DESIGN.is_there(place):
+        return Designed.open(place)
+    raise ExciterError(f"'{folder}' has neither {RESULT_SEAL.name} nor {DESIGN.name}; give a folder that was saved")
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ from exciter.robot import Robot
 from exciter.settings import written
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
-from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.inertia_matrix import check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
@@ -102,7 +102,9 @@ def identify(
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
     payload = payload_of(ready, equations) if loads else None
-    inertia = inertia_of(found)
+    inertia = None  # a force plate alone does not tell whether the model can be simulated
+    if found.problem.names == found.problem.model.base.names:
+        inertia = check_inertia_matrix(found.problem.model, found.estimate.values, found.estimate.covariance)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(
@@ -127,7 +129,6 @@ def identify(
 def identify_settings(
     settings: IdentifyConfig | IdentifySettings | given.FileContent, changes: Mapping[str, Any]
 ) -> IdentifyConfig:
-    """Settings with what keywords say."""
     config, own = given.identify_config(settings), dict(changes)
     terms = terms_of(own.pop("terms", None), "terms")
     given.refuse_unknown(own, IdentifySettings, "terms")
@@ -224,14 +225,6 @@ def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Log
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def inertia_of(found: Identification) -> InertiaMatrix | None:
-    """Whether the model can be simulated; a force plate alone does not tell, and bodies that can be need no test."""
-    model = found.problem.model
-    if found.problem.names != model.base.names:
-        return None
-    return check_inertia_matrix(model, found.estimate.values, found.estimate.covariance)
-
-
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     """What changes along the runs; those that were averaged over their periods have no before and after."""
     problem = problem.bounded
@@ -248,7 +241,8 @@ def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
     """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
     errors, or in one fit where the loaded runs alone do not determine the robot."""
     model, loaded = unloaded.model, ready.loaded_runs
-    frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else last_frame(model.robot))
+    ends = [frame.name for frame in model.robot.frames if frame.joint == model.n - 1] or model.robot.joint_names
+    frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
     estimator = WeightedLeastSquares()
     try:
         with_load, without = (
@@ -258,12 +252,6 @@ def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
     except ParameterError:
         return identify_payload(model, frame, loaded, unloaded.runs, formulation=unloaded.formulation)
     return payload_between(model, frame, with_load, without)
-
-
-def last_frame(robot: Robot) -> str:
-    """The last frame on the last body; the body's own where it has none."""
-    own = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
-    return own[-1] if own else robot.joint_names[-1]
 
 
 def known_load_of(payload: PayloadEstimate, ready: Logs, unloaded: Problem) -> KnownLoad | None:

@@ -18,7 +18,8 @@ from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.files import path_of
 from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
 from exciter.identification.identify_settings import IdentifySettings
-from exciter.robot.load import RobotOptions, load
+from exciter.robot.load import RobotOptions
+from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import Settings, Whole, fill, keys_of, known_keys
@@ -123,11 +124,29 @@ def curve_of(given: AnyMotion, robot: Robot) -> Curve:
     return curve
 
 
+def load(
+    source: str | Path, options: RobotOptions | str | Path | Mapping[str, Any] | None = None, **said: Any
+) -> Robot:
+    """The robot of a file (URDF, MJCF, a modified-DH table in YAML), or an embedded one by name.
+
+    options: limits, gravity and locked joints, as an object, or as a settings file says them (or its content); the same
+    as keywords: ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``,
+    ``lock={"finger": 0.02}``. A plain name of an embedded robot means that robot, unless it is given as a path
+    (``./panda``).
+
+    >>> ex.load("gautier-khalil", acceleration=5.0)
+    <gautier-khalil: joint_1, joint_2, joint_3>
+    """
+    if options is not None and not isinstance(options, RobotOptions):
+        options = SettingsFile.read(options).robot
+    return load_robot(source, options, **said)
+
+
 def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, RobotOptions]:
     """A robot, by file or name where it is not there yet, and all that was said of it. What settings say beyond that
     with which a robot was loaded holds for it, too."""
     if not isinstance(robot, Robot):
-        return load(robot, options), options
+        return load_robot(robot, options), options
     known = robot.options or RobotOptions()
     more = options.beyond(known)
     if more == RobotOptions():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from exciter.files import path_of, prepare, staged
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.run import Run
 from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress
@@ -151,20 +151,14 @@ def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None,
     ready = read_logs(model.model.robot, model.config, logs, data=data, progress=progress)
     if (gains := model.gains) is not None:
         ready = ready.each(lambda log: log.with_gains(gains, model.config.route))
-    for run in ready.runs:
-        for before in model.data["runs"]:
-            if _shared(run, before):
-                raise RecordingError(
-                    f"{run.name} was identified from ({before['log']}): it validates nothing; give other motion"
-                )
+    for run, before in product(ready.runs, model.data["runs"]):  # one file, and one time of it
+        same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}
+        first, last = before["span"] or (-math.inf, math.inf)
+        if same and run.span is not None and run.span[0] < last and first < run.span[1]:
+            raise RecordingError(
+                f"{run.name} was identified from ({before['log']}): it validates nothing; give other motion"
+            )
     return ready
-
-
-def _shared(run: Run, before: Mapping[str, Any]) -> bool:
-    """Whether a run has samples that were identified from: one file, and one time of it."""
-    same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}
-    first, last = before["span"] or (-math.inf, math.inf)
-    return bool(same) and run.span is not None and run.span[0] < last and first < run.span[1]
 
 
 def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:

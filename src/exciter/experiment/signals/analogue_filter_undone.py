@@ -12,9 +12,7 @@ equivalent between:
 1/H grows without bound, and white noise of the samples with it; hence the limit. Above it the torque is cut and the
 regressor is not, which would bias every estimate: the limit goes with the data (``Processed.torque_bandwidth``), and
 equations are refused until both sides were low-passed below it. So the limit need not follow the noise: a row filter
-does that.
-Or both sides are delayed alike: ``filtered_alike`` passes the positions through H, too.
-"""
+does that. Or both sides are delayed alike: ``filtered_alike`` passes the positions through H, too."""
 
 from __future__ import annotations
 
@@ -87,10 +85,8 @@ class Prewhitening:
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:
         """Torque and current before the filter, at uniform instants (``rate`` [Hz]: as for ``resample``); the ends are
-        cut by half the kernel's length.
-
-        What was done is in ``about.notes['prewhitening']``, the bandwidth beside it, for ``analog.torque_bandwidth``.
-        """
+        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, the bandwidth beside it,
+        for ``analog.torque_bandwidth``."""
         analog = _named(recording.about.filter)
         uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
@@ -104,11 +100,9 @@ class Prewhitening:
 
 
 def filtered_alike(recording: Recording) -> Recording:
-    """Positions and velocities through the filter the torque went through: both sides late by the same.
-
-    Exact for what the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that
-    closer to the cut-off undoing the filter is better. Noise is not amplified.
-    """
+    """Positions and velocities through the filter the torque went through: both sides late by the same. Exact for what
+    the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that closer to the
+    cut-off undoing the filter is better. Noise is not amplified."""
     analog = _named(recording.about.filter)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
@@ -116,9 +110,6 @@ def filtered_alike(recording: Recording) -> Recording:
     kernel = _kernel(lambda f: _fade(f, top, rate) * response(analog, f), analog, analog.cutoff, rate)
     names = [name for name in ("q", "qd", "wrench") if name in uniform.channels]
     return _through(uniform, kernel, names, f"positions went through {named(analog)}, too", passes(analog))
-
-
-# -- kernels ----------------------------------------------------------------------------------------------------------
 
 
 def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
@@ -170,9 +161,6 @@ def _through(uniform: Recording, kernel: Array, names: Iterable[str], words: str
     notes = {**uniform.about.notes, PREWHITENING_NOTE: words, BANDWIDTH_NOTE: repr(float(limit))}
     about = replace(uniform.about, filter=None, notes=notes)
     return replace(uniform[half : len(uniform) - half], **changed, about=about)
-
-
-# -- limits and words --------------------------------------------------------------------------------------------------
 
 
 def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:

@@ -7,8 +7,7 @@ differences. The torque is resampled and nothing else: low-passing it alone woul
 Smoothing spline: a least-squares B-spline on true time, derivatives analytic. A spline of degree p with m knots per
 second is a low-pass: least squares keeps a frequency f with the gain 1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and
 steep around. The normal equations are banded: time and memory grow as the number of samples does, and a long log can be
-worked on in overlapping pieces.
-"""
+worked on in overlapping pieces."""
 
 from __future__ import annotations
 
@@ -21,13 +20,7 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass_filter import (
-    EDGE_FRACTION,
-    FINEST_EDGE_FRACTION,
-    NEGLIGIBLE_EDGE,
-    Butterworth,
-    torque_bandwidth,
-)
+from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth, Edge, torque_bandwidth
 from exciter.experiment.signals.noise import (
     FEWEST_NOISE_SAMPLES,
     Shares,
@@ -62,21 +55,17 @@ SPLINE_MEMORY_KNOTS = 80  #: intervals beyond which a sample is forgotten
 
 
 def first_difference(q: Array, rate: float) -> Array:
-    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut.
-
-    Exact for parabolas; a sine of ω comes out too small by (ωT)²/6.
-    """
+    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut. Exact for
+    parabolas; a sine of ω comes out too small by (ωT)²/6."""
     if len(q) < 3:
         raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
     return np.asarray((q[2:] - q[:-2]) * (0.5 * rate))
 
 
 def second_difference(q: Array, rate: float) -> Array:
-    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut.
-
-    Rather than [12.16] twice, which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of
-    (ωT)²/3. It lets more noise through near half the rate, where the filter before it has left none.
-    """
+    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut. Rather than [12.16] twice,
+    which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of (ωT)²/3. It lets more noise
+    through near half the rate, where the filter before it has left none."""
     if len(q) < 3:
         raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
     return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
@@ -90,21 +79,16 @@ class FilteredDifferences(StreamingRoute):
     through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
     intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
     faded to this; ``Processed.notes`` says how many. bands: where so many times the band of the log's own motion is
-    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
-    """
+    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one."""
 
-    word, title = "differences", "filtered differences"
+    word, title, from_motion = "differences", "filtered differences", "cutoff"
     cutoff: Frequency = None
     order: Annotated[int, Whole(1)] = 4
     rate: Frequency = None
     measured_velocity: Switch = False
     bridge: Bridge = 10
-    edge: Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)] = EDGE_FRACTION
+    edge: Edge = EDGE_FRACTION
     bands: Annotated[float | None, Number(above=0.0)] = None
-
-    @property
-    def is_open(self) -> bool:
-        return self.cutoff is None
 
     def plan(self, recording: Recording) -> RoutePlan:
         if self.measured_velocity and recording.qd is None:
@@ -129,8 +113,15 @@ class FilteredDifferences(StreamingRoute):
             done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
             *left_in,
         ]
-        position_noise, torque_noise = _noises(part, low_pass, rate, bandwidth)
-        settled = low_pass.settle(rate, NEGLIGIBLE_EDGE) / rate
+        position_noise = torque_noise = None  # white noise assumed
+        if len(part) >= FEWEST_NOISE_SAMPLES:
+            torque = part.needed_torque()
+            check_complete(replace(part, torque=torque, qd=None, current=None))
+            share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)  # that is left behind the filter
+            position_noise = estimate_noise(part.time, part.q).sigma * np.sqrt(share)
+            if np.isinf(bandwidth):  # an undone filter leaves nothing in the band where noise would show
+                torque_noise = estimate_noise(part.time, torque).sigma
+        settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
         return RoutePlan(
             rate=rate,
@@ -169,19 +160,6 @@ def _positions(part: Recording, rate: float) -> Array:
     return resample(replace(part, qd=None, torque=None, current=None), rate).q
 
 
-def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
-    """(n,) σ of q behind the filter and of the torque as recorded, white noise assumed; none of a torque whose filter
-    was undone, which has nothing left in the band where noise would show."""
-    if len(part) < FEWEST_NOISE_SAMPLES:
-        return None, None
-    whole = replace(part, torque=part.needed_torque(), qd=None, current=None)
-    check_complete(whole)
-    share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)
-    position = estimate_noise(whole.time, whole.q).sigma * np.sqrt(share)
-    torque = estimate_noise(whole.time, whole.needed_torque()).sigma if np.isinf(bandwidth) else None
-    return position, torque
-
-
 def _differenced(
     low_pass: Butterworth,
     rate: float,
@@ -217,19 +195,14 @@ class SmoothingSpline(StreamingRoute):
     """knots_per_second: None: chosen so that the error expected in q̈ is least. degree: 4 … 9.
 
     rate [Hz]: of the result; None: a round one near the recorded. edge: knot intervals cut at each end, where the
-    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over.
-    """
+    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over."""
 
-    word, title = "spline", "a smoothing spline"
+    word, title, from_motion = "spline", "a smoothing spline", "knots_per_second"
     knots_per_second: Annotated[float | None, Number(above=0.0)] = None
     degree: Annotated[int, Whole(4, 9)] = 5
     rate: Frequency = None
     edge: NonNegative = 3.0
     bridge: Bridge = 10
-
-    @property
-    def is_open(self) -> bool:
-        return self.knots_per_second is None
 
     def plan(self, recording: Recording) -> RoutePlan:
         if len(recording) < FEWEST_SPLINE_SAMPLES:
@@ -315,11 +288,9 @@ class SmoothingSpline(StreamingRoute):
 
 
 def spline_shares(degree: int) -> Shares:
-    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s].
-
-    A projection: noise passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the
-    nearest image frequency, which counts in q̈ by its own fourth power.
-    """
+    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s]. A projection: noise
+    passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the nearest image frequency,
+    which counts in q̈ by its own fourth power."""
 
     def shares(frequency: Array, density: float) -> tuple[Array, Array]:
         nearest = np.round(frequency / density)

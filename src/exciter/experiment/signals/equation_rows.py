@@ -6,8 +6,7 @@ no such thing: y cannot be taken out and put back, and a ``ParallelFilter`` take
 Parallel filtering: y and every column of W through the same low-pass filter, then only every m-th row kept.
 [12.21]ff.: F(W) χ = F(y) holds for any linear F when W χ = y does, so noise above the motion's frequencies goes and
 parameters stay. Filter and factor of MATLAB's ``decimate``, which the chapter uses, are the default: Chebyshev of
-order 8 with 0.05 dB at 0.8 of the new half rate (40 Hz for 1 kHz and factor 10), forwards and backwards.
-"""
+order 8 with 0.05 dB at 0.8 of the new half rate (40 Hz for 1 kHz and factor 10), forwards and backwards."""
 
 from __future__ import annotations
 
@@ -19,13 +18,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.low_pass_filter import (
-    EDGE_FRACTION,
-    FINEST_EDGE_FRACTION,
-    NEGLIGIBLE_EDGE,
-    Chebyshev,
-    LowPass,
-)
+from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.notes import Note, done
@@ -37,16 +30,12 @@ BANDWIDTH_ROUNDING = 1e-9  #: relative
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """n equations at each of N instants ``time`` [s], ``rate`` [Hz], for p ``parameters``.
-
-    sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
-    bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
-    torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
-    once both sides were low-passed below it. notes: what was done to the rows.
-    present (n,): part of the instants in which a joint has an equation; None: all of them. The others are zero on both
-    sides, and must not be counted.
-    Arrays that can be written to are copied.
-    """
+    """n equations at each of N instants ``time`` [s], ``rate`` [Hz], for p ``parameters``. sides (N, n, p + 1): W and,
+    as its last column, y. joints: one name per equation of an instant. bandwidth [Hz]: the narrowest equivalent noise
+    bandwidth the rows went through, infinite for rows as measured. torque_bandwidth [Hz]: above it y, and y alone, was
+    cut by an analogue filter; infinite where it was not, and again once both sides were low-passed below it. notes:
+    what was done to the rows. present (n,): part of the instants in which a joint has an equation; None: all of them.
+    The others are zero on both sides, and must not be counted. Arrays that can be written to are copied."""
 
     time: Array
     sides: Array
@@ -102,21 +91,17 @@ class Rows:
 
     @property
     def independent(self) -> float:
-        """How many of the N instants are worth an independent one.
-
-        A filter leaves neighbouring errors alike: errors that were white before it are as good as independent only
-        2·bandwidth times a second. Formulas for independent errors give variances too small by independent / N:
-        multiply the covariance of a least-squares estimate by N / independent (exact where the motion is well below
-        the cut-off), and count so many equations in degrees of freedom.
-        """
+        """How many of the N instants are worth an independent one. A filter leaves neighbouring errors alike: errors
+        that were white before it are as good as independent only 2·bandwidth times a second. Formulas for independent
+        errors give variances too small by independent / N: multiply the covariance of a least-squares estimate by N /
+        independent (exact where the motion is well below the cut-off), and count so many equations in degrees of
+        freedom."""
         return len(self) * min(1.0, 2.0 * self.bandwidth / self.rate)
 
     def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
         """w (N·n, p) and y (N·n,), instant after instant, each equation divided by the standard deviation ``noise``
-        (n,) of its joint when given: what ``Information.add`` wants.
-
-        Refused where y lacks what W has: an analogue filter cut it, and the rows were not low-passed below.
-        """
+        (n,) of its joint when given: what ``Information.add`` wants. Refused where y lacks what W has: an analogue
+        filter cut it, and the rows were not low-passed below."""
         if np.isfinite(self.torque_bandwidth):
             raise RecordingError(
                 f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the regressor "
@@ -127,8 +112,6 @@ class Rows:
             raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
         flat = np.asarray(self.sides / scale[:, None]).reshape(-1, self.sides.shape[2])
         return flat[:, :-1], flat[:, -1]
-
-    # -- a series of samples: see ``resample.TimeSeries`` ------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.time)
@@ -163,14 +146,11 @@ def model_rows(
     size: int = 2048,
     dead_zone: ArrayLike = 0.0,
 ) -> Iterator[Rows]:
-    """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a time.
-
-    columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters. Joint
-    terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap.
-
-    dead_zone [rad/s or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true
-    as the equation itself, says nothing, and whatever is done to both sides afterwards leaves it so.
-    """
+    """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
+    time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
+    Joint terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap. dead_zone [rad/s
+    or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true as the equation
+    itself, says nothing, and whatever is done to both sides afterwards leaves it so."""
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
@@ -197,15 +177,12 @@ def _read_only(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class ParallelFilter:
-    """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation.
-
-    A factor left open is 10 without a low_pass; with one the largest whose half rate lets at most 1 % pass: for
-    Chebyshev filters that of ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both
-    ends of a segment are cut until the filter's guess about what lies beyond has faded to this.
-
-    Rows whose y was cut by an analogue filter (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is
-    lowered, and ``Rows.notes`` says so; one that passes more than 1 % there is refused.
-    """
+    """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation. A factor left open is 10
+    without a low_pass; with one the largest whose half rate lets at most 1 % pass: for Chebyshev filters that of
+    ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both ends of a segment are cut
+    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter
+    (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is lowered, and ``Rows.notes`` says so; one that
+    passes more than 1 % there is refused."""
 
     title = "a low-pass filter"
     low_pass: LowPass | None = None
@@ -252,7 +229,7 @@ class ParallelFilter:
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.settle(rate, NEGLIGIBLE_EDGE))
+        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate))
         count = 0
         for segment in segments(_alike(stream, low_pass, rate), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept

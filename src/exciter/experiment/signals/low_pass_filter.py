@@ -3,8 +3,7 @@
 Zero-phase: recursive sections run over the samples forwards, then backwards.
 Two passes: the phase is zero, the gain that of one pass squared. Non-causal, so a filter knows the samples behind.
 Edges: the series is continued beyond its ends by its reflection about the end points (value and slope stay
-continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``.
-"""
+continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import pi
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from scipy import signal
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording_facts import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
+from exciter.settings import Number
 from exciter.typing import Array
 
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass
@@ -30,6 +30,7 @@ NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: noth
 EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
 LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be told from it
 FINEST_EDGE_FRACTION = 1e-6  #: so that an edge ends well within the first piece of a stream
+Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as settings have it
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
@@ -111,6 +112,10 @@ class LowPass(ABC):
         self.sections(rate)  # refuses a cut-off the rate is too low for
         return int(np.ceil(np.log(remainder) / np.log(_designed(self, rate)[1]))) + 1
 
+    def reach(self, rate: float) -> int:
+        """Samples beyond which the filter does not notice."""
+        return self.settle(rate, NEGLIGIBLE_EDGE)
+
     def stop(self, rate: float) -> float:
         """[Hz] from here on at most 1 % passes (both passes, bilinear transformation of the analogue filter)."""
         return float(rate / np.pi * np.arctan(self._stop_ratio() * np.tan(np.pi * self.cutoff / rate)))
@@ -143,11 +148,9 @@ def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
 
 @dataclass(frozen=True)
 class Butterworth(LowPass):
-    """Gain of both passes 1 / (1 + (f/cutoff)^(2·order)): a half (−6 dB) at the cut-off, 1 % of error at
-    0.56 · cutoff for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers.
-
-    At the digital end frequencies are bent a little (bilinear transformation); the cut-off stays exactly where it is.
-    """
+    """Gain of both passes 1 / (1 + (f/cutoff)^(2·order)): a half (−6 dB) at the cut-off, 1 % of error at 0.56 · cutoff
+    for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers. At the digital end frequencies are
+    bent a little (bilinear transformation); the cut-off stays exactly where it is."""
 
     title = "Butterworth"
     order: int = 4
@@ -163,9 +166,7 @@ class Butterworth(LowPass):
 @dataclass(frozen=True)
 class Chebyshev(LowPass):
     """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
-
-    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses.
-    """
+    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses."""
 
     title = "Chebyshev"
     order: int = 8
@@ -187,11 +188,9 @@ class Chebyshev(LowPass):
 
 @dataclass(frozen=True)
 class SecondOrder(Butterworth):
-    """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards.
-
-    Gain and −12 dB per octave are those of F(s). Its phase makes no difference to equations, whose two sides share it;
-    without it rows stay at their instants.
-    """
+    """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards. Gain and −12 dB per
+    octave are those of F(s). Its phase makes no difference to equations, whose two sides share it; without it rows stay
+    at their instants."""
 
     title = "second order"
     order: int = 1

@@ -3,8 +3,7 @@
 With K periods of N samples, x̄(k) the mean over periods at sample k, the variance of one sample is
 Σ_j Σ_k (x_j(k) − x̄(k))² / ((K − 1) N): each of the N means costs one degree of freedom. (The paper prints
 1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All of it comes from running sums over
-pieces of a log that never has to be in memory.
-"""
+pieces of a log that never has to be in memory."""
 
 from __future__ import annotations
 
@@ -48,10 +47,8 @@ class PeriodEstimate(NamedTuple):
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
     """The shortest shift in time that maps the positions onto themselves; two whole periods must have been recorded.
-
     d(s) = Σ |q(t + s) − q(t)|² by fast Fourier transformation on a coarse grid; the shortest of its deep minima is then
-    refined on true time by Gauss–Newton, over ever more periods.
-    """
+    refined on true time by Gauss–Newton, over ever more periods."""
     check_complete(recording)
     spread = recording.q.std(axis=0)
     moving = spread > 1e-9 * np.maximum(1.0, np.abs(recording.q).max(axis=0))
@@ -116,15 +113,12 @@ class BrokenPositions(RecordingError):
 
 @dataclass(frozen=True, eq=False)
 class PeriodAverage:
-    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n), and wrench (N, 6).
-
-    end [s]: where the last of the ``count`` periods ends that were averaged.
-
-    position_noise, torque_noise (n,): σ of one recorded sample; …_of_mean: σ of one sample of the mean. Both are None
-    for a single period. filter: the analogue one the torque still has to be freed of; torque_bandwidth: as in
-    ``Processed``. position_drift, torque_drift (n,): how far the mean wanders from period to period beyond
-    noise, zero where the data repeat. left_out: which periods, and why.
-    """
+    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n), and wrench (N, 6). end [s]:
+    where the last of the ``count`` periods ends that were averaged. position_noise, torque_noise (n,): σ of one
+    recorded sample; …_of_mean: σ of one sample of the mean. Both are None for a single period. filter: the analogue one
+    the torque still has to be freed of; torque_bandwidth: as in ``Processed``. position_drift, torque_drift (n,): how
+    far the mean wanders from period to period beyond noise, zero where the data repeat. left_out: which periods, and
+    why."""
 
     joints: tuple[str, ...]
     time: Array
@@ -154,13 +148,10 @@ class PeriodAverage:
 class PeriodAverager:
     """Running sums over whole periods from ``start`` [s] on, each resampled at ``samples`` instants; memory of two
     periods and a piece. period, settled [s]: as in ``About``, which is asked when they are not given; most: periods
-    that are taken.
-
-    Signals are the n positions, then the n torques, then the six of a wrench, if any. ``mean`` (N, signals) and
-    ``squares`` (signals,) = Σ_j Σ_k (x_j − x̄)² are Welford's; ``steps`` (K − 1, signals) are ½ mean (x_{j+1} − x_j)² of
-    neighbours, an estimate of σ² that slow drift does not reach; ``gains``: Σ_j of the noise variance after resampling
-    over that of a recorded sample; ``starts`` [s]: of the K periods.
-    """
+    that are taken. Signals are the n positions, then the n torques, then the six of a wrench, if any. ``mean`` (N,
+    signals) and ``squares`` (signals,) = Σ_j Σ_k (x_j − x̄)² are Welford's; ``steps`` (K − 1, signals) are ½ mean
+    (x_{j+1} − x_j)² of neighbours, an estimate of σ² that slow drift does not reach; ``gains``: Σ_j of the noise
+    variance after resampling over that of a recorded sample; ``starts`` [s]: of the K periods."""
 
     def __init__(self, beginning: Recording, period: float | None, settled: float | None, most: int | None) -> None:
         """For the recording that begins so; the beginning is still to be added."""
@@ -263,10 +254,8 @@ class PeriodAverager:
     @property
     def unlike(self) -> Array:
         """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
-        apart; 0 for the first, and for joints that stand still.
-
-        Noise is rough from sample to sample, what does not repeat (a jump, a shift in time) is not.
-        """
+        apart; 0 for the first, and for joints that stand still. Noise is rough from sample to sample, what does not
+        repeat (a jump, a shift in time) is not."""
         n = len(self.joints)
         unlike = np.zeros((self.count, n))
         if self.count < 2:
@@ -286,10 +275,8 @@ class PeriodAverager:
 
     def period_error(self) -> tuple[float, float, float, float]:
         """Given period minus the data's [s], its σ [s], how much that smears the mean, relative to the motion, and the
-        share of the difference between periods that it explains.
-
-        x_{j+1} − x_j ≈ ẋ (T_given − T), least squares over all neighbours and joints, each joint weighted by 1/σ².
-        """
+        share of the difference between periods that it explains. x_{j+1} − x_j ≈ ẋ (T_given − T), least squares over
+        all neighbours and joints, each joint weighted by 1/σ²."""
         if not self._timing:
             return 0.0, float("inf"), 0.0, 0.0
         n, pairs = len(self.joints), len(self._timing)
@@ -309,12 +296,10 @@ class PeriodAverager:
 def average_periods(
     source: Recording | Chunks, period: float | None = None, settled: float | None = None
 ) -> PeriodAverage:
-    """The mean over all whole periods after the transient.
-
-    source: a recording; or, for logs larger than memory, a function that reads it piece by piece from its beginning
-    (called a second time when a transient has to be left out). period, settled [s]: as in ``About``, which is asked
-    when they are not given. A transient that nobody announced is found by comparing successive periods.
-    """
+    """The mean over all whole periods after the transient. source: a recording; or, for logs larger than memory, a
+    function that reads it piece by piece from its beginning (called a second time when a transient has to be left out).
+    period, settled [s]: as in ``About``, which is asked when they are not given. A transient that nobody announced is
+    found by comparing successive periods."""
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
         return _gather([source] if isinstance(source, Recording) else source(), period, settled, most)
@@ -328,14 +313,13 @@ def average_periods(
     notes: list[Note] = []
     left_out: list[str] = []
     if settled is None and averager.about.settled is None:
-        kept = _longest_steady_run(averager)
-        left_out = _unsteady_periods(averager, kept)
+        kept, left_out = _steady_run(averager)
         averager = only(kept) if len(kept) < averager.count else averager
         notes.append(_transient_note(averager, left_out))
     broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
-        kept = _longest_unbroken_run(averager, broken)
-        left_out += [*averager.left_out, *_broken_periods(averager, kept)]
+        kept, more = _unbroken_run(averager, broken)
+        left_out += [*averager.left_out, *more]
         averager = only(kept)
     return _judged(averager, notes, left_out)
 
@@ -360,15 +344,23 @@ def _gather(
     return averager
 
 
-def _longest_steady_run(averager: PeriodAverager) -> range:
-    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after."""
-    steps = averager.steps
+def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
+    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after;
+    and what is left out."""
+    steps, left_out = averager.steps, list[str]()
     if len(steps) < 2:
-        return range(averager.count)
+        return range(averager.count), left_out
     usual = np.quantile(steps, 0.25, axis=0, method="lower")
     chance = 1.0 + 6.0 * np.sqrt(2.0 / averager.samples)
     allowed = np.maximum(UNSTEADY_VARIANCE_RATIO * chance * usual, (REPEATED_SPREAD_FRACTION * averager.spread) ** 2)
-    return _longest_run((steps <= allowed).all(axis=1))
+    kept = _longest_run((steps <= allowed).all(axis=1))
+    for j in (j for j in range(averager.count) if j not in kept):
+        pair = j if j < kept.start else j - 1
+        ratio = steps[pair] / np.maximum(steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
+        name = averager.signal_names[int(np.argmax(ratio))]
+        why = "transient" if j < kept.start else "no longer repeats"
+        left_out.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
+    return kept, left_out
 
 
 def _longest_run(alike: NDArray[np.bool_]) -> range:
@@ -380,41 +372,25 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
     return best
 
 
-def _unsteady_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    left_out = []
-    for j in (j for j in range(averager.count) if j not in kept):
-        pair = j if j < kept.start else j - 1
-        ratio = averager.steps[pair] / np.maximum(averager.steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
-        name = averager.signal_names[int(np.argmax(ratio))]
-        why = "transient" if j < kept.start else "no longer repeats"
-        left_out.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
-    return left_out
-
-
-def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> range:
-    """The longest run of periods that are alike; refused where no two are."""
-    best = _longest_run(~broken[1:])
-    if len(best) < 2:
+def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[range, list[str]]:
+    """The longest run of periods that are alike, refused where no two are; and what is left out."""
+    kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
+    if len(kept) < 2:
         _period_note(averager)  # a wrong period has a better word for it
-        j, joint = (int(k) for k in np.unravel_index(np.argmax(averager.unlike), averager.unlike.shape))
+        j, joint = (int(k) for k in np.unravel_index(np.argmax(unlike), unlike.shape))
         raise BrokenPositions(
-            f"the position of joint '{averager.joints[joint]}' differs by {100 * averager.unlike[j, joint]:.3g} % of "
+            f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
             f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
             "does it jump, are samples doubled or missing? Cut the recording there"
         )
-    return best
-
-
-def _broken_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    left_out = []
     for j in (j for j in range(averager.count) if j not in kept):
-        between = slice(j + 1, kept.start + 1) if j < kept.start else slice(kept.stop, j + 1)
-        breaks = averager.unlike[between].max(axis=0)
+        breaks = unlike[j + 1 : kept.start + 1] if j < kept.start else unlike[kept.stop : j + 1]
+        most = breaks.max(axis=0)
         left_out.append(
             f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
-            f"'{averager.joints[int(np.argmax(breaks))]}' breaks by {100 * breaks.max():.3g} % of its motion"
+            f"'{averager.joints[int(np.argmax(most))]}' breaks by {100 * most.max():.3g} % of its motion"
         )
-    return left_out
+    return kept, left_out
 
 
 def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:

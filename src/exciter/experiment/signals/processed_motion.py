@@ -32,13 +32,11 @@ Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
-    """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)).
-
-    harmonics: the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer
-    harmonics than others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples
-    used, so that noise σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of
-    one recorded position. samples: how many were used.
-    """
+    """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)). harmonics:
+    the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer harmonics than
+    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples used, so that noise
+    σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position.
+    samples: how many were used."""
 
     joints: tuple[str, ...]
     period: float
@@ -62,8 +60,7 @@ class FourierSeries:
 
     def motion(self, time: Array) -> Motion:
         """q, q̇, q̈ at any times [s]."""
-        q, qd, qdd = (basis @ self.delta.T for basis in self.trajectory.basis(time - self.start))
-        return Motion(time, q, qd, qdd)
+        return Motion(time, *(basis @ self.delta.T for basis in self.trajectory.basis(time - self.start)))
 
     def coefficients(self, start: float = 0.0) -> Array:
         """(n, 2 h + 1) of ``trajectory`` when its time is counted from another instant ``start`` [s]."""
@@ -95,16 +92,14 @@ class FourierSeries:
 class Processed:
     """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
 
-    The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
-    see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
-    infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
-    position_noise, torque_noise (n,): standard deviation of the noise in one sample
-    of q and of the torque, where it could be estimated. notes: what was done, and why. series: the one the motion was
-    taken from, where it was fitted as one.
+    The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together.
+    torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back; infinite where there
+    was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any. position_noise,
+    torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
+    estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
 
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
-    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing.
-    """
+    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
 
     motion: Motion
     torque: Array
@@ -211,10 +206,8 @@ class Route(Settings, ABC):
 
     @abstractmethod
     def apply(self, recording: Recording) -> Processed:
-        """The recording's motion and torque at uniform instants.
-
-        The recording has torque (or current with gains), no NaN and no duplicates (``quality.repair``).
-        """
+        """The recording's motion and torque at uniform instants. The recording has torque (or current with gains), no
+        NaN and no duplicates (``quality.repair``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,12 +250,10 @@ class RoutePlan:
 
 
 class StreamingRoute(Route):
-    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces."""
+    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces. from_motion: the
+    field whose choice needs motion, where it is left open."""
 
-    @property
-    @abstractmethod
-    def is_open(self) -> bool:
-        """Whether a choice is left that needs motion to be made."""
+    from_motion: ClassVar[str]
 
     @abstractmethod
     def plan(self, recording: Recording) -> RoutePlan:
@@ -285,14 +276,11 @@ class StreamingRoute(Route):
         return processed
 
     def stream(self, chunks: Iterable[Recording], typical: Recording | None = None) -> Iterator[Processed]:
-        """The same for a log larger than memory, in pieces; a long gap starts a new part.
-
-        typical: what open choices are made from; where it is not given, the log's first stretch with motion. Parts
-        too short for the route are left out, which the notes of the piece after them say, those of the last piece at
-        the latest.
-        """
+        """The same for a log larger than memory, in pieces; a long gap starts a new part. typical: what open choices
+        are made from; where it is not given, the log's first stretch with motion. Parts too short for the route are
+        left out, which the notes of the piece after them say, those of the last piece at the latest."""
         if typical is None:
-            peek = peeked_at_motion if self.is_open else peeked
+            peek = peeked_at_motion if getattr(self, self.from_motion) is None else peeked
             typical, chunks = peek(chunks, TYPICAL_SAMPLES, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")

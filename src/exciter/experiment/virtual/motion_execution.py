@@ -29,10 +29,8 @@ ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
-
     Written like any recording; a table has the columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``. Who reads it as a
-    recording gets all but the accelerations, which no sensor of a joint gives.
-    """
+    recording gets all but the accelerations, which no sensor of a joint gives."""
 
     qdd: Array | None = None
 
@@ -53,11 +51,9 @@ class ExecutionPlan:
 
 
 def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
-    """The curve as it is, or with its periodic part ``periods`` times.
-
-    The periodic part is the longest stretch of one Fourier series over whole periods, ramps left aside; a curve without
-    one is repeated as a whole, and must end in the state it starts from.
-    """
+    """The curve as it is, or with its periodic part ``periods`` times. The periodic part is the longest stretch of one
+    Fourier series over whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in the
+    state it starts from."""
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
@@ -90,9 +86,8 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
 
 def _longest_series(curve: Curve) -> tuple[int, int]:
     """Pieces first … last − 1 that are whole periods of one series; equal when there are none."""
-    best, longest = (0, 0), 0.0
-    first = 0
-    while first < len(curve.pieces):
+    best, longest, last = (0, 0), 0.0, 0
+    while (first := last) < len(curve.pieces):
         series, last = curve.pieces[first], first + 1
         while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
             last += 1
@@ -101,7 +96,6 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
             count = duration * series.omega / (2.0 * np.pi)
             if round(count) >= 1 and abs(count - round(count)) < WHOLE_PERIOD_TOLERANCE and duration > longest:
                 best, longest = (first, last), duration
-        first = last
     return best
 
 
@@ -124,12 +118,9 @@ class SimulationTiming:
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """What happened, exactly.
-
-    At N log instants: link and motor motion, torque of the drives, of dry friction, of the link's side, each (N, n).
-    At K steps: torque of the drives, motor positions, and link-side torque if it was asked for, else zero (K, n).
-    At T ticks: error of the motor positions (T, n), and whether a drive was at its limit.
-    """
+    """What happened, exactly. At N log instants: link and motor motion, torque of the drives, of dry friction, of the
+    link's side, each (N, n). At K steps: torque of the drives, motor positions, and link-side torque if it was asked
+    for, else zero (K, n). At T ticks: error of the motor positions (T, n), and whether a drive was at its limit."""
 
     link: Motion
     motor: Motion
@@ -167,7 +158,10 @@ def execute(
         data.qpos[place], data.qvel[place] = start
     limit = robot.limit("torque")
     update_friction = _stribeck(plant)
-    at_step, late = _located(instants, timing)
+    in_steps = instants / timing.step
+    in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
+    at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
+    late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
     looked = np.empty((len(instants), 9, robot.n))
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
@@ -218,15 +212,6 @@ def execute(
         error=error,
         saturated=saturated,
     )
-
-
-def _located(instants: Array, timing: SimulationTiming) -> tuple[NDArray[np.int64], Array]:
-    """The last step before each instant, and the time since then [s]; zero for instants on a step."""
-    place = instants / timing.step
-    near = np.rint(place)
-    place = np.where(np.abs(place - near) < ON_STEP_TOLERANCE, near, place)
-    number = np.minimum(np.floor(place), timing.steps).astype(np.int64)
-    return number, np.maximum(place - number, 0.0) * timing.step
 
 
 def _stribeck(plant: Plant) -> Callable[[Array], None]:

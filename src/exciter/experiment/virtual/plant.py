@@ -5,8 +5,7 @@ MuJoCo's armature, viscous friction its damping. Dry friction is its ``frictionl
 together with the acceleration: a joint that slips feels exactly ±(Fs + Fst …), one that rests what keeps it there, up
 to a creep of 1e-4 of the speed that the same torque would give it within one step; a joint that would come to rest
 within the present step counts as resting. What Stribeck adds is updated at every step. A compensation spring is a
-tendon between two points, a flexible joint a rotor of its own on a tendon wound round both.
-"""
+tendon between two points, a flexible joint a rotor of its own on a tendon wound round both."""
 
 from __future__ import annotations
 
@@ -54,11 +53,7 @@ class Plant:
     flexible: bool
 
     def inertia_matrix(self) -> Array:
-        """(n, n) M of the links at the present state, rotors of rigid joints included."""
-        return self.whole_inertia_matrix()[np.ix_(self.link, self.link)]
-
-    def whole_inertia_matrix(self) -> Array:
-        """The same of all coordinates, motors of flexible joints too."""
+        """M at the present state, of links with the rotors of rigid joints, and of motors of flexible ones."""
         mujoco = engine()
         mujoco.mj_forward(self.model, self.data)
         full = np.zeros((self.model.nv, self.model.nv))
@@ -105,7 +100,7 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         flexible=flexibility is not None,
     )
     _set_joint_terms(plant)
-    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LEAST_JOINT_INERTIA)
+    light = np.flatnonzero(np.diag(plant.inertia_matrix())[link] < LEAST_JOINT_INERTIA)
     if light.size:
         name = robot.joint_names[int(light[0])]
         raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")
@@ -173,6 +168,6 @@ def _set_joint_terms(plant: Plant) -> None:
         model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
     engine().mj_setConst(model, plant.data)
     # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
-    whole = plant.whole_inertia_matrix()
+    whole = plant.inertia_matrix()
     if np.diag(whole).min() > 0.0:
         model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,25 +29,13 @@ from exciter.experiment.virtual.motion_execution import (
     plan,
 )
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sensors import (
-    Encoder,
-    GearedDrive,
-    Sampling,
-    TorqueMeter,
-    TorqueRipple,
-    poles_and_residues,
-)
+from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple, poles_of
 from exciter.experiment.virtual.true_parameters import (
-    FRICTION_FIELDS,
-    CompensationSpring,
     Flexibility,
-    Spread,
     Truth,
+    TruthSettings,
     believed,
-    draw,
     drive_torque,
-    needed_rate,
-    read_truth,
     resolved,
 )
 from exciter.files import json_text, prepare, staged
@@ -55,8 +43,7 @@ from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.settings import Number, PerJointNumber, Place, Settings, Switch, Whole, written
-from exciter.settings.field_markers import LARGEST_SEED
+from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
 LEAST_SIMULATION_RATE_HZ = 4000.0
@@ -66,7 +53,6 @@ NOISE_TORQUE_SHARE = 0.005  # of the torque a drive is made for: noise of the lo
 MOST_STORED_STEPS = 60_000_000  # steps × joints that are kept in memory
 UNSIMULATED_SUBJECTS = (COLLISION_SUBJECT, "asset files")  # subjects that nothing is simulated of
 FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
-Known = Annotated[PerJoint | None, PerJointNumber(least=0.0)]  #: of the truth; None: as drawn
 
 
 @dataclass(frozen=True)
@@ -156,8 +142,6 @@ class VirtualRobot:
             seed=seed,
         )
 
-    # -- rates ---------------------------------------------------------------------------------------------------
-
     def _timing(self, plant: Plant, todo: ExecutionPlan, q: Array) -> tuple[SimulationTiming, tuple[Note, ...]]:
         """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
         notes, fixed = tuple[Note, ...](), self.simulation_rate
@@ -191,17 +175,20 @@ class VirtualRobot:
     def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
         """[Hz] for the joints' flexibility; and, unless its rate is given, for the controller on what it moves."""
         plant.data.qpos[plant.link] = plant.data.qpos[plant.motor] = q
-        inertia, rates = plant.inertia_matrix(), [0.0]
+        inertia, rates = plant.inertia_matrix()[np.ix_(plant.link, plant.link)], [0.0]
         if self.control.rate is None:
             path = todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES))
             damping = self.control.damping_matrix(self.believed, path)
             moved = np.diag(self.truth.rotor) if plant.flexible else inertia
             rates.append(2.0 * float(np.abs(np.linalg.eigvals(np.linalg.solve(moved, damping))).max()))
         if plant.flexible:
-            rates.append(needed_rate(inertia, self.truth.rotor, plant.stiffness, plant.damping))
+            # Two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint;
+            # one per time constant of the dampers, (M⁻¹ + J⁻¹) D.
+            mobility = np.linalg.inv(inertia) + np.diag(1.0 / self.truth.rotor)
+            both = (plant.stiffness, plant.damping)
+            springs, dampers = (np.abs(np.linalg.eigvals(mobility * values)).max() for values in both)
+            rates.append(float(max(2.0 * np.sqrt(springs), dampers)))
         return max(rates)
-
-    # -- the log -------------------------------------------------------------------------------------------------
 
     def _recorded(
         self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
@@ -212,7 +199,9 @@ class VirtualRobot:
         motion = happened.link if on_link else happened.motor
         none = np.zeros_like(happened.drive_steps)
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
-        torque = meter.measure(held, smooth, happened.motor_steps, timing.step, motion.time, robot, drive, seed)
+        if meter.ripple is not None:
+            smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
+        torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
         gains = drive.gains(robot)
         return Recording(
             joints=robot.joint_names,
@@ -236,7 +225,7 @@ class VirtualRobot:
         """[s] after which controller and filter have forgotten how it began."""
         if self.meter.filter is None:
             return self.control.settling
-        slowest = float(1.0 / np.abs(poles_and_residues(self.meter.filter)[0].real).min())
+        slowest = float(1.0 / np.abs(poles_of(self.meter.filter)[0].real).min())
         return self.control.settling + FORGOTTEN_TIME_CONSTANTS * slowest
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
@@ -349,12 +338,13 @@ class Simulated:
         """How the motion went, joint by joint, as plain data."""
         about, robot = self.recording.about, self.virtual.robot
         per_joint = {
-            "tracking_rms": self.tracking.tolist(),
-            "tracking_worst": abs(self.error).max(axis=0).tolist(),
-            "torque_rms": self.torque_rms.tolist(),
-            "noise": self.virtual.meter.std(robot).tolist(),
-            "saturated": self.saturated.tolist(),
+            "tracking_rms": self.tracking,
+            "tracking_worst": abs(self.error).max(axis=0),
+            "torque_rms": self.torque_rms,
+            "noise": self.virtual.meter.std(robot),
+            "saturated": self.saturated,
         }
+        rows = np.stack([*per_joint.values()], axis=1).tolist()
         return {
             "robot": robot.name,
             "samples": len(self.recording),
@@ -362,7 +352,7 @@ class Simulated:
             "period": about.period,
             "settled": about.settled,
             "joints": {
-                name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
+                j: dict(zip(per_joint, row, strict=True)) for j, row in zip(robot.joint_names, rows, strict=True)
             },
             "notes": texts(self.notes),
             "seconds": self.seconds,
@@ -390,44 +380,10 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class TruthSettings(Settings):
-    """The true parameters: drawn by a seed around the description, or those of a file; what is given beside holds."""
-
-    flat: ClassVar[tuple[str, ...]] = ("spread",)
-    file: Annotated[Path | None, Place("a truth that was saved")] = None
-    seed: Annotated[int | None, Whole(0, LARGEST_SEED)] = None
-    spread: Spread | None = None
-    rotor_inertia: Known = None
-    viscous: Known = None
-    coulomb: Known = None
-    stribeck: Known = None
-    stribeck_velocity: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="rad/s")] = None
-    springs: tuple[CompensationSpring, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.file is not None and not (self.seed is None and self.spread is None):
-            drawn = "bodies and friction" if self.seed is None else "seed"
-            raise ExciterError(f"there is a file, so that nothing is drawn; leave out {drawn}")
-
-    def truth(self, robot: Robot, seed: int) -> Truth:
-        """seed: where none is given."""
-        drawn = seed if self.seed is None else self.seed
-        truth = draw(robot, drawn, self.spread) if self.file is None else read_truth(self.file, robot)
-        changed = {key: value for key in FRICTION_FIELDS if (value := getattr(self, key)) is not None}
-        return replace(
-            truth,
-            rotor_inertia=truth.rotor_inertia if self.rotor_inertia is None else self.rotor_inertia,
-            friction=replace(truth.friction, **changed),
-            springs=self.springs or truth.springs,
-        )
-
-
-@dataclass(frozen=True)
 class SimulateSettings(Settings):
     """A virtual robot: its true parameters, its controller, its drives and its sensors.
 
-    The section ``simulate:`` of a settings file, which docs/simulate.md shows in full.
-    """
+    The section ``simulate:`` of a settings file, which docs/simulate.md shows in full."""
 
     truth: TruthSettings = field(default_factory=TruthSettings)
     control: AnyLaw = field(default_factory=ComputedTorque)
