@@ -78,13 +78,6 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
     return replace(given, about=replace(given.about, sources=(SourceFile(name, digest.hexdigest()),)))
 
 
-def _name(given: Given, number: int) -> str:
-    """A file is called as it was given, samples by their number."""
-    if isinstance(given, Recording):
-        return given.name or f"recording {number}"
-    return str(given.path if isinstance(given, RecordingFile) else Path(given))
-
-
 def read(path: str | Path, data: str | Path | None = None) -> Recording:
     """A log: a recording.yaml that says how to read foreign files, or CSV, NPZ, MAT, bags of known kinds. data: folder
     of the files that a recording.yaml names. Logs larger than memory are given to ``identify`` by their path.
@@ -253,7 +246,11 @@ def read_logs(
     found, held = list[Log](), 0
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
-        name, with_load = _name(given, len(found) + 1), len(found) >= len(logs) + len(validation)
+        name, with_load = f"recording {len(found) + 1}", len(found) >= len(logs) + len(validation)
+        if isinstance(given, Recording):  # samples are called by their number, a file as it was given
+            name = given.name or name
+        else:
+            name = str(given.path if isinstance(given, RecordingFile) else Path(given))
         progress(f"reading {Path(name).name}")
         with naming(name):
             file = _opened(given, name, data)

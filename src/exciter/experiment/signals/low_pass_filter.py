@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import pi
-from typing import Annotated, Any, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from exciter.typing import Array
 
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
-Design = tuple[Any, Any, float]
 NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
 LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be told from it
@@ -73,8 +72,10 @@ def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
 
 @dataclass(frozen=True)
 class LowPass(ABC):
-    """cutoff [Hz] and order of one pass."""
+    """cutoff [Hz] and order of one pass. kind: SciPy's word for the family; title: for people."""
 
+    kind: ClassVar[str]
+    title: ClassVar[str]
     cutoff: float
     order: int
 
@@ -83,10 +84,6 @@ class LowPass(ABC):
             raise RecordingError(
                 f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
             )
-
-    @abstractmethod
-    def _design(self, wn: float) -> Design:
-        """Zeros, poles and gain of one pass; wn: cut-off over half the rate."""
 
     @abstractmethod
     def _stop_ratio(self) -> float:
@@ -142,8 +139,9 @@ class LowPass(ABC):
 @lru_cache(maxsize=64)
 def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
     """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
-    zeros, poles, gain = low_pass._design(2.0 * low_pass.cutoff / rate)
-    return np.asarray(signal.zpk2sos(zeros, poles, gain)), float(np.abs(poles).max())
+    ripple, wn = getattr(low_pass, "ripple", None), 2.0 * low_pass.cutoff / rate
+    zpk = signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
+    return np.asarray(signal.zpk2sos(*zpk)), float(np.abs(zpk[1]).max())
 
 
 @dataclass(frozen=True)
@@ -152,12 +150,8 @@ class Butterworth(LowPass):
     for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers. At the digital end frequencies are
     bent a little (bilinear transformation); the cut-off stays exactly where it is."""
 
-    title = "Butterworth"
+    kind, title = "butter", "Butterworth"
     order: int = 4
-
-    def _design(self, wn: float) -> Design:
-        zeros, poles, gain = signal.butter(self.order, wn, output="zpk")
-        return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
         return float((1.0 / STOPPED_GAIN - 1.0) ** (0.5 / self.order))
@@ -168,7 +162,7 @@ class Chebyshev(LowPass):
     """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
     Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses."""
 
-    title = "Chebyshev"
+    kind, title = "cheby1", "Chebyshev"
     order: int = 8
     ripple: float = 0.05
 
@@ -176,10 +170,6 @@ class Chebyshev(LowPass):
         super().__post_init__()
         if not 0.0 < self.ripple <= 3.0:
             raise RecordingError(f"{self}: the ripple must be above 0 and at most 3 dB")
-
-    def _design(self, wn: float) -> Design:
-        zeros, poles, gain = signal.cheby1(self.order, self.ripple, wn, output="zpk")
-        return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
         epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)

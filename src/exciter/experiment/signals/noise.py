@@ -237,7 +237,11 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
     frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
     lines = lines[1:] / (4.0 * np.sin(np.pi * frequency[1:, None] / rate) ** 2) ** 2
-    levels, centre, width = _in_bands(frequency[1:], lines)
+    band = np.floor(6.0 * np.log2(frequency[1:] / frequency[1]) + 1e-9).astype(int)  # of a sixth of an octave
+    starts = np.flatnonzero(np.diff(band, prepend=-1))
+    counts = np.diff(np.append(starts, len(band)))
+    levels = np.add.reduceat(lines, starts) / counts[:, None]
+    centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
     freedom = 2.0 * np.maximum(
         1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * max(1, 2 * len(second) // length - 1)
     )
@@ -280,16 +284,6 @@ def _valley(frequency: Array, width: Array, levels: Array) -> int:
     risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * lowest)
     end = int(risen[0]) if len(risen) else len(lowest)
     return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
-
-
-def _in_bands(frequency: Array, power: Array) -> tuple[Array, Array, Array]:
-    """Mean levels over sixths of an octave, their centres and widths [Hz]."""
-    band = np.floor(6.0 * np.log2(frequency / frequency[0]) + 1e-9).astype(int)
-    starts = np.flatnonzero(np.diff(band, prepend=-1))
-    counts = np.diff(np.append(starts, len(band)))
-    levels = np.add.reduceat(power, starts) / counts[:, None]
-    centre = np.add.reduceat(frequency, starts) / counts
-    return levels, centre, counts * float(frequency[0])
 
 
 def least_error(

@@ -317,10 +317,9 @@ class Simulated:
         """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside a
         table included. The truth and the exact motion of an older log go before it does, and come after the new one:
         where they are, they are its own."""
-        places = [None if path is None else Path(path) for path in (log, truth, motion)]
-        kept, secret, exact = places
-        assert kept is not None
-        for path in filter(None, places):
+        given = [Path(path) for path in (log, truth, motion) if path is not None]
+        secret, exact = (None if path is None else Path(path) for path in (truth, motion))
+        for path in given:
             prepare(path.absolute().parent)
         older = [path for path in (secret, exact, exact and written_beside(exact)) if path is not None]
         with ExitStack() as later:
@@ -330,8 +329,7 @@ class Simulated:
             if exact is not None:
                 stage = later.enter_context(staged(exact.absolute().parent, last=exact.name))
                 write_recording(self.exact, stage / exact.name)
-            write_recording(self.recording, kept, remove=older)
-        given = [path for path in places if path is not None]
+            write_recording(self.recording, given[0], remove=older)
         return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
 
     def to_dict(self) -> dict[str, Any]:
