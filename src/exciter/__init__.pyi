@@ -3,16 +3,16 @@
 which has these sections."""
 
 # The way, one function per step
-from exciter.pipeline.load_read_open import load as load
+from exciter.pipeline.settings_file import load as load
 from exciter.pipeline.base import base as base
 from exciter.pipeline.design import design as design
 from exciter.pipeline.check import check as check
 from exciter.pipeline.simulate import simulate as simulate
-from exciter.pipeline.load_read_open import read as read
-from exciter.pipeline.inspect import inspect as inspect
+from exciter.pipeline.logs import read as read
+from exciter.pipeline.logs import inspect as inspect
 from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
-from exciter.pipeline.load_read_open import open as open
+from exciter.pipeline.identified import open as open
 
 # What goes in
 from exciter.robot.robot import Robot as Robot

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exciter.files import staged
-from exciter.pipeline.provenance import versions
+from exciter.pipeline.saving import versions
 from exciter_papers import paper_seal
 from exciter_papers.page import appendix, page, write_report
 from exciter_papers.run import Reproduced

@@ -29,7 +29,8 @@ from exciter.experiment.virtual import (
     read_truth,
 )
 from exciter.experiment.virtual.control import LAWS
-from exciter.experiment.virtual.simulate_settings import SimulateSettings, TruthSettings
+from exciter.experiment.virtual.true_parameters import TruthSettings
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.pipeline.settings_file import SettingsFile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, fields, replace
 from functools import cache
 
@@ -24,11 +25,11 @@ from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filte
 from exciter.experiment.signals.low_pass_filter import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import (
+    SPLINE_REACH_SAMPLES,
     Margin,
     grid,
     overlapped,
     resample,
-    resampled,
     round_rate,
     sampling_rate,
     segments,
@@ -125,6 +126,19 @@ def test_samples_on_the_grid_stay_as_they_are():
     shifted = resample(log(0.5004 + np.arange(500) / 1000.0))
     assert np.allclose(shifted.time * 1000, np.rint(shifted.time * 1000), atol=1e-9)
     assert np.abs(shifted.q - position(shifted.time)).max() < 1e-8
+
+
+def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
+    """``resample`` of a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
+    for segment in segments(chunks, longest):
+        for piece in overlapped(segment, Margin(samples=SPLINE_REACH_SAMPLES), Recording.join):
+            if len(piece.whole) < 2:  # a lone sample between two gaps
+                continue
+            whole, time = resample(piece.whole, rate), piece.whole.time
+            start = -np.inf if piece.first else time[piece.inner.start]
+            end = np.inf if piece.last else time[piece.inner.stop]
+            if len(part := whole[(whole.time >= start) & (whole.time < end)]):
+                yield part
 
 
 @settings(max_examples=15, deadline=None)

@@ -21,7 +21,7 @@ from exciter.experiment.recording.recording_facts import About
 from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, STAGE_PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified_model import RESULT_KINDS, RESULT_SEAL, IdentifiedModel, read_result
-from exciter.pipeline.saving import unsealed_result
+from exciter.pipeline.identified import unsealed_result
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.load import RobotOptions

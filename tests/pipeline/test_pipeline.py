@@ -13,8 +13,7 @@ from exciter.experiment.recording import open_recording
 from exciter.export.write import write_model
 from exciter.pipeline.check import check, slow
 from exciter.pipeline.design import Designed, design
-from exciter.pipeline.inspect import inspect
-from exciter.pipeline.saving import save_design, save_slowed
+from exciter.pipeline.logs import inspect
 from exciter.pipeline.simulate import simulate
 from exciter.robot import load
 
@@ -38,7 +37,7 @@ def run(*words: object) -> None:
 
 
 def test_a_design_saved_from_python_is_that_of_the_command(designed, tmp_path, capsys):
-    _, data = save_design(designed, tmp_path / "library")
+    _, data = designed.write(tmp_path / "library")
     assert capsys.readouterr() == ("", "")
     run("design", NAME, "-o", tmp_path / "command", "--starts", 1)
     names = {path.name for path in (tmp_path / "command").iterdir()} - {"checkpoint.json"}
@@ -62,7 +61,7 @@ def test_a_motion_drawn_from_python_needs_no_folder():
 
 def test_a_folder_that_was_made_for_nothing_is_removed(designed, tmp_path):
     with pytest.raises(ExciterError, match="give more time"):
-        save_design(designed, tmp_path / "new", deadline=Deadline.after(0.0))
+        designed.write(tmp_path / "new", deadline=Deadline.after(0.0))
     assert not list(tmp_path.iterdir())
 
 
@@ -70,7 +69,7 @@ def test_rehearsal_inspection_and_slow_run_of_a_design_without_a_word(designed, 
     curve = designed.design.curve
     assert check(ROBOT, curve, CONFIG).certificate.certified
     slowed = slow(ROBOT, curve, 0.5, CONFIG, origin="motion")
-    save_slowed(slowed, tmp_path / "slow")
+    slowed.write(tmp_path / "slow")
     assert json.loads((tmp_path / "slow" / "design.json").read_text())["duration"] == 2.0 * curve.duration
     simulated = simulate(ROBOT, curve, seed=3)
     log, truth = tmp_path / "log.csv", tmp_path / "secret" / "truth.json"

@@ -24,10 +24,8 @@ from exciter.parameters.terms import declared_terms
 from exciter.pipeline import logs as reading
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
-from exciter.pipeline.logs import NamedLog, read_logs
-from exciter.pipeline.result_json import result_data
-from exciter.pipeline.saving import save_identified
-from exciter.pipeline.validate import validate, validation_data
+from exciter.pipeline.logs import read_logs
+from exciter.pipeline.validate import validate
 from exciter.robot import load
 
 pytestmark = pytest.mark.slow
@@ -79,8 +77,8 @@ def test_the_library_gives_what_the_commands_write(folder, tmp_path, capsys):
     model = IdentifiedModel.read(tmp_path / "found")
     checked = validate(model, [other], progress=steps.append)
     written = [json.loads((tmp_path / name).read_text()) for name in ("found/result.json", "checked/validation.json")]
-    assert lasting(result_data(found)) == lasting(written[0])
-    assert lasting(validation_data(checked)) == lasting(written[1])
+    assert lasting(found.to_dict()) == lasting(written[0])
+    assert lasting(checked.to_dict()) == lasting(written[1])
     assert steps == [
         *("reading log.csv", "reading other.csv", "identifying", "checking"),
         *("reading other.csv", "predicting", "searching the inertia matrix", "simulating other.csv"),
@@ -96,13 +94,13 @@ def test_samples_in_memory_are_identified_as_those_of_files(folder):
     samples = [read_recording(path) for path in (log, other)]
     bare = [replace(one, name=None, about=replace(one.about, sources=())) for one in samples]
     before = bare[0].torque.copy()
-    in_memory = identify(ROBOT, bare[:1], CONFIG, validate=[NamedLog("evening", bare[1])])
+    in_memory = identify(ROBOT, bare[:1], CONFIG, validate=[replace(bare[1], name="evening")])
     assert_array_equal(in_memory.estimate.values, from_files.estimate.values)
     assert_array_equal(in_memory.estimate.covariance, from_files.estimate.covariance)
     assert [*from_files.quality] == [str(log), str(other)]
     assert [*in_memory.quality] == ["recording 1", "evening"]
     assert [one.run for one in in_memory.identification.validation] == ["evening"]
-    (source,) = result_data(in_memory)["runs"][0]["sources"]
+    (source,) = in_memory.to_dict()["runs"][0]["sources"]
     assert source["name"] == "recording 1"
     assert len(source["sha256"]) == 64
     assert_array_equal(bare[0].torque, before)
@@ -122,8 +120,8 @@ def test_a_note_keeps_its_subject_and_joint_from_the_log_to_result_and_report(tm
         assert dict(said.numbers) == dict(spikes.numbers)
         (run,) = result.logs.runs
         assert ("route", None) in {(one.subject, one.joint) for one in run.notes}
-        assert result_data(result)["notes"] == [str(one) for one in notable(result.logs.notes)]
-        assert f"log.csv: spikes of {joint}: {spikes.text}" in result_data(result)["notes"]
+        assert result.to_dict()["notes"] == [str(one) for one in notable(result.logs.notes)]
+        assert f"log.csv: spikes of {joint}: {spikes.text}" in result.to_dict()["notes"]
         assert f"log.csv: spikes of {joint}: {shortened(spikes.text)}" in html.unescape(result.report().head)
 
 
@@ -136,7 +134,7 @@ def test_samples_in_memory_count_once():
             read_logs(ROBOT, CONFIG, *given)
     assert len(read_logs(ROBOT, CONFIG, [log[:900]], [log[900:]]).validation) == 1
     with pytest.raises(RecordingError, match="several logs are called morning"):
-        read_logs(ROBOT, CONFIG, [NamedLog("morning", log[:900])], [NamedLog("morning", log[900:])])
+        read_logs(ROBOT, CONFIG, [replace(log[:900], name="morning")], [replace(log[900:], name="morning")])
 
 
 def test_without_a_log_nothing_is_identified():
@@ -195,7 +193,7 @@ def test_a_long_log_goes_through_another_route_with_all_its_samples(folder, monk
 def test_a_robot_that_python_code_changed_is_kept_with_its_result(folder, tmp_path):
     changed = ROBOT.with_limits(velocity=1.0)
     found = identify(changed, folder / "log.csv", CONFIG)
-    save_identified(found, tmp_path / "new")
+    found.save(tmp_path / "new")
     assert not list((tmp_path / "new").glob("robot.*"))
     back = IdentifiedModel.read(tmp_path / "new")
     assert_array_equal(back.values, found.estimate.values)

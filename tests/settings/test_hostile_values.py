@@ -19,7 +19,7 @@ from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.sources.open_source import open_source
-from exciter.experiment.virtual.simulate_settings import SimulateSettings
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.export.ros2 import joint_trajectory
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency_margin

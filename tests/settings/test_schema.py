@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
-from exciter.experiment.virtual.simulate_settings import SimulateSettings
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.pipeline.settings_file import SettingsFile, configuration_schema, recording_schema
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import embedded_robots as embedded

@@ -37,7 +37,6 @@ from exciter.notes import texts
 from exciter.parameters.terms import declared_terms
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
-from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import simulate, virtual_settings
 from exciter.robot import Motion, Robot, load
 from exciter.robot import embedded_robots as embedded
@@ -160,7 +159,7 @@ class Story:
                 progress=step,
             )
             step("writing")
-            data = save_identified(found, self.folder)
+            data = found.write(self.folder)
         self.say("; ".join(data["runs"][0]["words"][:2]))
         rows = []
         for one in data["comparison"]["methods"]:

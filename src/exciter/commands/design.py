@@ -25,7 +25,7 @@ from exciter.excitation.optimiser.starts import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit
-from exciter.pipeline.saving import CHECKPOINT_FILE, save_design
+from exciter.pipeline.saving import CHECKPOINT_FILE
 
 INTERRUPTED_EXIT_CODE = 130
 DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
                 deadline=deadline,
                 progress=tell,
             )
-        files, data = save_design(designed, folder, deadline=deadline.of_files(resumed=arguments.resume))
+        files, data = designed.write(folder, deadline=deadline.of_files(resumed=arguments.resume))
     if arguments.json:
         print(json_text(data), end="")
     else:

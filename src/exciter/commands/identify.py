@@ -22,9 +22,8 @@ from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
 from exciter.notes import lines, texts
 from exciter.parameters.parameter_names import reading_order
-from exciter.pipeline.identified import Identified
+from exciter.pipeline.identified import Identified, refuse_copy
 from exciter.pipeline.identify import identify
-from exciter.pipeline.saving import refuse_foreign, save_identified
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.validation.comparison import Comparison
@@ -165,7 +164,7 @@ def run(arguments: argparse.Namespace) -> None:
     robot = load(arguments.robot, config.robot)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
     with output_folder(arguments.output) as folder, steps(count + 7) as step:
-        refuse_foreign(robot, folder)
+        refuse_copy(robot.file, folder)
         found = identify(
             robot,
             arguments.logs,
@@ -179,7 +178,7 @@ def run(arguments: argparse.Namespace) -> None:
             progress=step,
         )
         step("writing")
-        data = save_identified(found, folder)
+        data = found.write(folder)
     if arguments.json:
         print(json_text(data), end="")
     else:

@@ -16,9 +16,7 @@ from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.notes import Severity, texts
-from exciter.pipeline.inspect import inspect, repair
-from exciter.pipeline.logs import naming
-from exciter.pipeline.saving import refuse_overwriting, repaired_files
+from exciter.pipeline.logs import inspect, naming, refuse_overwriting, repaired_files, repaired_log
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -43,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_quality(out, str(path), quality)
             print_notes(out, map(str, file.notes), ())
         if arguments.output is not None:
-            repaired, quality = repair(robot, file, planned=planned, periods=arguments.periods)
+            repaired, quality = repaired_log(robot, file, planned=planned, periods=arguments.periods)
             with naming(path):
                 write_recording(repaired.recording, arguments.output)
             report |= {

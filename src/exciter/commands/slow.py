@@ -11,7 +11,6 @@ from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.files import output_folder
 from exciter.notes import texts
 from exciter.pipeline.check import slow
-from exciter.pipeline.saving import save_slowed
 from exciter.robot import load
 
 
@@ -22,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     curve = read_trajectory(arguments.trajectory, robot)
     with output_folder(arguments.output) as folder:
         slowed = slow(robot, curve, arguments.speed / 100.0, config, origin=arguments.trajectory.name)
-        files = save_slowed(slowed, folder)
+        files = slowed.write(folder)
     out = console()
     print_certificate(out, slowed.certificate)
     out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(slowed.certificate)}")

@@ -14,8 +14,8 @@ from exciter.commands.common import console, plain_table, print_notes, shown, st
 from exciter.files import json_text, output_folder
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
-from exciter.pipeline.saving import REPORT_FILE, save_validated
-from exciter.pipeline.validate import VALIDATION_SEAL, Validated, validate, validation_data
+from exciter.pipeline.saving import REPORT_FILE, VALIDATION_SEAL
+from exciter.pipeline.validate import Validated, validate
 from exciter.validation.validation import RunValidation
 
 
@@ -26,10 +26,10 @@ def run(arguments: argparse.Namespace) -> None:
         step = stack.enter_context(steps(2 * len(arguments.logs) + 3))
         checked = validate(model, arguments.logs, data=arguments.data, progress=step)
         if folder is None:
-            data = validation_data(checked)
+            data = checked.to_dict()
         else:
             step("writing")
-            data = save_validated(checked, folder)
+            data = checked.write(folder)
     if arguments.json:
         print(json_text(data), end="")
         return

@@ -14,7 +14,7 @@ from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm, ListOfTerms
-from exciter.pipeline.accepted_inputs import loaded
+from exciter.pipeline.settings_file import loaded
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, fill
@@ -50,10 +50,8 @@ class FoundBase:
             parameter["unit"] = unit
         data |= {"method": base.method, "evidence": base.decision.words, "notes": texts(self.model.robot.remarks)}
         if everything:
-            data["verdicts"] = [
-                {"name": v.name, "status": v.status, "enters": v.enters, "reason": v.reason}
-                for v in self.verdicts.verdicts
-            ]
+            keys = ("name", "status", "enters", "reason")
+            data["verdicts"] = [{key: getattr(one, key) for key in keys} for one in self.verdicts.verdicts]
         if table:
             data["mdh"] = [vars(row) for row in self.model.mdh.rows]
         return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.export import certified_slowed
+from exciter.excitation.files.export import Exported, certified_slowed, export
+from exciter.excitation.files.read import DESIGN
 from exciter.excitation.files.row_files import Rounding, unchecked_rows
 from exciter.excitation.trajectories.curve import Curve
+from exciter.files import output_folder, staged
 from exciter.notes import Note, texts
-from exciter.pipeline.accepted_inputs import AnyMotion, curve_of, loaded
-from exciter.pipeline.provenance import description_hash
-from exciter.pipeline.settings_file import FileContent, design_settings
+from exciter.pipeline.saving import description_hash, robot_data, versions
+from exciter.pipeline.settings_file import AnyMotion, FileContent, curve_of, design_settings, loaded
 from exciter.robot.robot import Robot
 
 
@@ -42,15 +44,12 @@ class CheckedMotion:
         return self.certified
 
     def __repr__(self) -> str:
-        proved = "certified" if self.certificate.certified else "not certified"
+        proved = "certified" if self.certified else "not certified"
         return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.certificate.to_dict(),
-            "remarks": texts(self.robot.remarks),
-            "not_checked": texts(self.not_checked),
-        }
+        more = {"remarks": texts(self.robot.remarks), "not_checked": texts(self.not_checked)}
+        return {**self.certificate.to_dict(), **more}
 
 
 def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:
@@ -85,13 +84,31 @@ class SlowedMotion(CheckedMotion):
     config: DesignSettings
     sha256: str | None
 
+    def write(self, folder: Path) -> Exported:
+        """The files of a design, but for a report."""
+        certified = partial(certify, self.robot, constraints=self.constraints, from_rest=True)
+        with output_folder(folder), staged(folder, DESIGN) as stage:
+            files = export(stage, self.robot, self.curve, None, None, certified, rate=self.config.rate)
+            data = {
+                "slowed": {"trajectory": self.origin, "speed": self.speed},
+                "certificate": self.certificate.to_dict(),
+                "robot": robot_data(self.robot, self.sha256),
+                "duration": self.curve.duration,
+                "remarks": texts(self.robot.remarks),
+                "not_checked": texts(self.not_checked),
+                "files": files.to_dict(),
+                "settings": self.config.to_dict(),
+                "versions": versions(),
+            }
+            DESIGN.write(stage, data)
+        return files
+
 
 def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str) -> SlowedMotion:
     """The same path in a longer time; refused where the slow motion breaks a limit, as gravity alone can make it."""
     constraints = config.constraints_of(robot)
-    slowed, certificate = certified_slowed(
-        curve, speed, lambda motion: certify(robot, motion, constraints, from_rest=True)
-    )
+    certified = partial(certify, robot, constraints=constraints, from_rest=True)
+    slowed, certificate = certified_slowed(curve, speed, certified)
     given = (replace(one, text=f"of {origin}, {one.text}") for one in unchecked_rows(curve))
     return SlowedMotion(
         robot=robot,

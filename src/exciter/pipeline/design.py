@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.archive import opened
-from exciter.dynamics.model import DynamicModel
+from exciter.archive import archived, opened
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
+from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
@@ -21,25 +22,27 @@ from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.files.export import Exported
+from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
-from exciter.excitation.optimiser.deadline import Deadline
+from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints, RandomSpline, draw
-from exciter.files import path_of
+from exciter.files import output_folder, path_of, staged
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
-from exciter.pipeline.accepted_inputs import changed, loaded, refuse_unknown
-from exciter.pipeline.provenance import description_hash, robot_data, versions
-from exciter.pipeline.settings_file import FileContent, design_settings
+from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
+from exciter.pipeline.settings_file import FileContent, changed, design_settings, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
+
+DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
+KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,10 +119,20 @@ class Designed:
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter design``, certified as a controller reads them: all of them or none."""
-        from exciter.pipeline.saving import save_design
-
-        save_design(self, Path(folder))
+        self.write(Path(folder))
         return Path(folder)
+
+    def write(self, folder: Path, *, deadline: Deadline = NEVER) -> tuple[Exported, dict[str, Any]]:
+        """trajectory.csv, .json, files for ROS 2, design.json and report.html; what was written, and what design.json
+        says. Every file is read back and certified; what is not done until the deadline leaves nothing."""
+        found = self.design
+        certified = partial(certify, self.robot, constraints=found.constraints, check=deadline.check, from_rest=True)
+        with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
+            motion = (found.curve, found.trajectory, found.delta)
+            files = export(stage, self.robot, *motion, certified, periods=found.periods, rate=self.config.rate)
+            (stage / ARCHIVE).write_bytes(archived(self))
+            self.report().write(stage / REPORT_FILE)
+            return files, DESIGN.write(stage, self.to_dict(files))
 
     @classmethod
     def open(cls, folder: str | Path) -> Designed:
@@ -139,21 +152,29 @@ class Designed:
 
     def to_dict(self, files: Exported) -> dict[str, Any]:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
-        found, config, rows = self.design, self.config, self.config.formulation_of()
-        parameters = _parameters(found)
+        found, rows, model = self.design, self.config.formulation_of(), self.design.model
+        base, spectrum = model.base, acceleration_spectrum(found.trajectory, found.delta)
+        columns = {
+            "name": base.names,
+            "expression": base.expressions,
+            "unit": [model.units[k] for k in base.independent],
+            "nominal": base.base_values(model.nominal).tolist(),
+            "predicted_std": found.predicted_std.tolist(),
+        }
+        amplitudes = zip(self.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
         return {
             "criterion": found.criterion.name,
             "value": found.value,
             "condition_number": found.condition_number,
             "condition_number_normalized": found.condition_number_normalized,
             "log_det": found.log_det,
-            "predicted_std": {one["name"]: one["predicted_std"] for one in parameters},
+            "predicted_std": self.predicted_std,
             "certificate": found.certificate.to_dict(),
             "seconds": found.seconds,
             "evaluations": found.evaluations,
             "seed": found.seed,
             "robot": robot_data(self.robot, self.sha256),
-            "parameters": parameters,
+            "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "duration": found.curve.duration,
             "periods": found.periods,
             "samples": found.samples,
@@ -163,32 +184,14 @@ class Designed:
             "files": files.to_dict(),
             "interrupted": found.interrupted,
             "starts": [{key: getattr(attempt, key) for key in KEPT_OF_A_START} for attempt in found.attempts],
-            "spectrum": _spectrum(found),
-            "settings": config.to_dict(),
+            "spectrum": {
+                "quantity": "acceleration",
+                "frequency": spectrum.frequency.tolist(),
+                "amplitude": dict(amplitudes),
+            },
+            "settings": self.config.to_dict(),
             "versions": versions(),
         }
-
-
-DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
-KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
-
-
-def _parameters(found: Design) -> list[dict[str, Any]]:
-    """Name, expression, unit, the description's value, and the predicted standard deviation of every parameter."""
-    model, base = found.model, found.model.base
-    kept = [model.units[k] for k in base.independent]
-    columns = zip(base.names, base.expressions, kept, base.base_values(model.nominal), found.predicted_std, strict=True)
-    return [
-        {"name": name, "expression": expression, "unit": unit, "nominal": float(value), "predicted_std": float(std)}
-        for name, expression, unit, value, std in columns
-    ]
-
-
-def _spectrum(found: Design) -> dict[str, Any]:
-    """Amplitudes of the accelerations by joint."""
-    spectrum = acceleration_spectrum(found.trajectory, found.delta)
-    rows = zip(found.model.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
-    return {"quantity": "acceleration", "frequency": spectrum.frequency.tolist(), "amplitude": dict(rows)}
 
 
 def time_limit(config: DesignSettings, elapsed: float = 0.0) -> Deadline:
@@ -229,11 +232,18 @@ def design(
     robot, options = loaded(robot, config.robot)
     config, sha256 = replace(config, robot=options), description_hash(robot)
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
-    model, chosen = config.model(robot), config.motion
+    model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)
+    judged: dict[str, Any] = {
+        "noise": config.noise_of(robot),
+        "formulation": config.formulation_of(),
+        "prior": config.prior_information(model),
+        "samples": config.samples,
+    }
     if isinstance(chosen, RandomPoints | RandomSpline):
         if checkpoint is not None:
             refuse_foreign(checkpoint)
-        drawn = _drawn(config, model, chosen)
+        motion = draw(robot, chosen, limits, seed=config.seed, periods=config.periods, ramps=config.ramps(robot))
+        drawn = drawn_design(model, motion, criterion=config.criterion_of(model, motion.trajectory), **judged)
         if checkpoint is not None:
             discard(checkpoint)
         return Designed(design=drawn, config=config, sha256=sha256)
@@ -241,11 +251,8 @@ def design(
         model,
         chosen,
         criterion=config.criterion_of(model),
-        noise=config.noise_of(robot),
-        constraints=config.constraints_of(robot),
-        formulation=config.formulation_of(),
-        prior=config.prior_information(model),
-        samples=config.samples,
+        constraints=limits,
+        **judged,
         ramps=config.ramps(robot),
         periods=config.periods,
         duration_range=config.duration_range,
@@ -267,7 +274,6 @@ def designed_settings(
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle],
     changes: Mapping[str, Any],
 ) -> DesignSettings:
-    """Settings with what keywords say."""
     config, of_motion = design_settings(given), settings_fields(MotionSettings)
     refuse_unknown(changes, DesignSettings, MotionSettings)
     run = {key: value for key, value in changes.items() if key in of_motion}
@@ -285,25 +291,3 @@ def designed_settings(
         more = constraints if isinstance(constraints, list | tuple) else (constraints,)
         top["constraints"] = replace(config.constraints, further=(*config.constraints.further, *more))
     return changed(replace(config, trajectory=changed(config.trajectory, run)), top)
-
-
-def _drawn(config: DesignSettings, model: DynamicModel, settings: RandomMotion) -> Design:
-    """A random motion instead of the best one."""
-    robot = model.robot
-    drawn = draw(
-        robot,
-        settings,
-        config.constraints_of(robot),
-        seed=config.seed,
-        periods=config.periods,
-        ramps=config.ramps(robot),
-    )
-    return drawn_design(
-        model,
-        drawn,
-        criterion=config.criterion_of(model, drawn.trajectory),
-        noise=config.noise_of(robot),
-        formulation=config.formulation_of(),
-        prior=config.prior_information(model),
-        samples=config.samples,
-    )

@@ -1,7 +1,8 @@
-"""What an identification gives: one result that predicts, shows, saves and exports itself."""
+"""What an identification gives: one result that predicts, shows, saves and exports itself; result.json is made here."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,16 +12,27 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.archive import opened
+from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
+from exciter.excitation.files.read import DESIGN
 from exciter.experiment.quality import Quality
+from exciter.export.urdf import identified_urdf
 from exciter.export.write import formats_by_suffix, write_model
-from exciter.files import path_of
+from exciter.files import inside, path_of, prepare, staged
+from exciter.files import sha256 as hash_of
 from exciter.identification.drive_gains import DriveGains
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
-from exciter.identification.identified_model import RESULT_ARCHIVE, RESULT_SEAL, ROBOT_COPY, IdentifiedModel
-from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.identified_model import (
+    IDENTIFIED_URDF,
+    RESULT_ARCHIVE,
+    RESULT_SEAL,
+    ROBOT_COPY,
+    IdentifiedModel,
+    read_result,
+)
+from exciter.identification.identify_config import EquationFilter, IdentifyConfig, judged_words
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
@@ -28,13 +40,15 @@ from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
-from exciter.notes import Note, notable
+from exciter.notes import Note, Severity, in_one_line, notable, texts
+from exciter.pipeline.design import Designed
 from exciter.pipeline.logs import Logs
-from exciter.pipeline.provenance import versions
+from exciter.pipeline.saving import REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
 from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
+from exciter.settings import written
 from exciter.typing import Array
 from exciter.validation.comparison import Comparison
 from exciter.validation.friction_curves import FrictionCurve
@@ -43,6 +57,8 @@ from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
+#: of a parameter in result.json
+PARAMETER_KEYS = ("name", "value", "std", "relative_std_percent", "status", "unit", "expression", "interval")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,18 +113,10 @@ class Identified:
         """Base parameters with their standard deviations."""
         found, base = self.estimate, self.identification.problem.base
         low, high = found.interval()
-        columns = zip(
-            found.names,
-            found.values.tolist(),
-            found.std.tolist(),
-            found.units,
-            found.relative_std_percent.tolist(),
-            zip(low.tolist(), high.tolist(), strict=True),
-            found.status,
-            base.expressions,
-            strict=True,
-        )
-        return Table(Parameter(*row) for row in columns)
+        numbers = (found.values.tolist(), found.std.tolist(), found.units, found.relative_std_percent.tolist())
+        interval = zip(low.tolist(), high.tolist(), strict=True)
+        rows = zip(found.names, *numbers, interval, found.status, base.expressions, strict=True)
+        return Table(Parameter(*row) for row in rows)
 
     @property
     def standard(self) -> dict[str, float] | None:
@@ -198,10 +206,68 @@ class Identified:
     # -- shown, saved, exported --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of result.json."""
-        from exciter.pipeline.result_json import result_data
-
-        return result_data(self)
+        """The content of result.json: the promised keys first, then what else is worth keeping."""
+        found, estimate, problem, robot = self.identification, self.estimate, self.identification.problem, self.robot
+        return {
+            "parameters": [{key: getattr(one, key) for key in PARAMETER_KEYS} for one in self.parameters],
+            "residuals": found.fit.residuals.to_dict(),
+            "total_percent": found.fit.residuals.total_percent,
+            "validation": [
+                {
+                    "log": one.run,
+                    "joints": one.residuals.to_dict(),
+                    "total_percent": one.residuals.total_percent,
+                    "description_percent": one.description.total_percent,
+                }
+                for one in found.validation
+            ],
+            "condition_number": estimate.condition_number,
+            "condition_number_normalized": estimate.condition_number_normalized,
+            "physically_consistent": found.physically_consistent,
+            "settings": self.config.to_dict(),
+            "terms": written(problem.model.terms),
+            **_judge(found.judge),
+            "covariance": estimate.covariance.tolist(),
+            "assumption": in_one_line(estimate.assumptions),
+            "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
+            "degrees_of_freedom": estimate.freedom,
+            "equations": int(problem.compressed.rows.sum()),
+            "standard": self.standard,
+            "description": {
+                "joints": found.fit.description.to_dict(),
+                "total_percent": found.fit.description.total_percent,
+            },
+            "payload": _plain(self.payload),
+            "friction": _plain(self.friction),
+            "automatic": [choice.to_dict() for choice in self.choices],
+            "gains": _plain(self.gains),
+            "drift": [drift.sentence for drift in self.drifts],
+            "inertia_matrix": _plain(self.inertia),
+            "known_load": _plain(self.known_load),
+            "comparison": _plain(self.comparison),
+            "words": texts((*estimate.notes, *(one for one in self.logs.notes if one.severity is Severity.DONE))),
+            "reasons": texts(found.reasons),
+            "quality": {name: quality.verdict for name, quality in self.quality.items()},
+            "notes": [str(one) for one in notable(self.logs.notes)],
+            "runs": [
+                {
+                    "log": one.name,
+                    "sources": [{"name": source.name, "sha256": source.sha256} for source in one.sources],
+                    "words": texts(one.notes),
+                    "span": None if one.span is None else list(one.span),
+                }
+                for one in problem.runs
+            ],
+            "robot": {
+                "name": robot.name,
+                "joints": list(robot.joint_names),
+                "gravity": robot.gravity.tolist(),
+                "sha256": self.sha256,
+                "file": None if self.description is None else copy_name(self.description),
+            },
+            "seconds": found.seconds,
+            "versions": dict(self.versions),
+        }
 
     @cached_property
     def as_model(self) -> IdentifiedModel:
@@ -211,10 +277,30 @@ class Identified:
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""
-        from exciter.pipeline.saving import save_identified
-
-        save_identified(self, Path(folder))
+        self.write(Path(folder))
         return Path(folder)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Write result.json, result.npz, a copy of the description where there is one, the report and, of a full set,
+        identified.urdf; the content of result.json."""
+        prepare(folder)
+        if self.description is not None:
+            refuse_copy(self.description, folder)
+            if self.sha256 not in (None, hash_of(self.description)):
+                raise ExciterError(
+                    f"'{self.description}' has changed since it was identified from: the result is of another robot "
+                    "than the file describes now; put the file back, or identify again"
+                )
+        data = self.to_dict()
+        with staged(folder, RESULT_SEAL, remove=unsealed_result(folder)) as stage:
+            if self.description is not None:
+                shutil.copyfile(self.description, stage / copy_name(self.description))
+            if self.physically_consistent:
+                text = identified_urdf(self.model, self.estimate.standard, self.description)
+                (stage / IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
+            (stage / RESULT_ARCHIVE).write_bytes(archived(self))
+            self.report().write(stage / REPORT_FILE)
+            return RESULT_SEAL.write(stage, data)
 
     @classmethod
     def open(cls, folder: str | Path) -> Identified:
@@ -262,3 +348,63 @@ class Identified:
     def __repr__(self) -> str:
         left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
+
+
+def open(folder: str | Path) -> Identified | Designed:
+    """What ``save`` or a command wrote: an identification, or a design.
+
+    >>> folder = found.save("found")
+    >>> ex.open(folder).parameters.names == found.parameters.names
+    True
+    """
+    place = path_of(folder, "the folder")
+    if RESULT_SEAL.is_there(place):
+        return Identified.open(place)
+    if DESIGN.is_there(place):
+        return Designed.open(place)
+    raise ExciterError(f"'{folder}' has neither {RESULT_SEAL.name} nor {DESIGN.name}; give a folder that was saved")
+
+
+def _plain(answer: Any) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = None if answer is None else answer.to_dict()
+    return found
+
+
+def _judge(problem: Problem) -> dict[str, Any]:
+    """What residuals were judged through, and which equations were left out, as a configuration has them; in words."""
+    judge, data = problem.formulation, {"judged_through": "none", "dead_zone": {}}  # of a force plate's
+    if isinstance(judge, InverseDynamic):
+        zone = judge.zone(problem.model).tolist()
+        data["judged_through"] = written(EquationFilter.of(judge.parallel_filter))
+        data["dead_zone"] = dict(zip(problem.model.robot.joint_names, zone, strict=True))
+    return {**data, "percentages": judged_words(judge)}
+
+
+def copy_name(description: Path) -> str:
+    """Of the description's copy beside result.json."""
+    return f"{ROBOT_COPY}{description.suffix}"
+
+
+def refuse_copy(description: Path | None, folder: Path) -> None:
+    """A file of somebody else's is not written over by the copy of the description, where there is one."""
+    if description is None:
+        return
+    target = folder / copy_name(description)
+    before = {*RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
+    ours = target.name in before or not target.exists()
+    if not ours and hash_of(target) != hash_of(description):
+        raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
+
+
+def unsealed_result(folder: Path) -> tuple[Path, ...]:
+    """Companions of a result of an earlier version, which has no hashes of them; none that could be another's."""
+    if RESULT_SEAL.recorded(folder):
+        return ()
+    try:
+        data = read_result(folder)
+        copy, digest = inside(folder, data["robot"]["file"]), data["robot"]["sha256"]
+        ours = copy.stem == ROBOT_COPY and copy.is_file() and hash_of(copy) == digest
+    except (ExciterError, KeyError, TypeError):
+        return ()
+    found = ((copy,) if ours else ()) + ((folder / IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
+    return tuple(path for path in found if path.is_file())

@@ -5,57 +5,58 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from exciter.errors import ParameterError, RecordingError
+from exciter.errors import ExciterError, ParameterError, RecordingError, shown
 from exciter.identification import identification
 from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.drive_gains import DriveGains, identify_gains
+from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
+from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identification import Identification, judging
+from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
+    Errors,
     IdentifyConfig,
     IdentifySettings,
     terms_of,
     with_uncertainty,
+    word_of,
 )
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
+from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
-from exciter.pipeline import accepted_inputs as given
-from exciter.pipeline.compared_methods import Compared, compared, compared_methods, covariance_of
+from exciter.pipeline import settings_file as given
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import (
-    AnyLog,
-    Logs,
-    Progress,
-    payload_notes,
-    read_logs,
-    several,
-    sided,
-    unseen_progress,
-)
-from exciter.pipeline.provenance import description_hash
-from exciter.pipeline.settings_file import FileContent, identify_config
+from exciter.pipeline.logs import AnyLog, Logs, Progress, payload_notes, read_logs, several, sided, unseen_progress
+from exciter.pipeline.saving import description_hash
 from exciter.robot import Robot
-from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.settings import written
+from exciter.validation.comparison import Comparison, IdentificationMethod
+from exciter.validation.comparison import compare as compare_methods
+from exciter.validation.inertia_matrix import check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
+Compared: TypeAlias = str | Formulation | Estimator
+AskedMethod: TypeAlias = tuple[str, dict[str, Formulation | Estimator], bool]  #: as ``asked_method`` gives it
 
 
 def identify(
     robot: Robot | str | Path,
     logs: AnyLog | Sequence[AnyLog],
-    settings: IdentifyConfig | IdentifySettings | FileContent = None,
+    settings: IdentifyConfig | IdentifySettings | given.FileContent = None,
     *,
     validate: AnyLog | Sequence[AnyLog] = (),
     loaded: AnyLog | Sequence[AnyLog] = (),
@@ -83,7 +84,8 @@ def identify(
     """
     config = identify_settings(settings, changes)
     robot, options = given.loaded(robot, config.robot)
-    config, methods = replace(config, robot=options), compared_methods(compare)
+    config = replace(config, robot=options)
+    methods = [asked_method(one) for one in (compare if isinstance(compare, list | tuple) else (compare,))]
     logs, validation, loads = (several(group) for group in (logs, validate, loaded))
     sent = None if planned is None else given.curve_of(planned, robot)
     periods = given.counted(periods, "periods")
@@ -107,7 +109,9 @@ def identify(
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
     payload = payload_of(ready, equations) if loads else None
-    inertia = inertia_of(found)
+    inertia = None  # a force plate alone does not tell whether the model can be simulated
+    if found.problem.names == found.problem.model.base.names:
+        inertia = check_inertia_matrix(found.problem.model, found.estimate.values, found.estimate.covariance)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(
@@ -130,10 +134,9 @@ def identify(
 
 
 def identify_settings(
-    settings: IdentifyConfig | IdentifySettings | FileContent, changes: Mapping[str, Any]
+    settings: IdentifyConfig | IdentifySettings | given.FileContent, changes: Mapping[str, Any]
 ) -> IdentifyConfig:
-    """Settings with what keywords say."""
-    config, own = identify_config(settings), dict(changes)
+    config, own = given.identify_config(settings), dict(changes)
     terms = terms_of(own.pop("terms", None), "terms")
     given.refuse_unknown(own, IdentifySettings, "terms")
     config = replace(config, settings=given.changed(config.settings, own))
@@ -229,14 +232,6 @@ def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Log
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def inertia_of(found: Identification) -> InertiaMatrix | None:
-    """Whether the model can be simulated; a force plate alone does not tell, and bodies that can be need no test."""
-    model = found.problem.model
-    if found.problem.names != model.base.names:
-        return None
-    return check_inertia_matrix(model, found.estimate.values, found.estimate.covariance)
-
-
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     """What changes along the runs; those that were averaged over their periods have no before and after."""
     problem = problem.bounded
@@ -253,7 +248,8 @@ def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
     """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
     errors, or in one fit where the loaded runs alone do not determine the robot."""
     model, loaded = unloaded.model, ready.loaded_runs
-    frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else last_frame(model.robot))
+    ends = [frame.name for frame in model.robot.frames if frame.joint == model.n - 1] or model.robot.joint_names
+    frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
     estimator = WeightedLeastSquares()
     try:
         with_load, without = (
@@ -265,15 +261,64 @@ def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
     return payload_between(model, frame, with_load, without)
 
 
-def last_frame(robot: Robot) -> str:
-    """The last frame on the last body; the body's own where it has none."""
-    own = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
-    return own[-1] if own else robot.joint_names[-1]
-
-
 def known_load_of(payload: PayloadEstimate, ready: Logs, unloaded: Problem) -> KnownLoad | None:
     """What was found beside what the logs state, where all of them state the same."""
     stated, loaded = ready.stated, ready.loaded_runs
     if len(stated) != len(loaded) or any(one != stated[0] for one in stated) or not stated[0].mass:
         return None
     return judge_known_load(payload, stated[0], replace(unloaded, runs=loaded))
+
+
+# -- other methods on the same logs ----------------------------------------------------------------------------------
+
+
+def asked_method(given: Compared) -> AskedMethod:
+    """energy, huber, or energy/huber; or an object: its name for tables, which settings it changes, and whether it is
+    given by word, without settings of its own."""
+    if isinstance(given, Formulation | Estimator):
+        return method_name(given), {"formulation" if isinstance(given, Formulation) else "estimator": given}, False
+    parts = given.split("/") if isinstance(given, str) else [given]
+    kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
+    solved = [word for word in ESTIMATORS.words if word not in SIMULATED_ESTIMATORS]
+    asked: dict[str, Formulation | Estimator] = {}
+    for part in parts:
+        if part in kinds:
+            asked["formulation"] = FORMULATIONS[part]()
+        elif part in solved:
+            asked["estimator"] = ESTIMATORS[part]()
+    if len(parts) != len(asked):
+        raise ExciterError(
+            f"{shown(given)} cannot be compared; give formulations ({', '.join(kinds)}), estimators "
+            f"({', '.join(solved)}), or both, as in energy/ols"
+        )
+    return given, asked, True
+
+
+def method_name(method: Formulation | Estimator) -> str:
+    """Its word, with the settings that are not the usual ones: ``huber (k: 3.0)``."""
+    plain = written(method)
+    settings = next(iter(plain.values())) if isinstance(plain, Mapping) and plain else {}
+    given = ", ".join(f"{key}: {value}" for key, value in settings.items()) if isinstance(settings, Mapping) else ""
+    return f"{word_of(method)} ({given})" if given else word_of(method)
+
+
+def compared(
+    config: IdentifyConfig, found: Identification, others: Sequence[AskedMethod], validation: Sequence[Run]
+) -> Comparison:
+    """What was asked for first, then the others; all judged by the same torques. A method that the settings have
+    already, asked for by its word, keeps its settings."""
+    model, runs = found.problem.model, found.problem.runs
+    methods = {config.method_name: IdentificationMethod(config.method_name, found.problem.formulation, found.estimator)}
+    for name, asked, by_word in others:
+        had = {key: word_of(getattr(config.settings, key)) for key in asked}
+        other = config.with_settings(**{k: new for k, new in asked.items() if not by_word or word_of(new) != had[k]})
+        if name not in methods:
+            methods[name] = IdentificationMethod(name, other.formulation(runs), other.estimator(model.robot, runs=runs))
+    covariances = {name: covariance_of(method.estimator, config.uncertainty) for name, method in methods.items()}
+    judge = config.evaluation(runs, tuple(validation))
+    return compare_methods(model, runs, [*methods.values()], validation, judge, covariances)
+
+
+def covariance_of(estimator: Estimator, errors: Errors) -> Uncertainty:
+    """Standard deviations as the configuration wants them."""
+    return lambda problem, estimate: with_uncertainty(problem, estimator, estimate, errors)

@@ -1,4 +1,4 @@
-"""Logs of an identification or a validation: read, judged, and made ready as runs."""
+"""Logs: what one is good for, and those of an identification or a validation, read, judged, and made ready as runs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import RecordingError, shown
-from exciter.experiment.quality import Quality, Repaired, check, repair
+from exciter.errors import ExciterError, RecordingError, shown
+from exciter.experiment.quality import Quality, Repaired, check, check_stream, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
+from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording, read_recording
 from exciter.experiment.recording.recording_facts import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
+from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated
+from exciter.files import path_of
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
-from exciter.notes import Note, Severity, done, note, warning
+from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
+from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded
 from exciter.robot import Robot
+from exciter.robot.load import RobotOptions
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
@@ -47,15 +52,7 @@ def naming(log: Path | str) -> Iterator[None]:
         raise RecordingError(str(error) if str(log) in str(error) else f"{log}: {error}") from None
 
 
-@dataclass(frozen=True, eq=False)
-class NamedLog:
-    """name: of the log in results and messages. source: its file, or its samples."""
-
-    name: str
-    source: RecordingFile | Recording
-
-
-Given: TypeAlias = str | Path | RecordingFile | Recording | NamedLog
+Given: TypeAlias = str | Path | RecordingFile | Recording
 AnyLog: TypeAlias = Given | Simulated
 
 
@@ -70,33 +67,87 @@ def several(given: AnyLog | Sequence[AnyLog]) -> tuple[Given, ...]:
 
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
     """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
-    source = given.source if isinstance(given, NamedLog) else given
-    if isinstance(source, str | Path):
-        return open_recording(Path(source), data)
-    if isinstance(source, RecordingFile) or source.about.sources:
-        return source
+    if isinstance(given, str | Path):
+        return open_recording(Path(given), data)
+    if isinstance(given, RecordingFile) or given.about.sources:
+        return given
     digest = hashlib.sha256()
-    for channel in ("time", *source.everything):
-        digest.update(getattr(source, channel).tobytes())
-    return replace(source, about=replace(source.about, sources=(SourceFile(name, digest.hexdigest()),)))
+    for channel in ("time", *given.everything):
+        digest.update(getattr(given, channel).tobytes())
+    return replace(given, about=replace(given.about, sources=(SourceFile(name, digest.hexdigest()),)))
 
 
-def _name(given: Given, number: int) -> str:
-    """A file is called as it was given, samples by their number."""
+def read(path: str | Path, data: str | Path | None = None) -> Recording:
+    """A log: a recording.yaml that says how to read foreign files, or CSV, NPZ, MAT, bags of known kinds. data: folder
+    of the files that a recording.yaml names. Logs larger than memory are given to ``identify`` by their path.
+
+    >>> path = log.save("log.csv")
+    >>> len(ex.read("log.csv")) == len(log)
+    True
+    """
+    return read_recording(path_of(path, "the log"), data)
+
+
+def inspect(
+    robot: Robot | str | Path,
+    log: AnyLog,
+    *,
+    planned: AnyMotion | None = None,
+    periods: int | None = None,
+    data: Path | None = None,
+) -> Quality:
+    """What a log is good for, before anything is computed from it.
+
+    The log as it is, a file piece by piece; planned: the motion it was sent; periods: how often that was run through;
+    data: folder of the files that a recording.yaml names.
+
+    >>> print(ex.inspect(robot, log, planned=motion))
+    usable...
+    """
+    robot = loaded(robot, RobotOptions())[0]
+    sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
+    given, *more = several(log)
+    if more:
+        raise RecordingError(f"{1 + len(more)} logs are given; inspect them one by one")
     if isinstance(given, Recording):
-        return given.name or f"recording {number}"
-    if isinstance(given, NamedLog):
-        return given.name
-    return str(given.path if isinstance(given, RecordingFile) else Path(given))
+        with naming(given.name or "recording"):
+            return check(given.arranged(robot), robot, planned=sent)
+    file = given if isinstance(given, RecordingFile) else open_recording(given, data)
+    with naming(file.path):
+        return check_stream(file.chunks(), robot, planned=sent)
+
+
+def repaired_log(
+    robot: Robot, file: RecordingFile, *, planned: AnyMotion | None = None, periods: int | None = None
+) -> tuple[Repaired, Quality]:
+    """The log repaired, and what it is good for now."""
+    sent = None if planned is None else plan(curve_of(planned, robot), periods).curve
+    with naming(file.path):
+        repaired = repair(file.read(), file.repair)
+        return repaired, check(repaired.recording, robot, planned=sent)
+
+
+def refuse_overwriting(file: RecordingFile, output: Path) -> None:
+    """Neither a repaired log nor what is written beside it may be what it is read from."""
+    for path in filter(exists, (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files))):
+        for target in repaired_files(output):
+            same = path.resolve() == target.resolve() or (exists(target) and path.samefile(target))
+            if same or (isdir(path) and path.resolve() in target.resolve().parents):
+                raise ExciterError(
+                    f"-o {output} would write over {path}, which the log is read from; give another name"
+                )
+
+
+def repaired_files(output: Path) -> tuple[Path, ...]:
+    """A repaired log, and what is written beside a table."""
+    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log that was read and judged.
-
-    kept: its samples, repaired, or what reads them piece by piece. run: made from them. payload: that it states, and
-    that is to be found. notes: on how it was read, and what the check of it found.
-    """
+    """A log that was read and judged. kept: its samples, repaired, or what reads them piece by piece. run: made from
+    them. payload: that it states, and that is to be found. notes: on how it was read, and what the check of it
+    found."""
 
     name: str
     kept: Repaired | LongLog | None
@@ -167,11 +218,6 @@ class Logs:
     def noted(self, *notes: Note) -> Logs:
         return replace(self, notes=(*self.notes, *notes))
 
-    @property
-    def done(self) -> tuple[Note, ...]:
-        """Of the notes: what was merely done."""
-        return tuple(one for one in self.notes if one.severity is Severity.DONE)
-
     def each(self, change: Callable[[Log], Log]) -> Logs:
         """With every log changed."""
         logs, validation, loaded = (tuple(map(change, group)) for group in (self.logs, self.validation, self.loaded))
@@ -196,41 +242,38 @@ def read_logs(
     names."""
     if not logs:
         raise RecordingError("no log is given; give at least one")
-    read, held = list[Log](), 0
+    found, held = list[Log](), 0
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
-        name, with_load = _name(given, len(read) + 1), len(read) >= len(logs) + len(validation)
+        name, with_load = f"recording {len(found) + 1}", len(found) >= len(logs) + len(validation)
+        if isinstance(given, Recording):  # samples are called by their number, a file as it was given
+            name = given.name or name
+        else:
+            name = str(given.path if isinstance(given, RecordingFile) else Path(given))
         progress(f"reading {Path(name).name}")
         with naming(name):
             file = _opened(given, name, data)
             notes = [replace(one, log=name) for one in file.notes]
             if (stated := file.about.gravity) is not None:
-                notes += _gravity_notes(stated, gravity, config.robot.gravity, name)
+                if gravity is not None and not np.allclose(stated, gravity):  # the robot must have stood alike
+                    raise RecordingError(
+                        f"gravity is {list(stated)} here and {list(gravity)} in another log; split them"
+                    )
+                if (own := config.robot.gravity) is not None and not np.allclose(stated, own):
+                    text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say"
+                    notes.append(warning("gravity", text, None, name))
                 if not np.allclose(stated, robot.gravity):
                     notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))
                     robot = robot.with_gravity(stated)
                 gravity = stated
             log, held = _read(name, file, config, robot, held, with_load=with_load)
-        read.append(replace(log, notes=(*notes, *log.notes)))
-    groups = iter(read)
+        found.append(replace(log, notes=(*notes, *log.notes)))
+    groups = iter(found)
     first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
-    every = tuple(note for log in read for note in log.notes)
-    found = Logs(config, robot, first, second, tuple(groups), every)
-    _refuse_repeated(found)
-    return found
-
-
-def _gravity_notes(
-    stated: Sequence[float], before: Sequence[float] | None, configured: Sequence[float] | None, log: str
-) -> list[Note]:
-    """stated: by this log; before: by another one, and the robot must have stood alike; configured: by the settings."""
-    if before is not None and not np.allclose(stated, before):
-        raise RecordingError(f"gravity is {list(stated)} here and {list(before)} in another log; split them")
-    if configured is None or np.allclose(stated, configured):
-        return []
-    return [
-        warning("gravity", f"recorded with {list(stated)} m/s², not {list(configured)} as the settings say", None, log)
-    ]
+    every = tuple(note for log in found for note in log.notes)
+    ready = Logs(config, robot, first, second, tuple(groups), every)
+    _refuse_repeated(ready)
+    return ready
 
 
 def _read(
@@ -239,7 +282,8 @@ def _read(
     """held [B]: of samples in memory; the same with those of this log."""
     repairs = file.repairs if isinstance(file, Recording) else file.repair
     payload = file.about.payload if with_load else None
-    model = _usual_model(config, robot)
+    own = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
+    model = DynamicModel(robot, (*USUAL_TERMS, *own))  # a log is judged by usual drives, and couplings that are known
 
     def arranged(recording: Recording) -> Recording:
         own = recording.arranged(robot)
@@ -280,12 +324,6 @@ def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) ->
     return Recording.join(parts), size
 
 
-def _usual_model(config: IdentifyConfig, robot: Robot) -> DynamicModel:
-    """What a log is judged by: usual drives, and what the configuration knows of couplings and springs."""
-    given = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
-    return DynamicModel(robot, (*USUAL_TERMS, *given))
-
-
 def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool) -> tuple[Note, ...]:
     """What was found; a log that is useless is refused."""
     if not quality.usable and not config.settings.accept_problems:
@@ -321,14 +359,12 @@ def _refuse_repeated(found: Logs) -> None:
     """Samples count once, those that were identified from validate nothing, and a name is of one log."""
     runs = (*found.runs, *found.loaded_runs)
     for k, run in enumerate(runs):
-        for other in runs[:k]:
-            if _shared(run, other):
-                raise RecordingError(f"{run.name} is given twice, or has samples of {other.name}; leave one out")
-        for other in found.validation_runs:
-            if _shared(run, other):
-                raise RecordingError(
-                    f"{other.name} has samples that are identified from: it validates nothing; give other motion"
-                )
+        if twice := [other.name for other in runs[:k] if _shared(run, other)]:
+            raise RecordingError(f"{run.name} is given twice, or has samples of {twice[0]}; leave one out")
+        if seen := [other.name for other in found.validation_runs if _shared(run, other)]:
+            raise RecordingError(
+                f"{seen[0]} has samples that are identified from: it validates nothing; give other motion"
+            )
     for run, other in combinations((*runs, *found.validation_runs), 2):
         if run.name == other.name and not _shared(run, other):
             raise RecordingError(f"several logs are called {run.name}; give each a name of its own")
@@ -344,7 +380,7 @@ def _shared(run: Run, other: Run) -> bool:
 
 def payload_notes(runs: Sequence[Run]) -> list[Note]:
     """A load that only some of the logs state may have been forgotten in the others."""
-    masses = {run.name: run.payload.mass if run.payload is not None else 0.0 for run in runs}
+    masses = {run.name: 0.0 if run.payload is None else run.payload.mass for run in runs}
     if len({round(mass, 6) for mass in masses.values()}) < 2:
         return []
     stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
@@ -357,14 +393,12 @@ def sided(found: Logs) -> Logs:
     side = common_side((*found.runs, *found.loaded_runs))
     found = replace(found, config=replace(found.config, side=side))
     if side == LINK_SIDE and found.config.terms is None:
-        found = found.noted(
-            done("torque side", "torques are measured on the links: they have no rotor inertia in them")
-        )
+        text = "torques are measured on the links: they have no rotor inertia in them"
+        found = found.noted(done("torque side", text))
     for run in found.validation_runs:
         other = None if run.recording is None else run.recording.side
         if None not in (side, other) and side != other:
-            text = (
-                f"measured on the {other}s, the model is of torques on the {side}s: rotors and gears make a difference"
-            )
+            makes = "rotors and gears make a difference"
+            text = f"measured on the {other}s, the model is of torques on the {side}s: {makes}"
             found = found.noted(warning("torques", text, None, run.name))
     return found

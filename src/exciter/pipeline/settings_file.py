@@ -1,25 +1,31 @@
-"""The file of ``--config``: one serves all commands; each takes its part of it and leaves the rest aside."""
+"""What functions of the pipeline may be given: the file of ``--config``, of which each takes its part and leaves the
+rest aside, robots by name, motions by file, settings by keyword."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints, runtime_checkable
 
-from exciter.errors import ExciterError, RobotError
+from exciter.errors import ExciterError, MotionError, RobotError, shown, unknown_name
 from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot
-from exciter.experiment.virtual.simulate_settings import SimulateSettings
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.files import path_of
 from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig, IdentifySettings
 from exciter.robot.load import RobotOptions
+from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings import fill, keys_of, known_keys
+from exciter.settings import Settings, Whole, fill, keys_of, known_keys
+from exciter.settings.fill import checked, settings_fields
 from exciter.settings.schema import file_schema
 
+S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
 SIMULATE, IDENTIFY = "simulate", "identify"  #: sections; the keys of the others stand at the top of the file
 
@@ -94,3 +100,75 @@ def configuration_schema() -> dict[str, Any]:
 def recording_schema() -> dict[str, Any]:
     """JSON schema of a recording.yaml."""
     return file_schema("recording.yaml of Exciter", [(None, RecordingSettings)])
+
+
+@runtime_checkable
+class HasCurve(Protocol):
+    """A design, or another result with a motion."""
+
+    @property
+    def curve(self) -> Curve: ...
+
+
+AnyMotion = Curve | HasCurve | str | Path
+
+
+def curve_of(given: AnyMotion, robot: Robot) -> Curve:
+    """A motion, of a design, or of any trajectory file or folder that ``exciter check`` understands."""
+    if isinstance(given, str | Path):
+        return read_trajectory(Path(given), robot)
+    curve = given.curve if isinstance(given, HasCurve) and not isinstance(given, type) else given
+    if not isinstance(curve, Curve):
+        raise MotionError(f"the motion is {shown(given)}; give a design, its curve, or a trajectory file")
+    return curve
+
+
+def load(
+    source: str | Path, options: RobotOptions | str | Path | Mapping[str, Any] | None = None, **said: Any
+) -> Robot:
+    """The robot of a file (URDF, MJCF, a modified-DH table in YAML), or an embedded one by name.
+
+    options: limits, gravity and locked joints, as an object, or as a settings file says them (or its content); the same
+    as keywords: ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``,
+    ``lock={"finger": 0.02}``. A plain name of an embedded robot means that robot, unless it is given as a path
+    (``./panda``).
+
+    >>> ex.load("gautier-khalil", acceleration=5.0)
+    <gautier-khalil: joint_1, joint_2, joint_3>
+    """
+    if options is not None and not isinstance(options, RobotOptions):
+        options = SettingsFile.read(options).robot
+    return load_robot(source, options, **said)
+
+
+def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, RobotOptions]:
+    """A robot, by file or name where it is not there yet, and all that was said of it. What settings say beyond that
+    with which a robot was loaded holds for it, too."""
+    if not isinstance(robot, Robot):
+        return load_robot(robot, options), options
+    known = robot.options or RobotOptions()
+    more = options.beyond(known)
+    if more == RobotOptions():
+        return robot, known
+    together = known.joined(more)
+    return replace(more.apply(robot), options=together), together
+
+
+def changed(settings: S, changes: Mapping[str, Any]) -> S:
+    """Settings with what keywords say; what a file could say (a word, a mapping) becomes an object."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    return replace(settings, **{key: checked(hints[key], value, key) for key, value in changes.items()})
+
+
+def counted(given: int | None, what: str, least: int = 1) -> int | None:
+    """A whole number, or None."""
+    found: int | None = checked(Annotated[int | None, Whole(least)], given, what)
+    return found
+
+
+def refuse_unknown(given: Iterable[str], *known: type[Settings] | str) -> None:
+    """A keyword that is neither one of these names, nor a field of these settings, is refused with the nearest."""
+    names = [name for one in known for name in ([one] if isinstance(one, str) else settings_fields(one))]
+    for name in given:
+        if name not in names:
+            raise ExciterError(unknown_name("keyword", name, names))

@@ -10,9 +10,8 @@ import numpy as np
 from exciter.errors import ExciterError, shown
 from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.motion_execution import Progress
-from exciter.experiment.virtual.simulate_settings import SimulateSettings
-from exciter.pipeline.accepted_inputs import AnyMotion, counted, curve_of, loaded
-from exciter.pipeline.settings_file import SettingsFile
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
+from exciter.pipeline.settings_file import AnyMotion, SettingsFile, counted, curve_of, loaded
 from exciter.robot.robot import Robot
 
 ASSUMED_TORQUE_LIMIT = 50.0  #: [N·m or N] of a drive whose limit is not known

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.files import Seal, path_of
+from exciter.files import path_of, prepare, staged
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.run import Run
 from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress
-from exciter.pipeline.provenance import versions
+from exciter.pipeline.saving import REPORT_FILE, VALIDATION_SEAL, versions
 from exciter.report.identification.report import validation_page
 from exciter.report.page import Page
 from exciter.robot import Robot
@@ -27,8 +27,6 @@ from exciter.validation import validation
 from exciter.validation.closed_loop import SimulationCheck, simulate_run
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.validation import RunValidation, Validation
-
-VALIDATION_SEAL = Seal("validation.json", ("report.html",), "validate again")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,14 +69,31 @@ class Validated:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of validation.json."""
-        return validation_data(self)
+        model = self.model
+        return {
+            "robot": model.model.robot.name,
+            "model": str(model.folder),
+            "joints": list(model.model.robot.joint_names),
+            **self.validation.to_dict(),
+            "inertia_matrix": self.inertia.to_dict(),
+            "simulation": [one.to_dict() for one in self.simulations],
+            "notes": [str(one) for one in self.notes],
+            "judged_through": model.data["judged_through"],
+            "percentages": judged_words(model.config.evaluation(())),
+            "versions": versions(),
+        }
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter validate -o``: all of them or none."""
-        from exciter.pipeline.saving import save_validated
-
-        save_validated(self, Path(folder))
+        self.write(Path(folder))
         return Path(folder)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """validation.json and the report; the content of validation.json."""
+        prepare(folder)
+        with staged(folder, VALIDATION_SEAL) as stage:
+            self.report().write(stage / REPORT_FILE)
+            return VALIDATION_SEAL.write(stage, self.to_dict())
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
@@ -136,20 +151,14 @@ def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None,
     ready = read_logs(model.model.robot, model.config, logs, data=data, progress=progress)
     if (gains := model.gains) is not None:
         ready = ready.each(lambda log: log.with_gains(gains, model.config.route))
-    for run in ready.runs:
-        for before in model.data["runs"]:
-            if _shared(run, before):
-                raise RecordingError(
-                    f"{run.name} was identified from ({before['log']}): it validates nothing; give other motion"
-                )
+    for run, before in product(ready.runs, model.data["runs"]):  # one file, and one time of it
+        same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}
+        first, last = before["span"] or (-math.inf, math.inf)
+        if same and run.span is not None and run.span[0] < last and first < run.span[1]:
+            raise RecordingError(
+                f"{run.name} was identified from ({before['log']}): it validates nothing; give other motion"
+            )
     return ready
-
-
-def _shared(run: Run, before: Mapping[str, Any]) -> bool:
-    """Whether a run has samples that were identified from: one file, and one time of it."""
-    same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}
-    first, last = before["span"] or (-math.inf, math.inf)
-    return bool(same) and run.span is not None and run.span[0] < last and first < run.span[1]
 
 
 def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:
@@ -163,20 +172,3 @@ def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:
             f"than with {found.model.robot.gravity.tolist()}; validate on a robot that stands so, or identify anew"
         )
     return replace(found, model=model)
-
-
-def validation_data(checked: Validated) -> dict[str, Any]:
-    """validation.json."""
-    model = checked.model
-    return {
-        "robot": model.model.robot.name,
-        "model": str(model.folder),
-        "joints": list(model.model.robot.joint_names),
-        **checked.validation.to_dict(),
-        "inertia_matrix": checked.inertia.to_dict(),
-        "simulation": [one.to_dict() for one in checked.simulations],
-        "notes": [str(one) for one in checked.notes],
-        "judged_through": model.data["judged_through"],
-        "percentages": judged_words(model.config.evaluation(())),
-        "versions": versions(),
-    }

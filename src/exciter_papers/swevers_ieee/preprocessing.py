@@ -72,7 +72,9 @@ class MeteredTorque:
         at: Array = np.arange((self.periods + 1) * IEEE_SAMPLES * STEPS_PER_SAMPLE // every, dtype=float) * (
             step * every
         )
-        return meter.measure(np.zeros_like(torque), torque, q, step, at, model().robot, GearedDrive(), seed)
+        robot, ripple = model().robot, meter.ripple
+        rippled = torque if ripple is None else torque + ripple.values(q, robot, GearedDrive(), seed)
+        return meter.measure(np.zeros_like(torque), rippled, step, at, robot, seed)
 
     def log(self, meter: TorqueMeter, seed: int = 0) -> Recording:
         """At 150 Hz; angles are exact."""

@@ -12,13 +12,11 @@ equivalent between:
 1/H grows without bound, and white noise of the samples with it; hence the limit. Above it the torque is cut and the
 regressor is not, which would bias every estimate: the limit goes with the data (``Processed.torque_bandwidth``), and
 equations are refused until both sides were low-passed below it. So the limit need not follow the noise: a row filter
-does that.
-Or both sides are delayed alike: ``filtered_alike`` passes the positions through H, too.
-"""
+does that. Or both sides are delayed alike: ``filtered_alike`` passes the positions through H, too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +26,7 @@ from scipy import fft, signal
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import About, AnalogFilter
+from exciter.experiment.recording.recording_facts import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import BANDWIDTH_NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
@@ -39,6 +37,7 @@ Complex = NDArray[np.complex128]
 USUAL_NOISE_GAIN = 10.0  #: up to which noise is amplified at a frequency unless a bandwidth is given
 LARGEST_NOISE_GAIN = 30.0
 HIGHEST_LIMIT_RATE_FRACTION = 0.4  #: the kernel needs room to fade out
+PREWHITENING_NOTE = "prewhitening"  #: of notes
 FADE_END_RATIO = 1.2  #: to the limit, from which the kernel fades out
 KERNEL_ERROR_IN_BAND, KERNEL_ERROR_ABOVE = 1e-5, 1e-3  #: relative, up to the limit, and above
 
@@ -67,18 +66,18 @@ class Prewhitening:
     def of_average(self, average: PeriodAverage) -> PeriodAverage:
         """The averaged torque before the filter, harmonic by harmonic; what lies above the bandwidth is dropped."""
         analog = _named(average.filter)
-        count = len(average.time)
+        count, limit = len(average.time), self.limit(analog, average.rate)
         lines = np.fft.rfft(average.torque, axis=0)
         frequency = np.arange(len(lines)) / average.period
-        limit = self.limit(analog, average.rate)
         inverse = np.where(frequency <= limit, 1.0 / response(analog, frequency), 0.0)
-        torque = np.fft.irfft(lines * inverse[:, None], count, axis=0)
         gain = float(np.sqrt((2.0 * (np.abs(inverse[1:]) ** 2).sum() + 1.0) / count))
+        noises = (average.torque_noise, average.torque_noise_of_mean)
+        one, of_mean = (None if noise is None else gain * noise for noise in noises)
         return replace(
             average,
-            torque=torque,
-            torque_noise=None if average.torque_noise is None else gain * average.torque_noise,
-            torque_noise_of_mean=None if average.torque_noise_of_mean is None else gain * average.torque_noise_of_mean,
+            torque=np.fft.irfft(lines * inverse[:, None], count, axis=0),
+            torque_noise=one,
+            torque_noise_of_mean=of_mean,
             notes=(*average.notes, done(PREWHITENING_NOTE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
@@ -86,48 +85,31 @@ class Prewhitening:
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:
         """Torque and current before the filter, at uniform instants (``rate`` [Hz]: as for ``resample``); the ends are
-        cut by half the kernel's length.
-
-        What was done is in ``about.notes['prewhitening']``, the bandwidth beside it, for ``analog.torque_bandwidth``.
-        """
+        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, the bandwidth beside it,
+        for ``analog.torque_bandwidth``."""
         analog = _named(recording.about.filter)
         uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
         limit = self.limit(analog, rate)
         kernel = _kernel(lambda f: _fade(f, limit, rate) / response(analog, f), analog, limit, rate)
-        gain = float(np.sqrt((kernel**2).sum()))
-        half = len(kernel) // 2
-        inner = _inner(uniform, half)
-        changed: dict[str, Any] = {
-            name: _convolved(getattr(uniform, name), kernel)
-            for name in ("torque", "current")
-            if name in uniform.signals
-        }
-        words = f"{_words(analog, limit, gain)}; {half / rate:.3g} s cut at each end"
-        return replace(inner, **changed, about=_noted(recording, words, limit))
+        words = _words(analog, limit, float(np.sqrt((kernel**2).sum())))
+        words += f"; {len(kernel) // 2 / rate:.3g} s cut at each end"
+        return _through(
+            uniform, kernel, [name for name in ("torque", "current") if name in uniform.signals], words, limit
+        )
 
 
 def filtered_alike(recording: Recording) -> Recording:
-    """Positions and velocities through the filter the torque went through: both sides late by the same.
-
-    Exact for what the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that
-    closer to the cut-off undoing the filter is better. Noise is not amplified.
-    """
+    """Positions and velocities through the filter the torque went through: both sides late by the same. Exact for what
+    the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that closer to the
+    cut-off undoing the filter is better. Noise is not amplified."""
     analog = _named(recording.about.filter)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
-    kernel = _kernel(
-        lambda f: _fade(f, HIGHEST_LIMIT_RATE_FRACTION * rate, rate) * response(analog, f), analog, analog.cutoff, rate
-    )
-    inner = _inner(uniform, len(kernel) // 2)
-    changed: dict[str, Any] = {
-        name: _convolved(getattr(uniform, name), kernel) for name in ("q", "qd", "wrench") if name in uniform.channels
-    }
-    words = f"positions went through {named(analog)}, too"
-    return replace(inner, **changed, about=_noted(recording, words, passes(analog)))
-
-
-# -- kernels ----------------------------------------------------------------------------------------------------------
+    top = HIGHEST_LIMIT_RATE_FRACTION * rate
+    kernel = _kernel(lambda f: _fade(f, top, rate) * response(analog, f), analog, analog.cutoff, rate)
+    names = [name for name in ("q", "qd", "wrench") if name in uniform.channels]
+    return _through(uniform, kernel, names, f"positions went through {named(analog)}, too", passes(analog))
 
 
 def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
@@ -163,23 +145,22 @@ def _fade(frequency: Array, limit: float, rate: float) -> Array:
     return np.asarray(1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x**2 - 20.0 * x**3))
 
 
-def _convolved(x: Array, kernel: Array) -> Array:
-    centre = x.mean(axis=0)  # convolution keeps what is constant: take it out for the last digits
-    return np.asarray(signal.oaconvolve(x - centre, kernel[:, None], mode="valid", axes=0) + centre)
-
-
-def _inner(uniform: Recording, half: int) -> Recording:
+def _through(uniform: Recording, kernel: Array, names: Iterable[str], words: str, limit: float) -> Recording:
+    """Signals through the kernel, all of them without the ends that it does not reach; words and limit [Hz] noted."""
+    half = len(kernel) // 2
     if len(uniform) < 2 * half + 16:
         raise RecordingError(
             f"{len(uniform)} samples are too few: undoing or copying the filter costs {half} at each end; record longer"
         )
-    return uniform[half : len(uniform) - half]
-
-
-# -- limits and words --------------------------------------------------------------------------------------------------
-
-
-PREWHITENING_NOTE = "prewhitening"  #: of notes
+    changed: dict[str, Any] = {}
+    for name in names:
+        x: Array = getattr(uniform, name)
+        centre = x.mean(axis=0)  # convolution keeps what is constant: take it out for the last digits
+        changed[name] = signal.oaconvolve(x - centre, kernel[:, None], mode="valid", axes=0) + centre
+    limit = min(limit, noted_bandwidth(uniform.about))
+    notes = {**uniform.about.notes, PREWHITENING_NOTE: words, BANDWIDTH_NOTE: repr(float(limit))}
+    about = replace(uniform.about, filter=None, notes=notes)
+    return replace(uniform[half : len(uniform) - half], **changed, about=about)
 
 
 def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:
@@ -191,12 +172,6 @@ def _named(analog: AnalogFilter | None) -> AnalogFilter:
     if analog is None:
         raise RecordingError("no analogue filter is named for this recording; give filter: {order, cutoff}")
     return analog
-
-
-def _noted(recording: Recording, words: str, limit: float) -> About:
-    limit = min(limit, noted_bandwidth(recording.about))
-    notes = {**recording.about.notes, PREWHITENING_NOTE: words, BANDWIDTH_NOTE: repr(float(limit))}
-    return replace(recording.about, filter=None, notes=notes)
 
 
 def _words(analog: AnalogFilter, limit: float, gain: float) -> str:

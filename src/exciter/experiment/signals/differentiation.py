@@ -7,12 +7,12 @@ differences. The torque is resampled and nothing else: low-passing it alone woul
 Smoothing spline: a least-squares B-spline on true time, derivatives analytic. A spline of degree p with m knots per
 second is a low-pass: least squares keeps a frequency f with the gain 1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and
 steep around. The normal equations are banded: time and memory grow as the number of samples does, and a long log can be
-worked on in overlapping pieces.
-"""
+worked on in overlapping pieces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -20,13 +20,7 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.low_pass_filter import (
-    EDGE_FRACTION,
-    FINEST_EDGE_FRACTION,
-    NEGLIGIBLE_EDGE,
-    Butterworth,
-    torque_bandwidth,
-)
+from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth, Edge, torque_bandwidth
 from exciter.experiment.signals.noise import (
     FEWEST_NOISE_SAMPLES,
     Shares,
@@ -37,14 +31,7 @@ from exciter.experiment.signals.noise import (
     moves,
     spectrum,
 )
-from exciter.experiment.signals.processed_motion import (
-    Bridge,
-    Frequency,
-    Processed,
-    RoutePlan,
-    StreamingRoute,
-    velocity_band,
-)
+from exciter.experiment.signals.processed_motion import Bridge, Frequency, RoutePlan, StreamingRoute, velocity_band
 from exciter.experiment.signals.resample import (
     SPLINE_REACH_SAMPLES,
     Margin,
@@ -68,27 +55,20 @@ SPLINE_MEMORY_KNOTS = 80  #: intervals beyond which a sample is forgotten
 
 
 def first_difference(q: Array, rate: float) -> Array:
-    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut.
-
-    Exact for parabolas; a sine of ω comes out too small by (ωT)²/6.
-    """
-    _check(q)
+    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut. Exact for
+    parabolas; a sine of ω comes out too small by (ωT)²/6."""
+    if len(q) < 3:
+        raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
     return np.asarray((q[2:] - q[:-2]) * (0.5 * rate))
 
 
 def second_difference(q: Array, rate: float) -> Array:
-    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut.
-
-    Rather than [12.16] twice, which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of
-    (ωT)²/3. It lets more noise through near half the rate, where the filter before it has left none.
-    """
-    _check(q)
-    return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
-
-
-def _check(q: Array) -> None:
+    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut. Rather than [12.16] twice,
+    which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of (ωT)²/3. It lets more noise
+    through near half the rate, where the filter before it has left none."""
     if len(q) < 3:
         raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
+    return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
 
 
 @dataclass(frozen=True)
@@ -99,23 +79,18 @@ class FilteredDifferences(StreamingRoute):
     through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
     intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
     faded to this; ``Processed.notes`` says how many. bands: where so many times the band of the log's own motion is
-    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
-    """
+    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one."""
 
-    word, title = "differences", "filtered differences"
+    word, title, from_motion = "differences", "filtered differences", "cutoff"
     cutoff: Frequency = None
     order: Annotated[int, Whole(1)] = 4
     rate: Frequency = None
     measured_velocity: Switch = False
     bridge: Bridge = 10
-    edge: Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)] = EDGE_FRACTION
+    edge: Edge = EDGE_FRACTION
     bands: Annotated[float | None, Number(above=0.0)] = None
 
-    @property
-    def is_open(self) -> bool:
-        return self.cutoff is None
-
-    def plan(self, recording: Recording) -> _DifferencePlan:
+    def plan(self, recording: Recording) -> RoutePlan:
         if self.measured_velocity and recording.qd is None:
             raise RecordingError("no velocity was recorded; leave measured_velocity off to differentiate positions")
         recorded = sampling_rate(recording.time)
@@ -138,17 +113,27 @@ class FilteredDifferences(StreamingRoute):
             done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
             *left_in,
         ]
-        position_noise, torque_noise = _noises(part, low_pass, rate, bandwidth)
-        return _DifferencePlan(
+        position_noise = torque_noise = None  # white noise assumed
+        if len(part) >= FEWEST_NOISE_SAMPLES:
+            torque = part.needed_torque()
+            check_complete(replace(part, torque=torque, qd=None, current=None))
+            share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)  # that is left behind the filter
+            position_noise = estimate_noise(part.time, part.q).sigma * np.sqrt(share)
+            if np.isinf(bandwidth):  # an undone filter leaves nothing in the band where noise would show
+                torque_noise = estimate_noise(part.time, torque).sigma
+        settled = low_pass.reach(rate) / rate
+        lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
+        return RoutePlan(
             rate=rate,
             gap=gap,
+            margin=Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / rate, samples=SPLINE_REACH_SAMPLES + 2),
+            derived=partial(_differenced, low_pass, rate, cut, self.measured_velocity),
+            too_short=f": {lost}; give a higher cut-off, or record longer",
             position_noise=position_noise,
             torque_noise=torque_noise,
             notes=tuple(notes),
             torque_bandwidth=bandwidth,
-            low_pass=low_pass,
-            cut=cut,
-            measured_velocity=self.measured_velocity,
+            position_bandwidth=cutoff,
         )
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
@@ -175,57 +160,34 @@ def _positions(part: Recording, rate: float) -> Array:
     return resample(replace(part, qd=None, torque=None, current=None), rate).q
 
 
-def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
-    """(n,) σ of q behind the filter and of the torque as recorded, white noise assumed; none of a torque whose filter
-    was undone, which has nothing left in the band where noise would show."""
-    if len(part) < FEWEST_NOISE_SAMPLES:
-        return None, None
-    whole = replace(part, torque=part.needed_torque(), qd=None, current=None)
-    check_complete(whole)
-    share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)
-    position = estimate_noise(whole.time, whole.q).sigma * np.sqrt(share)
-    torque = estimate_noise(whole.time, whole.needed_torque()).sigma if np.isinf(bandwidth) else None
-    return position, torque
-
-
-@dataclass(frozen=True, eq=False)
-class _DifferencePlan(RoutePlan):
-    """cut: samples at each end of a segment."""
-
-    low_pass: Butterworth
-    cut: int
-    measured_velocity: bool
-
-    @property
-    def margin(self) -> Margin:
-        settled = self.low_pass.settle(self.rate, NEGLIGIBLE_EDGE) / self.rate
-        return Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / self.rate, samples=SPLINE_REACH_SAMPLES + 2)
-
-    def too_short(self, duration: float) -> str:
-        lost = f"{self.cut / self.rate:.3g} s are lost at each end with a cut-off of {self.low_pass.cutoff:.4g} Hz"
-        return f"{duration:.3g} s are too short: {lost}; give a higher cut-off, or record longer"
-
-    def processed(self, piece: OverlappedPiece[Recording], start_of_segment: float) -> Processed | None:
-        """See ``Plan``; nothing depends on where the segment starts."""
-        given, alone = piece.whole, piece.first and piece.last
-        if alone and given.duration * self.rate < 2 * self.cut:
-            return None
-        qd = given.qd if self.measured_velocity else None
-        whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), self.rate)
-        if alone and len(whole) <= 2 * self.cut:
-            return None
-        time = whole.time
-        first = self.cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
-        end = len(time) - self.cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-        wider = slice(first - 1, end + 1)
-        q = self.low_pass.zero_phase(whole.q, self.rate)[wider]
-        if whole.qd is None:
-            qd, qdd = first_difference(q, self.rate), second_difference(q, self.rate)
-        else:
-            qd = self.low_pass.zero_phase(whole.qd, self.rate)[wider]
-            qd, qdd = qd[1:-1], first_difference(qd, self.rate)
-        part = whole[first:end]
-        return self._result(Motion(part.time, q[1:-1], qd, qdd), part, self.low_pass.cutoff)
+def _differenced(
+    low_pass: Butterworth,
+    rate: float,
+    cut: int,
+    measured_velocity: bool,
+    piece: OverlappedPiece[Recording],
+    start_of_segment: float,
+) -> tuple[Motion, Recording] | None:
+    """See ``RoutePlan``; cut: samples at each end of a segment. Nothing depends on where the segment starts."""
+    given, alone = piece.whole, piece.first and piece.last
+    if alone and given.duration * rate < 2 * cut:
+        return None
+    qd = given.qd if measured_velocity else None
+    whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
+    if alone and len(whole) <= 2 * cut:
+        return None
+    time = whole.time
+    first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
+    end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
+    wider = slice(first - 1, end + 1)
+    q = low_pass.zero_phase(whole.q, rate)[wider]
+    if whole.qd is None:
+        qd, qdd = first_difference(q, rate), second_difference(q, rate)
+    else:
+        qd = low_pass.zero_phase(whole.qd, rate)[wider]
+        qd, qdd = qd[1:-1], first_difference(qd, rate)
+    part = whole[first:end]
+    return Motion(part.time, q[1:-1], qd, qdd), part
 
 
 @dataclass(frozen=True)
@@ -233,21 +195,16 @@ class SmoothingSpline(StreamingRoute):
     """knots_per_second: None: chosen so that the error expected in q̈ is least. degree: 4 … 9.
 
     rate [Hz]: of the result; None: a round one near the recorded. edge: knot intervals cut at each end, where the
-    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over.
-    """
+    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over."""
 
-    word, title = "spline", "a smoothing spline"
+    word, title, from_motion = "spline", "a smoothing spline", "knots_per_second"
     knots_per_second: Annotated[float | None, Number(above=0.0)] = None
     degree: Annotated[int, Whole(4, 9)] = 5
     rate: Frequency = None
     edge: NonNegative = 3.0
     bridge: Bridge = 10
 
-    @property
-    def is_open(self) -> bool:
-        return self.knots_per_second is None
-
-    def plan(self, recording: Recording) -> _SplinePlan:
+    def plan(self, recording: Recording) -> RoutePlan:
         if len(recording) < FEWEST_SPLINE_SAMPLES:
             raise RecordingError(
                 f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
@@ -270,17 +227,17 @@ class SmoothingSpline(StreamingRoute):
         torque = estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
         spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
         resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
-        notes = (done("spline", spline), done("resampling", resampled), *left_in)
-        return _SplinePlan(
+        lost = f"{self.edge / density:.3g} s are lost at each end"
+        return RoutePlan(
             rate=rate,
             gap=gap,
+            margin=Margin(seconds=SPLINE_MEMORY_KNOTS / density, samples=SPLINE_REACH_SAMPLES),
+            derived=partial(self._derived, density, rate),
+            too_short=f" for {density:.3g} knots per second: {lost}; give more knots per second, or record longer",
             position_noise=noise * np.sqrt(density * interval),
             torque_noise=torque,
-            notes=notes,
+            notes=(done("spline", spline), done("resampling", resampled), *left_in),
             torque_bandwidth=bandwidth,
-            degree=self.degree,
-            density=density,
-            cut=self.edge / density,
         )
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
@@ -298,13 +255,42 @@ class SmoothingSpline(StreamingRoute):
             f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then least"
         )
 
+    def _derived(
+        self, density: float, rate: float, piece: OverlappedPiece[Recording], start: float
+    ) -> tuple[Motion, Recording] | None:
+        """See ``RoutePlan``; density: knots per second."""
+        given, cut = piece.whole, self.edge / density
+        whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
+        check_complete(whole)
+        if whole.duration * density < 1.0 or len(whole) < FEWEST_SPLINE_SAMPLES:
+            return None
+        end = whole.time[-1] - cut if piece.last else given.time[piece.inner.stop]
+        begin = whole.time[0] + cut if piece.first else given.time[piece.inner.start]
+        uniform = resample(whole, rate)
+        before = np.searchsorted(uniform.time, end, "right" if piece.last else "left")
+        part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
+        if piece.first and piece.last and len(part) < 8:
+            return None
+        spline = self._fit(whole.time - start, whole.q, density)
+        return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
+
+    def _fit(self, time: Array, q: Array, density: float) -> interpolate.BSpline:
+        """Inner knots at k/density from the start of a segment: its pieces share them."""
+        ends = np.ceil(time[0] * density + 0.5), np.floor(time[-1] * density - 0.5)
+        inner = np.arange(ends[0], ends[1] + 1) / density
+        knots = np.concatenate([[time[0]] * (self.degree + 1), inner, [time[-1]] * (self.degree + 1)])
+        try:
+            return interpolate.make_lsq_spline(time, q, knots, k=self.degree, check_finite=False)
+        except (ValueError, linalg.LinAlgError):
+            raise RecordingError(
+                f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
+            ) from None
+
 
 def spline_shares(degree: int) -> Shares:
-    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s].
-
-    A projection: noise passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the
-    nearest image frequency, which counts in q̈ by its own fourth power.
-    """
+    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s]. A projection: noise
+    passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the nearest image frequency,
+    which counts in q̈ by its own fourth power."""
 
     def shares(frequency: Array, density: float) -> tuple[Array, Array]:
         nearest = np.round(frequency / density)
@@ -317,53 +303,3 @@ def spline_shares(degree: int) -> Shares:
         return own * (1.0 - gain) ** 2 + other * gain * (1.0 - gain), own * gain
 
     return shares
-
-
-@dataclass(frozen=True, eq=False)
-class _SplinePlan(RoutePlan):
-    """density: knots per second; cut [s]: at each end of a segment."""
-
-    degree: int
-    density: float
-    cut: float
-
-    @property
-    def margin(self) -> Margin:
-        return Margin(seconds=SPLINE_MEMORY_KNOTS / self.density, samples=SPLINE_REACH_SAMPLES)
-
-    def too_short(self, duration: float) -> str:
-        return (
-            f"{duration:.3g} s are too short for {self.density:.3g} knots per second: {self.cut:.3g} s are lost at "
-            "each end; give more knots per second, or record longer"
-        )
-
-    def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
-        given = piece.whole
-        whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
-        check_complete(whole)
-        if whole.duration * self.density < 1.0 or len(whole) < FEWEST_SPLINE_SAMPLES:
-            return None
-        end = whole.time[-1] - self.cut if piece.last else given.time[piece.inner.stop]
-        begin = whole.time[0] + self.cut if piece.first else given.time[piece.inner.start]
-        uniform = resample(whole, self.rate)
-        before = np.searchsorted(uniform.time, end, "right" if piece.last else "left")
-        part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
-        if piece.first and piece.last and len(part) < 8:
-            return None
-        spline = self._fit(whole, start)
-        q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
-        return self._result(Motion(part.time, q, qd, qdd), part)
-
-    def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
-        """Inner knots at start + k/density: pieces of a segment share them."""
-        time = whole.time - start
-        ends = np.ceil(time[0] * self.density + 0.5), np.floor(time[-1] * self.density - 0.5)
-        inner = np.arange(ends[0], ends[1] + 1) / self.density
-        several = np.full(self.degree + 1, time[0]), np.full(self.degree + 1, time[-1])
-        knots = np.concatenate([several[0], inner, several[1]])
-        try:
-            return interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
-        except (ValueError, linalg.LinAlgError):
-            raise RecordingError(
-                f"{self.density:.3g} knots per second leave parts of the spline without samples; give fewer"
-            ) from None

@@ -6,8 +6,7 @@ no such thing: y cannot be taken out and put back, and a ``ParallelFilter`` take
 Parallel filtering: y and every column of W through the same low-pass filter, then only every m-th row kept.
 [12.21]ff.: F(W) χ = F(y) holds for any linear F when W χ = y does, so noise above the motion's frequencies goes and
 parameters stay. Filter and factor of MATLAB's ``decimate``, which the chapter uses, are the default: Chebyshev of
-order 8 with 0.05 dB at 0.8 of the new half rate (40 Hz for 1 kHz and factor 10), forwards and backwards.
-"""
+order 8 with 0.05 dB at 0.8 of the new half rate (40 Hz for 1 kHz and factor 10), forwards and backwards."""
 
 from __future__ import annotations
 
@@ -19,13 +18,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.low_pass_filter import (
-    EDGE_FRACTION,
-    FINEST_EDGE_FRACTION,
-    NEGLIGIBLE_EDGE,
-    Chebyshev,
-    LowPass,
-)
+from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.notes import Note, done
@@ -37,16 +30,12 @@ BANDWIDTH_ROUNDING = 1e-9  #: relative
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """n equations at each of N instants ``time`` [s], ``rate`` [Hz], for p ``parameters``.
-
-    sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
-    bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
-    torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
-    once both sides were low-passed below it. notes: what was done to the rows.
-    present (n,): part of the instants in which a joint has an equation; None: all of them. The others are zero on both
-    sides, and must not be counted.
-    Arrays that can be written to are copied.
-    """
+    """n equations at each of N instants ``time`` [s], ``rate`` [Hz], for p ``parameters``. sides (N, n, p + 1): W and,
+    as its last column, y. joints: one name per equation of an instant. bandwidth [Hz]: the narrowest equivalent noise
+    bandwidth the rows went through, infinite for rows as measured. torque_bandwidth [Hz]: above it y, and y alone, was
+    cut by an analogue filter; infinite where it was not, and again once both sides were low-passed below it. notes:
+    what was done to the rows. present (n,): part of the instants in which a joint has an equation; None: all of them.
+    The others are zero on both sides, and must not be counted. Arrays that can be written to are copied."""
 
     time: Array
     sides: Array
@@ -82,18 +71,17 @@ class Rows:
         torque_bandwidth: float = float("inf"),
     ) -> Rows:
         """From W (N, n, p) and y (N, n) as they were measured; torque_bandwidth: as in ``Processed``."""
-        sides = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2)
-        at = np.asarray(time, dtype=float)
+        sides, at = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2), np.asarray(time, dtype=float)
         return cls(at, sides, rate, tuple(joints), tuple(parameters), torque_bandwidth=torque_bandwidth)
 
     @property
     def w(self) -> Array:
-        """W (N, n, p), read-only."""
+        """(N, n, p)"""
         return self.sides[:, :, :-1]
 
     @property
     def y(self) -> Array:
-        """y (N, n), read-only."""
+        """(N, n)"""
         return self.sides[:, :, -1]
 
     @property
@@ -103,21 +91,17 @@ class Rows:
 
     @property
     def independent(self) -> float:
-        """How many of the N instants are worth an independent one.
-
-        A filter leaves neighbouring errors alike: errors that were white before it are as good as independent only
-        2·bandwidth times a second. Formulas for independent errors give variances too small by independent / N:
-        multiply the covariance of a least-squares estimate by N / independent (exact where the motion is well below
-        the cut-off), and count so many equations in degrees of freedom.
-        """
+        """How many of the N instants are worth an independent one. A filter leaves neighbouring errors alike: errors
+        that were white before it are as good as independent only 2·bandwidth times a second. Formulas for independent
+        errors give variances too small by independent / N: multiply the covariance of a least-squares estimate by N /
+        independent (exact where the motion is well below the cut-off), and count so many equations in degrees of
+        freedom."""
         return len(self) * min(1.0, 2.0 * self.bandwidth / self.rate)
 
     def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
         """w (N·n, p) and y (N·n,), instant after instant, each equation divided by the standard deviation ``noise``
-        (n,) of its joint when given: what ``Information.add`` wants.
-
-        Refused where y lacks what W has: an analogue filter cut it, and the rows were not low-passed below.
-        """
+        (n,) of its joint when given: what ``Information.add`` wants. Refused where y lacks what W has: an analogue
+        filter cut it, and the rows were not low-passed below."""
         if np.isfinite(self.torque_bandwidth):
             raise RecordingError(
                 f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the regressor "
@@ -128,8 +112,6 @@ class Rows:
             raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
         flat = np.asarray(self.sides / scale[:, None]).reshape(-1, self.sides.shape[2])
         return flat[:, :-1], flat[:, -1]
-
-    # -- a series of samples: see ``resample.TimeSeries`` ------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.time)
@@ -164,14 +146,11 @@ def model_rows(
     size: int = 2048,
     dead_zone: ArrayLike = 0.0,
 ) -> Iterator[Rows]:
-    """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a time.
-
-    columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters. Joint
-    terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap.
-
-    dead_zone [rad/s or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true
-    as the equation itself, says nothing, and whatever is done to both sides afterwards leaves it so.
-    """
+    """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
+    time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
+    Joint terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap. dead_zone [rad/s
+    or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true as the equation
+    itself, says nothing, and whatever is done to both sides afterwards leaves it so."""
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
@@ -198,15 +177,12 @@ def _read_only(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class ParallelFilter:
-    """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation.
-
-    A factor left open is 10 without a low_pass; with one the largest whose half rate lets at most 1 % pass: for
-    Chebyshev filters that of ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both
-    ends of a segment are cut until the filter's guess about what lies beyond has faded to this.
-
-    Rows whose y was cut by an analogue filter (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is
-    lowered, and ``Rows.notes`` says so; one that passes more than 1 % there is refused.
-    """
+    """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation. A factor left open is 10
+    without a low_pass; with one the largest whose half rate lets at most 1 % pass: for Chebyshev filters that of
+    ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both ends of a segment are cut
+    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter
+    (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is lowered, and ``Rows.notes`` says so; one that
+    passes more than 1 % there is refused."""
 
     title = "a low-pass filter"
     low_pass: LowPass | None = None
@@ -246,83 +222,57 @@ class ParallelFilter:
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
-        work = _FilterPlan.plan(self, beginning.rate, beginning.torque_bandwidth)
+        rate, most = beginning.rate, beginning.torque_bandwidth
+        low_pass, factor = self.at(rate, most)
+        kind = f"a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
+        text = f"both sides of the equations through {kind}, one of {factor} kept"
+        if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
+            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
+        note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
+        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate))
         count = 0
-        for segment in segments(_alike(stream, work), 1.5 / work.rate):
-            for piece in work.segment(segment):
-                count += len(piece)
-                yield piece
+        for segment in segments(_alike(stream, low_pass, rate), 1.5 / rate):
+            seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+            for piece in overlapped(segment, margin, Rows.join):
+                start, end = piece.inner.start, piece.inner.stop
+                skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
+                kept = slice(start + skipped, end - cut if piece.last else end, factor)
+                seen += end - start
+                if kept.start < kept.stop:
+                    given = piece.whole
+                    filtered = replace(
+                        given,
+                        time=given.time[kept],
+                        sides=_filtered(given.sides, kept, low_pass, rate),
+                        rate=rate / factor,
+                        bandwidth=min(given.bandwidth, bandwidth),
+                        torque_bandwidth=float("inf"),
+                        notes=(*given.notes, note),
+                    )
+                    count += len(filtered)
+                    yield filtered
         if not count:
             raise RecordingError(
-                f"no equations are left: {2 * work.cut / work.rate:.3g} s are lost at the ends with a cut-off of "
-                f"{work.low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
+                f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+                f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
             )
 
 
-@dataclass(frozen=True)
-class _FilterPlan:
-    """cut: samples at each end of a segment; bandwidth [Hz]: of the noise that passes."""
-
-    low_pass: LowPass
-    factor: int
-    rate: float
-    cut: int
-    bandwidth: float
-    note: Note
-
-    @classmethod
-    def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _FilterPlan:
-        low_pass, factor = settings.at(rate, torque_bandwidth)
-        text = (
-            f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
-            f"one of {factor} kept"
-        )
-        if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
-            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
-        return cls(
-            low_pass=low_pass,
-            factor=factor,
-            rate=rate,
-            cut=low_pass.settle(rate, settings.edge),
-            bandwidth=low_pass.noise_bandwidth(rate),
-            note=done("parallel filter", text),
-        )
-
-    def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
-        seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-        margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE_EDGE))
-        for piece in overlapped(parts, margin, Rows.join):
-            start, end = piece.inner.start, piece.inner.stop
-            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-seen) % self.factor
-            kept = slice(start + skipped, end - self.cut if piece.last else end, self.factor)
-            seen += end - start
-            if kept.start < kept.stop:
-                yield self._filtered(piece.whole, kept)
-
-    def _filtered(self, rows: Rows, kept: slice) -> Rows:
-        time = rows.time[kept]
-        given, sides = rows.sides.transpose(1, 2, 0), np.zeros((*rows.sides.shape[1:], len(time)))
-        for joint, equation in enumerate(given):
-            moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
-            sides[joint, moving] = self.low_pass.zero_phase(equation[moving], self.rate, axis=1)[:, kept]
-        rate, bandwidth = self.rate / self.factor, min(rows.bandwidth, self.bandwidth)
-        return replace(
-            rows,
-            time=time,
-            sides=sides.transpose(2, 0, 1),
-            rate=rate,
-            bandwidth=bandwidth,
-            torque_bandwidth=float("inf"),
-            notes=(*rows.notes, self.note),
-        )
+def _filtered(sides: Array, kept: slice, low_pass: LowPass, rate: float) -> Array:
+    given = sides.transpose(1, 2, 0)
+    found = np.zeros((*given.shape[:2], len(sides[kept])))
+    for joint, equation in enumerate(given):
+        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
+        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
+    return found.transpose(2, 0, 1)
 
 
-def _alike(stream: Iterable[Rows], work: _FilterPlan) -> Iterator[Rows]:
+def _alike(stream: Iterable[Rows], low_pass: LowPass, rate: float) -> Iterator[Rows]:
     """Refuses rows for which the filter was not planned."""
-    stop = work.low_pass.stop(work.rate)
+    stop = low_pass.stop(rate)
     for rows in stream:
-        if abs(rows.rate / work.rate - 1.0) > 1e-9:
-            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {work.rate:g} Hz; filter them apart")
+        if abs(rows.rate / rate - 1.0) > 1e-9:
+            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
         if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
             raise RecordingError(
                 f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "

@@ -5,8 +5,7 @@ averaged over the periods. Without leakage, an error of q̈ comes from noise at 
 
 Sums over samples need no matrix of the basis: with z = e^(iωt), products of sines and cosines of harmonics l and m are
 those of l − m and l + m, so that B₀ᵀB₀ needs only Σ z^k for k = 0 … 2 l_max: time grows with samples times harmonics,
-not with their square.
-"""
+not with their square."""
 
 from __future__ import annotations
 
@@ -23,8 +22,13 @@ from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fouri
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.low_pass_filter import left_in, passes
-from exciter.experiment.signals.period_averager import STANDSTILL_MOTION_FRACTION
-from exciter.experiment.signals.periods import LARGEST_SMEAR_FRACTION, BrokenPositions, PeriodAverage, average_periods
+from exciter.experiment.signals.periods import (
+    LARGEST_SMEAR_FRACTION,
+    STANDSTILL_MOTION_FRACTION,
+    BrokenPositions,
+    PeriodAverage,
+    average_periods,
+)
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
@@ -35,21 +39,19 @@ HARMONIC_NOISE_FACTOR = 4.6  #: that a harmonic's power must exceed; noise alone
 ROUNDING_MOTION_FRACTION = 1e-9  #: less is rounding, not motion
 
 
-def _powers(family: Fourier, time: Array) -> tuple[NDArray[np.complex128], Array, NDArray[np.int64]]:
-    """z (N,), ω l and l of the harmonics."""
-    omega = 2.0 * np.pi / family.period
-    numbers = np.array(family.numbers)
-    return np.exp(1j * omega * time), omega * numbers, numbers
+def _blocks(family: Fourier, time: Array) -> Iterator[tuple[slice, NDArray[np.complex128]]]:
+    """z = e^(iωt) (B,), some samples at a time."""
+    for first in range(0, len(time), SUMMED_SAMPLES):
+        part = slice(first, first + SUMMED_SAMPLES)
+        yield part, np.exp(1j * (2.0 * np.pi / family.period) * time[part])
 
 
 def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Array]:
     """B₀ᵀB₀ (c, c) and B₀ᵀq (c, n) for positions (N, n) at times (N,) [s] from the start of the series."""
-    _, omega, numbers = _powers(family, time[:0])
-    top, n = int(numbers[-1]), q.shape[1]
-    sums, products = np.zeros(2 * top + 1, dtype=complex), np.zeros((top + 1, n), dtype=complex)
-    for first in range(0, len(time), SUMMED_SAMPLES):
-        part = slice(first, first + SUMMED_SAMPLES)
-        z = _powers(family, time[part])[0]
+    numbers = np.array(family.numbers)
+    omega, top = 2.0 * np.pi / family.period * numbers, int(numbers[-1])
+    sums, products = np.zeros(2 * top + 1, dtype=complex), np.zeros((top + 1, q.shape[1]), dtype=complex)
+    for part, z in _blocks(family, time):
         power = np.ones_like(z)
         for k in range(2 * top + 1):
             sums[k] += power.sum()
@@ -75,13 +77,11 @@ def _gram(sums: NDArray[np.complex128], numbers: NDArray[np.int64], omega: Array
 
 def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, Array]]:
     """q (B, n) of coefficients (n, c), block by block."""
-    _, omega, numbers = _powers(family, time[:0])
-    a, b = (part / omega for part in np.split(delta[:, :-1], 2, axis=1))
+    numbers = np.array(family.numbers)
+    a, b = (half / (2.0 * np.pi / family.period * numbers) for half in np.split(delta[:, :-1], 2, axis=1))
     weights = np.zeros((int(numbers[-1]) + 1, len(delta)), dtype=complex)  # Re Σ w z^k
     weights[numbers], weights[0] = (-b - 1j * a).T, delta[:, -1]
-    for first in range(0, len(time), SUMMED_SAMPLES):
-        part = slice(first, first + SUMMED_SAMPLES)
-        z = _powers(family, time[part])[0]
+    for part, z in _blocks(family, time):
         value = np.zeros((len(z), len(delta)), dtype=complex)
         for weight in weights[::-1]:  # Horner
             value = value * z[:, None] + weight
@@ -111,8 +111,7 @@ class FourierFit(Route):
     """harmonics: how many (1 … h), or which; None: chosen for each joint, as many as rise above the noise.
 
     period, settled [s]: None: as the recording says. prewhitening: what undoes an analogue filter of the torque where
-    the recording names one; None: leaves it.
-    """
+    the recording names one; None: leaves it."""
 
     word, title = "fourier", "a Fourier series"
     inner = ("prewhitening",)
@@ -161,7 +160,10 @@ class FourierFit(Route):
                 f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
             )
         series = _least_squares(average, common, numbers, time, q, worth)
-        left = _residual(series, time, q)
+        squares = np.zeros(q.shape[1])
+        for block, value in values(series.trajectory, time - series.start, series.delta):
+            squares += ((q[block] - value) ** 2).sum(axis=0)
+        left = np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1))  # σ that the series leaves
         if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
             left = np.sqrt(left**2 + average.position_noise**2 * (1.0 - 1.0 / worth))
         noise = left if average.position_noise is None else average.position_noise
@@ -187,7 +189,9 @@ class FourierFit(Route):
         n = len(average.joints)
         if self.harmonics is not None:
             numbers = Fourier(average.period, self.harmonics).numbers
-            return [numbers] * n, [done("harmonics", f"harmonics as given: {_brief(numbers)}")]
+            in_a_row = numbers == tuple(range(1, len(numbers) + 1))
+            brief = f"1 … {len(numbers)}" if in_a_row else ", ".join(map(str, numbers))
+            return [numbers] * n, [done("harmonics", f"harmonics as given: {brief}")]
         power = np.abs(np.fft.rfft(average.q, axis=0)[1 : (len(average.q) + 1) // 2] / len(average.q)) ** 2
         floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
         if average.position_noise_of_mean is not None:
@@ -214,12 +218,7 @@ def _step(q: Array) -> Array:
 
 
 def _least_squares(
-    average: PeriodAverage,
-    common: tuple[int, ...],
-    numbers: list[tuple[int, ...]],
-    time: Array,
-    q: Array,
-    worth: int,
+    average: PeriodAverage, common: tuple[int, ...], numbers: list[tuple[int, ...]], time: Array, q: Array, worth: int
 ) -> FourierSeries:
     """Normal equations; nearly diagonal for samples spread over whole periods."""
     start, n, size = float(average.time[0]), q.shape[1], 2 * len(common) + 1
@@ -253,14 +252,6 @@ def _least_squares(
     )
 
 
-def _residual(series: FourierSeries, time: Array, q: Array) -> Array:
-    """(n,) σ of what the series does not explain, coefficients counted."""
-    squares = np.zeros(q.shape[1])
-    for part, value in values(series.trajectory, time - series.start, series.delta):
-        squares += ((q[part] - value) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1)))
-
-
 def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) -> None:
     """As many harmonics as show do not follow a position that jumps (an angle that was wrapped)."""
     size = average.q.std(axis=0)
@@ -291,9 +282,3 @@ def _fit_notes(series: FourierSeries, left: Array, known: bool) -> list[Note]:
         )
         notes.append(warning("Fourier series", text, series.joints[joint]))
     return notes
-
-
-def _brief(numbers: tuple[int, ...]) -> str:
-    if numbers == tuple(range(1, len(numbers) + 1)):
-        return f"1 … {len(numbers)}"
-    return ", ".join(str(l) for l in numbers)

@@ -3,8 +3,7 @@
 Zero-phase: recursive sections run over the samples forwards, then backwards.
 Two passes: the phase is zero, the gain that of one pass squared. Non-causal, so a filter knows the samples behind.
 Edges: the series is continued beyond its ends by its reflection about the end points (value and slope stay
-continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``.
-"""
+continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import pi
-from typing import Any, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +20,16 @@ from scipy import signal
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording_facts import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
+from exciter.settings import Number
 from exciter.typing import Array
 
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
-Design = tuple[Any, Any, float]
 NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
 LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be told from it
 FINEST_EDGE_FRACTION = 1e-6  #: so that an edge ends well within the first piece of a stream
+Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as settings have it
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
@@ -72,8 +72,10 @@ def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
 
 @dataclass(frozen=True)
 class LowPass(ABC):
-    """cutoff [Hz] and order of one pass."""
+    """cutoff [Hz] and order of one pass. kind: SciPy's word for the family; title: for people."""
 
+    kind: ClassVar[str]
+    title: ClassVar[str]
     cutoff: float
     order: int
 
@@ -82,10 +84,6 @@ class LowPass(ABC):
             raise RecordingError(
                 f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
             )
-
-    @abstractmethod
-    def _design(self, wn: float) -> Design:
-        """Zeros, poles and gain of one pass; wn: cut-off over half the rate."""
 
     @abstractmethod
     def _stop_ratio(self) -> float:
@@ -110,6 +108,10 @@ class LowPass(ABC):
         """Samples after which a disturbance has faded to ``remainder``: decay of the slowest pole."""
         self.sections(rate)  # refuses a cut-off the rate is too low for
         return int(np.ceil(np.log(remainder) / np.log(_designed(self, rate)[1]))) + 1
+
+    def reach(self, rate: float) -> int:
+        """Samples beyond which the filter does not notice."""
+        return self.settle(rate, NEGLIGIBLE_EDGE)
 
     def stop(self, rate: float) -> float:
         """[Hz] from here on at most 1 % passes (both passes, bilinear transformation of the analogue filter)."""
@@ -137,24 +139,19 @@ class LowPass(ABC):
 @lru_cache(maxsize=64)
 def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
     """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
-    zeros, poles, gain = low_pass._design(2.0 * low_pass.cutoff / rate)
-    return np.asarray(signal.zpk2sos(zeros, poles, gain)), float(np.abs(poles).max())
+    ripple, wn = getattr(low_pass, "ripple", None), 2.0 * low_pass.cutoff / rate
+    zpk = signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
+    return np.asarray(signal.zpk2sos(*zpk)), float(np.abs(zpk[1]).max())
 
 
 @dataclass(frozen=True)
 class Butterworth(LowPass):
-    """Gain of both passes 1 / (1 + (f/cutoff)^(2·order)): a half (−6 dB) at the cut-off, 1 % of error at
-    0.56 · cutoff for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers.
+    """Gain of both passes 1 / (1 + (f/cutoff)^(2·order)): a half (−6 dB) at the cut-off, 1 % of error at 0.56 · cutoff
+    for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers. At the digital end frequencies are
+    bent a little (bilinear transformation); the cut-off stays exactly where it is."""
 
-    At the digital end frequencies are bent a little (bilinear transformation); the cut-off stays exactly where it is.
-    """
-
-    title = "Butterworth"
+    kind, title = "butter", "Butterworth"
     order: int = 4
-
-    def _design(self, wn: float) -> Design:
-        zeros, poles, gain = signal.butter(self.order, wn, output="zpk")
-        return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
         return float((1.0 / STOPPED_GAIN - 1.0) ** (0.5 / self.order))
@@ -163,11 +160,9 @@ class Butterworth(LowPass):
 @dataclass(frozen=True)
 class Chebyshev(LowPass):
     """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
+    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses."""
 
-    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses.
-    """
-
-    title = "Chebyshev"
+    kind, title = "cheby1", "Chebyshev"
     order: int = 8
     ripple: float = 0.05
 
@@ -176,10 +171,6 @@ class Chebyshev(LowPass):
         if not 0.0 < self.ripple <= 3.0:
             raise RecordingError(f"{self}: the ripple must be above 0 and at most 3 dB")
 
-    def _design(self, wn: float) -> Design:
-        zeros, poles, gain = signal.cheby1(self.order, self.ripple, wn, output="zpk")
-        return zeros, poles, gain
-
     def _stop_ratio(self) -> float:
         epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)
         return float(np.cosh(np.arccosh(np.sqrt(1.0 / STOPPED_GAIN - 1.0) / epsilon) / self.order))
@@ -187,11 +178,9 @@ class Chebyshev(LowPass):
 
 @dataclass(frozen=True)
 class SecondOrder(Butterworth):
-    """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards.
-
-    Gain and −12 dB per octave are those of F(s). Its phase makes no difference to equations, whose two sides share it;
-    without it rows stay at their instants.
-    """
+    """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards. Gain and −12 dB per
+    octave are those of F(s). Its phase makes no difference to equations, whose two sides share it; without it rows stay
+    at their instants."""
 
     title = "second order"
     order: int = 1

@@ -3,18 +3,15 @@
 The motion is smooth, noise is not: divided differences of order m on true time remove any polynomial of degree m − 1
 and leave noise, whose variance they multiply by Σ w². Assumed: noise is white above the band of the motion. A signal
 that was low-passed before has nothing left up there, and the estimate is then a lower bound: ``earlier_low_pass``.
-
 What settings are chosen from must not be the rest before the motion (``peeked_at_motion``).
 
-Which low-pass loses least: the signal it takes away against the noise it lets through.
-
-With S(f) the spectrum of the motion and n that of white noise, a zero-phase gain G leaves in q̈ the mean square
+Which low-pass loses least: the signal it takes away against the noise it lets through. With S(f) the spectrum of the
+motion and n that of white noise, a zero-phase gain G leaves in q̈ the mean square
 
     ∫ (2πf)⁴ [ S (1 − G)² + n G² ] df,
 
 and for white noise of σ_q alone that is ∝ σ_q² f_c⁵ / rate: one octave of cut-off costs a factor 2^2.5 in q̈. The
-cut-off chosen makes this least. S is what a spectrum of the second difference shows above the noise.
-"""
+cut-off chosen makes this least. S is what a spectrum of the second difference shows above the noise."""
 
 from __future__ import annotations
 
@@ -68,10 +65,8 @@ class NoiseEstimate:
 
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
-    """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint.
-
-    judge_low_pass: also ask whether they were low-passed before; for torques and currents only.
-    """
+    """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint. judge_low_pass: also ask whether
+    they were low-passed before; for torques and currents only."""
     if len(x) < FEWEST_NOISE_SAMPLES:
         raise RecordingError(
             f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
@@ -105,10 +100,8 @@ def _by_differences(time: Array, x: Array, order: int, parts: list[slice]) -> Ar
 
 
 def trimmed_deviation(x: Array) -> Array:
-    """(n,) σ of samples (N, n) around zero from the smallest 90 % of |x|, right for Gaussian noise.
-
-    Second moments, not the median: differences of a quantised signal have a few values only.
-    """
+    """(n,) σ of samples (N, n) around zero from the smallest 90 % of |x|, right for Gaussian noise. Second moments, not
+    the median: differences of a quantised signal have a few values only."""
     count = max(1, round(KEPT_DIFFERENCES_FRACTION * len(x)))
     squares = np.partition(x**2, count - 1, axis=0)[:count]
     c = stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
@@ -126,19 +119,15 @@ def quantisation_step(x: Array) -> float:
     step = float(steps.min())
     counts = np.round(steps / step)
     near = np.abs(steps / step - counts) < 0.02
-    if near.mean() < 0.99:
-        return 0.0
-    return float(np.median(steps[near] / counts[near]))
+    return 0.0 if near.mean() < 0.99 else float(np.median(steps[near] / counts[near]))
 
 
 def earlier_low_pass(x: Array, rate: float) -> float | None:
     """[Hz] Frequency above which a torque or current holds nothing, because it was low-passed before; None otherwise.
-
     x: (N,) or (N, n) at uniform instants (resample first: jitter fills the empty band), rate [Hz]. The top half of the
     spectrum, taken as white noise of the whole band, would have a standard deviation below 10⁻⁴ of the signal's: no
     such sensor is that quiet. The frequency is where the spectrum has come down to this floor, the highest of the
-    joints. Positions are not judged so: encoders may be that good.
-    """
+    joints. Positions are not judged so: encoders may be that good."""
     columns = x[:, None] if x.ndim == 1 else x
     if len(columns) < 64:
         return None
@@ -182,9 +171,7 @@ def peeked_at_motion(
     parts: Iterable[Recording], samples: int, join: Join[Recording]
 ) -> tuple[Recording | None, Iterator[Recording]]:
     """A first stretch of a stream in which something moves, some ``samples`` long, and the stream from its start.
-
-    Refused where it is empty, or its first million samples or so are standstill.
-    """
+    Refused where it is empty, or its first million samples or so are standstill."""
     stream, seen = iter(parts), list[Recording]()
     for _ in range(SEARCHED_WINDOWS):
         if not (following := window(stream, samples)):
@@ -235,21 +222,13 @@ class SignalSpectrum:
         """(n,) standard deviation of white noise of the level found next to the signal's band."""
         return np.asarray(np.sqrt(0.5 * self.rate * self.noise[0]))
 
-    def errors(self, shares: Shares, candidates: Array) -> Array:
-        """(candidates, n): mean square error that each leaves; ``shares`` says for (frequency, candidate) how much of
-        the power of signal and of noise at each frequency goes into it."""
-        both = np.stack([np.stack(shares(self.frequency, float(c))) for c in candidates]) * self.width
-        return np.asarray(both[:, 0] @ self.signal + both[:, 1] @ self.noise)
-
 
 def spectrum(x: Array, rate: float) -> SignalSpectrum:
-    """Of uniform samples (N, n): a motion falls off faster than f⁻², noise does not, whatever its colour.
-
-    So S f² has a valley where noise takes over; the two octaves from twice that frequency on give the level of
-    the noise below. What rises above this level, up to two octaves beyond the valley, is signal, and from there on a
-    tail of what noise would hide; all else that was measured above is noise.
-    Taken of second differences, whose own spectrum is so flat that low frequencies do not leak into the high.
-    """
+    """Of uniform samples (N, n): a motion falls off faster than f⁻², noise does not, whatever its colour. So S f² has a
+    valley where noise takes over; the two octaves from twice that frequency on give the level of the noise below. What
+    rises above this level, up to two octaves beyond the valley, is signal, and from there on a tail of what noise would
+    hide; all else that was measured above is noise. Taken of second differences, whose own spectrum is so flat that low
+    frequencies do not leak into the high."""
     if len(x) < FEWEST_BAND_SAMPLES:
         raise RecordingError(
             f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
@@ -258,7 +237,11 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
     frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
     lines = lines[1:] / (4.0 * np.sin(np.pi * frequency[1:, None] / rate) ** 2) ** 2
-    levels, centre, width = _in_bands(frequency[1:], lines)
+    band = np.floor(6.0 * np.log2(frequency[1:] / frequency[1]) + 1e-9).astype(int)  # of a sixth of an octave
+    starts = np.flatnonzero(np.diff(band, prepend=-1))
+    counts = np.diff(np.append(starts, len(band)))
+    levels = np.add.reduceat(lines, starts) / counts[:, None]
+    centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
     freedom = 2.0 * np.maximum(
         1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * max(1, 2 * len(second) // length - 1)
     )
@@ -291,10 +274,8 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
 
 
 def _valley(frequency: Array, width: Array, levels: Array) -> int:
-    """Band where S f² is least, above the main motion and before a rise that only noise makes.
-
-    Seen through a maximum over an octave: there is no valley between the harmonics of a periodic motion.
-    """
+    """Band where S f² is least, above the main motion and before a rise that only noise makes. Seen through a maximum
+    over an octave: there is no valley between the harmonics of a periodic motion."""
     covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
     share = np.cumsum(levels * width) / (levels * width).sum()
     first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
@@ -305,37 +286,19 @@ def _valley(frequency: Array, width: Array, levels: Array) -> int:
     return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
 
 
-def _in_bands(frequency: Array, power: Array) -> tuple[Array, Array, Array]:
-    """Mean levels over sixths of an octave, their centres and widths [Hz]."""
-    band = np.floor(6.0 * np.log2(frequency / frequency[0]) + 1e-9).astype(int)
-    starts = np.flatnonzero(np.diff(band, prepend=-1))
-    counts = np.diff(np.append(starts, len(band)))
-    levels = np.add.reduceat(power, starts) / counts[:, None]
-    centre = np.add.reduceat(frequency, starts) / counts
-    return levels, centre, counts * float(frequency[0])
-
-
-def zero_phase_shares(order: int, derivative: int) -> Shares:
-    """Of a Butterworth filter run forwards and backwards, gain ½ at the cut-off, before a derivative."""
-
-    def shares(frequency: Array, cutoff: float) -> tuple[Array, Array]:
-        gain = 1.0 / (1.0 + (frequency / cutoff) ** (2 * order))
-        weight = (2.0 * np.pi * frequency) ** (2 * derivative)
-        return np.asarray(weight * (1.0 - gain) ** 2), np.asarray(weight * gain**2)
-
-    return shares
-
-
 def least_error(
     spectrum: SignalSpectrum, shares: Shares, candidates: Array
 ) -> tuple[int, int, Array, NDArray[np.int64]]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
-    (candidates, n), and the best index of each joint.
+    (candidates, n), and the best index of each joint; ``shares`` says for (frequency, candidate) how much of the power
+    of signal and of noise at each frequency goes into the mean square error. All joints together: the least sum of
+    errors, each relative to what that joint's signal has to lose."""
 
-    All joints together: the least sum of errors, each relative to what that joint's signal has to lose.
-    """
-    errors = spectrum.errors(shares, candidates)
-    all_lost = spectrum.errors(shares, np.array([1e-6 * spectrum.frequency[0]]))[0]
+    def left_by(tried: Array) -> Array:
+        both = np.stack([np.stack(shares(spectrum.frequency, float(c))) for c in tried]) * spectrum.width
+        return np.asarray(both[:, 0] @ spectrum.signal + both[:, 1] @ spectrum.noise)
+
+    errors, all_lost = left_by(candidates), left_by(np.array([1e-6 * spectrum.frequency[0]]))[0]
     moving = all_lost > 0.0
     relative = np.where(moving, errors / np.maximum(all_lost, 1e-300), 0.0)
     best = int(np.argmin(relative.sum(axis=1))) if moving.any() else len(candidates) - 1
@@ -344,10 +307,15 @@ def least_error(
 
 def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
     """Low-pass of positions (N, n) at uniform instants, ``rate`` [Hz], for their second derivative; order: of the
-    Butterworth filter, one pass."""
+    Butterworth filter, one pass: run forwards and backwards its gain is ½ at the cut-off."""
+
+    def shares(frequency: Array, cutoff: float) -> tuple[Array, Array]:
+        gain, weight = 1.0 / (1.0 + (frequency / cutoff) ** (2 * order)), (2.0 * np.pi * frequency) ** 4
+        return np.asarray(weight * (1.0 - gain) ** 2), np.asarray(weight * gain**2)
+
     shown = spectrum(q, rate)
     candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED_CUTOFFS)
-    best, worst, errors, each = least_error(shown, zero_phase_shares(order, 2), candidates)
+    best, worst, errors, each = least_error(shown, shares, candidates)
     cutoff, error = float(candidates[best]), np.sqrt(errors[best])
     half, twice = (int(np.argmin(np.abs(candidates - k * cutoff))) for k in (0.5, 2.0))
     lower, higher = np.sqrt(errors[[half, twice], worst])

@@ -2,24 +2,24 @@
 
 With K periods of N samples, x̄(k) the mean over periods at sample k, the variance of one sample is
 Σ_j Σ_k (x_j(k) − x̄(k))² / ((K − 1) N): each of the N means costs one degree of freedom. (The paper prints
-1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance.
-"""
+1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All of it comes from running sums over
+pieces of a log that never has to be in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from exciter.errors import RecordingError
-from exciter.experiment.recording.recording import Recording
+from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
 from exciter.experiment.recording.recording_facts import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
-from exciter.experiment.signals.period_averager import PeriodAverager
-from exciter.experiment.signals.resample import check_complete, local_cubic, peeked
+from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
 from exciter.typing import Array
 
@@ -32,10 +32,12 @@ REPEATED_SPREAD_FRACTION = 1e-4  #: periods that differ by less repeat well enou
 DRIFT_VARIANCE_RATIO = 1.1  #: over periods, to that that between neighbours: more is drift
 LARGEST_SMEAR_FRACTION = 0.01  #: a wrong period that smears the mean by more is refused
 UNREPEATED_MOTION_FRACTION = 0.2  #: periods that differ by more do not repeat
+STANDSTILL_MOTION_FRACTION = 1e-3  #: of the largest: a joint that moves less is not asked whether it repeats
+SAMPLES_BEYOND_PERIOD = 2  #: behind the last instant of a period that its interpolation needs
+MOST_PERIOD_SAMPLES = 10_000_000
 
 
-@dataclass(frozen=True)
-class PeriodEstimate:
+class PeriodEstimate(NamedTuple):
     """period [s]; difference: RMS between the motion and itself one period later, relative to its spread."""
 
     period: float
@@ -45,10 +47,8 @@ class PeriodEstimate:
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
     """The shortest shift in time that maps the positions onto themselves; two whole periods must have been recorded.
-
     d(s) = Σ |q(t + s) − q(t)|² by fast Fourier transformation on a coarse grid; the shortest of its deep minima is then
-    refined on true time by Gauss–Newton, over ever more periods.
-    """
+    refined on true time by Gauss–Newton, over ever more periods."""
     check_complete(recording)
     spread = recording.q.std(axis=0)
     moving = spread > 1e-9 * np.maximum(1.0, np.abs(recording.q).max(axis=0))
@@ -68,17 +68,18 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
     while True:
         count = min(count, int(0.9 * time[-1] / period))
         for _ in range(8):
-            shift = _correction(time, q, count * period) / count
+            difference, now = _shifted(time, q, count * period)
+            speed = np.gradient(now, time[: len(now)], axis=0)
+            shift = float(-(difference * speed).sum() / (speed**2).sum()) / count
             period += shift
             if abs(shift) < 1e-12 * period:
                 break
         if count >= int(0.9 * time[-1] / period):
             break
         count *= 2
-    later, now = _shifted(time, q, period)
-    difference = float(np.sqrt(((later - now) ** 2).mean()))
-    sentence = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
-    return PeriodEstimate(period=period, difference=difference, sentence=sentence)
+    left = float(np.sqrt((_shifted(time, q, period)[0] ** 2).mean()))
+    sentence = f"the positions repeat every {period:.6g} s within {100 * left:.2g} % of the motion"
+    return PeriodEstimate(period=period, difference=left, sentence=sentence)
 
 
 def _first_deep_minimum(values: Array) -> int | None:
@@ -97,23 +98,13 @@ def _first_deep_minimum(values: Array) -> int | None:
     inner = np.arange(max(1, int(large[0])), len(d) - 1)
     minima = inner[(d[inner] <= d[inner - 1]) & (d[inner] <= d[inner + 1])]
     deep = minima[d[minima] < UNREPEATED_VARIANCE_FRACTION]
-    if not len(deep):
-        return None
-    good = deep[d[deep] <= 2.0 * d[deep].min() + 1e-3]
-    return int(good[0])
+    return int(deep[d[deep] <= 2.0 * d[deep].min() + 1e-3][0]) if len(deep) else None
 
 
 def _shifted(time: Array, q: Array, shift: float) -> tuple[Array, Array]:
-    """q(t + s) and q(t) where both were recorded."""
+    """q(t + s) − q(t) and q(t) where both were recorded."""
     now = time <= time[-1] - shift
-    later, _ = local_cubic(time, q, time[now] + shift)
-    return later, q[now]
-
-
-def _correction(time: Array, q: Array, shift: float) -> float:
-    later, now = _shifted(time, q, shift)
-    rate = np.gradient(now, time[: len(now)], axis=0)
-    return float(-((later - now) * rate).sum() / (rate**2).sum())
+    return local_cubic(time, q, time[now] + shift)[0] - q[now], q[now]
 
 
 class BrokenPositions(RecordingError):
@@ -122,15 +113,12 @@ class BrokenPositions(RecordingError):
 
 @dataclass(frozen=True, eq=False)
 class PeriodAverage:
-    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n), and wrench (N, 6).
-
-    end [s]: where the last of the ``count`` periods ends that were averaged.
-
-    position_noise, torque_noise (n,): σ of one recorded sample; …_of_mean: σ of one sample of the mean. Both are None
-    for a single period. filter: the analogue one the torque still has to be freed of; torque_bandwidth: as in
-    ``Processed``. position_drift, torque_drift (n,): how far the mean wanders from period to period beyond
-    noise, zero where the data repeat. left_out: which periods, and why.
-    """
+    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n), and wrench (N, 6). end [s]:
+    where the last of the ``count`` periods ends that were averaged. position_noise, torque_noise (n,): σ of one
+    recorded sample; …_of_mean: σ of one sample of the mean. Both are None for a single period. filter: the analogue one
+    the torque still has to be freed of; torque_bandwidth: as in ``Processed``. position_drift, torque_drift (n,): how
+    far the mean wanders from period to period beyond noise, zero where the data repeat. left_out: which periods, and
+    why."""
 
     joints: tuple[str, ...]
     time: Array
@@ -157,52 +145,195 @@ class PeriodAverage:
         return len(self.time) / self.period
 
 
+class PeriodAverager:
+    """Running sums over whole periods from ``start`` [s] on, each resampled at ``samples`` instants; memory of two
+    periods and a piece. period, settled [s]: as in ``About``, which is asked when they are not given; most: periods
+    that are taken. Signals are the n positions, then the n torques, then the six of a wrench, if any. ``mean`` (N,
+    signals) and ``squares`` (signals,) = Σ_j Σ_k (x_j − x̄)² are Welford's; ``steps`` (K − 1, signals) are ½ mean
+    (x_{j+1} − x_j)² of neighbours, an estimate of σ² that slow drift does not reach; ``gains``: Σ_j of the noise
+    variance after resampling over that of a recorded sample; ``starts`` [s]: of the K periods."""
+
+    def __init__(self, beginning: Recording, period: float | None, settled: float | None, most: int | None) -> None:
+        """For the recording that begins so; the beginning is still to be added."""
+        about, self.first = beginning.about, float(beginning.time[0])
+        period = about.period if period is None else period
+        settled = about.settled if settled is None else settled
+        if period is None:
+            raise RecordingError("the period of the motion is not known; give it (period [s] in recording.yaml)")
+        if not 0.0 < period < float("inf"):
+            raise RecordingError(f"period is {shown(period)}; give a positive number of seconds")
+        if settled is not None and not np.isfinite(settled):
+            raise RecordingError(f"settled is {shown(settled)}; give a time [s]")
+        samples = period * (rate := sampling_rate(beginning.time))
+        if not 8 <= samples <= MOST_PERIOD_SAMPLES:
+            raise RecordingError(
+                f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; "
+                f"8 … {MOST_PERIOD_SAMPLES} can be averaged"
+            )
+        self.joints, self.about, self.most = beginning.joints, about, most
+        self.period, self.samples = period, round(samples)
+        self.start = self.first if settled is None else max(float(settled), self.first)
+        self.last = self.start
+        names = [f"{what} of joint '{name}'" for what in ("position", "torque") for name in self.joints]
+        self.signal_names = (
+            *names,
+            *(f"{one} of the wrench" for one in WRENCH_COLUMNS if beginning.wrench is not None),
+        )
+        self.mean, self.squares = np.zeros((self.samples, len(self.signal_names))), np.zeros(len(self.signal_names))
+        self.starts: list[float] = []
+        self.left_out: list[str] = []
+        self._steps: list[Array] = []
+        self._timing: list[Array] = []  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
+        self._rough: list[Array] = []  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
+        self._previous: Array | None = None
+        self._waiting: list[Recording] = []
+        self.gains, self._next = 0.0, 0  # and the period that is to come
+
+    def add(self, piece: Recording) -> None:
+        """The next piece of the recording."""
+        if len(piece):
+            self.last = float(piece.time[-1])
+            self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))
+            self.whole_periods(SAMPLES_BEYOND_PERIOD)
+
+    def whole_periods(self, beyond: int) -> None:
+        """Every period with so many samples behind its last instant, where the cubic leans on two; none at the end."""
+        spacing = self.period / self.samples
+        while self._waiting and (self.most is None or self._next < self.most):
+            begin = self.start + self._next * self.period
+            end = begin + (self.samples - 1) * spacing
+            if self.last < end - 1e-6 * spacing:
+                break
+            held = Recording.join(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
+            self._waiting = [held]
+            if len(held) - np.searchsorted(held.time, end, "right") < beyond:
+                break
+            self._one(held, begin, self.instants(begin))
+            self._next += 1
+            after = int(np.searchsorted(held.time, begin + self.period)) - 3
+            self._waiting = [held[max(after, 0) :]]
+
+    def _one(self, held: Recording, begin: float, at: Array) -> None:
+        first, last = np.searchsorted(held.time, [at[0], at[-1]])
+        part = held[max(int(first) - 2, 0) : int(last) + 3]
+        check_complete(part)
+        steps = np.diff(part.time)
+        if (widest := steps.max()) > LONG_GAP_INTERVALS * self.period / self.samples:
+            where = part.time[int(np.argmax(steps))]
+            self.left_out.append(f"period from {begin:.6g} s: {widest:.3g} s without samples at {where:.6g} s")
+            return
+        wrench = () if part.wrench is None else (part.wrench,)
+        values, gain = local_cubic(part.time, np.hstack([part.q, part.needed_torque(), *wrench]), at)
+        self.starts.append(begin)
+        self.gains += gain
+        before = values - self.mean
+        self.mean += before / self.count
+        self.squares += (before * (values - self.mean)).sum(axis=0)
+        if self._previous is not None:
+            step = values - self._previous
+            self._steps.append(0.5 * (step**2).mean(axis=0))
+            self._rough.append(0.25 * (np.diff(step, axis=0) ** 2).mean(axis=0))
+            n = len(self.joints)
+            rate = np.gradient(0.5 * (values + self._previous)[:, :n], self.period / self.samples, axis=0)
+            self._timing.append(np.stack([(step[:, :n] * rate).sum(axis=0), (rate**2).sum(axis=0)]))
+        self._previous = values
+
+    def instants(self, begin: float) -> Array:
+        """(N,) [s] of the samples of a period."""
+        return np.asarray(begin + np.arange(self.samples) * (self.period / self.samples), dtype=np.float64)
+
+    @property
+    def count(self) -> int:
+        """K"""
+        return len(self.starts)
+
+    @property
+    def steps(self) -> Array:
+        return np.array(self._steps).reshape(-1, self.mean.shape[1])
+
+    @property
+    def unlike(self) -> Array:
+        """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
+        apart; 0 for the first, and for joints that stand still. Noise is rough from sample to sample, what does not
+        repeat (a jump, a shift in time) is not."""
+        n = len(self.joints)
+        unlike = np.zeros((self.count, n))
+        if self.count < 2:
+            return unlike
+        rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
+        still = np.maximum(5.0 * np.sqrt(np.median(rough, axis=0)), STANDSTILL_MOTION_FRACTION * spread.max())
+        moving = spread > still
+        by_chance = 1.0 + 5.0 / np.sqrt(self.samples)
+        smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
+        unlike[1:] = np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)
+        return unlike
+
+    @property
+    def spread(self) -> Array:
+        """(signals,) standard deviation of the mean over the period: the size of each signal."""
+        return np.asarray(self.mean.std(axis=0))
+
+    def period_error(self) -> tuple[float, float, float, float]:
+        """Given period minus the data's [s], its σ [s], how much that smears the mean, relative to the motion, and the
+        share of the difference between periods that it explains. x_{j+1} − x_j ≈ ẋ (T_given − T), least squares over
+        all neighbours and joints, each joint weighted by 1/σ²."""
+        if not self._timing:
+            return 0.0, float("inf"), 0.0, 0.0
+        n, pairs = len(self.joints), len(self._timing)
+        timing = np.array(self._timing)  # (pairs, 2, n)
+        moving = timing[:, 1].sum(axis=0) > 0.0
+        floor = (1e-9 * self.spread[:n]) ** 2
+        weight = np.where(moving, 1.0, 0.0) / np.maximum(self.steps[:, :n].mean(axis=0), np.maximum(floor, 1e-300))
+        products, squares = (timing.sum(axis=0) * weight).sum(axis=1)
+        shift = float(products / squares)
+        sigma = float(np.sqrt(2.0 / (squares / pairs)) / pairs)
+        speed = np.sqrt(timing[:, 1].mean(axis=0) / self.samples)
+        smear = abs(shift) * np.sqrt((self.count**2 - 1) / 12.0) * speed[moving] / self.spread[:n][moving]
+        whole = 2.0 * self.samples * (self.steps[:, :n].sum(axis=0) * weight).sum()
+        return shift, sigma, float(smear.max(initial=0.0)), float(shift**2 * squares / max(whole, 1e-300))
+
+
 def average_periods(
     source: Recording | Chunks, period: float | None = None, settled: float | None = None
 ) -> PeriodAverage:
-    """The mean over all whole periods after the transient.
+    """The mean over all whole periods after the transient. source: a recording; or, for logs larger than memory, a
+    function that reads it piece by piece from its beginning (called a second time when a transient has to be left out).
+    period, settled [s]: as in ``About``, which is asked when they are not given. A transient that nobody announced is
+    found by comparing successive periods."""
 
-    source: a recording; or, for logs larger than memory, a function that reads it piece by piece from its beginning
-    (called a second time when a transient has to be left out). period, settled [s]: as in ``About``, which is asked
-    when they are not given. A transient that nobody announced is found by comparing successive periods.
-    """
+    def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
+        return _gather([source] if isinstance(source, Recording) else source(), period, settled, most)
 
-    def pieces() -> Iterable[Recording]:
-        return [source] if isinstance(source, Recording) else source()
+    def only(kept: range) -> PeriodAverager:
+        """A run of periods, those between that were left out before included."""
+        begin, last = averager.starts[kept[0]], averager.starts[kept[-1]]
+        return gathered(begin, round((last - begin) / averager.period) + 1)
 
-    averager = _gather(pieces(), period, settled)
-    announced = settled is not None or averager.about.settled is not None
+    averager = gathered(settled)
     notes: list[Note] = []
     left_out: list[str] = []
-    if not announced:
-        kept = _longest_steady_run(averager)
-        left_out = _unsteady_periods(averager, kept)
-        if len(kept) < averager.count:
-            averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
+    if settled is None and averager.about.settled is None:
+        kept, left_out = _steady_run(averager)
+        averager = only(kept) if len(kept) < averager.count else averager
         notes.append(_transient_note(averager, left_out))
     broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
-        kept = _longest_unbroken_run(averager, broken)
-        left_out += [*averager.left_out, *_broken_periods(averager, kept)]
-        averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
+        kept, more = _unbroken_run(averager, broken)
+        left_out += [*averager.left_out, *more]
+        averager = only(kept)
     return _judged(averager, notes, left_out)
 
 
-def _periods(averager: PeriodAverager, kept: range) -> int:
-    """How many periods a run takes, those between that were left out included."""
-    return round(float(averager.starts[kept[-1]] - averager.starts[kept[0]]) / averager.period) + 1
-
-
 def _gather(
-    pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None = None
+    pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None
 ) -> PeriodAverager:
     beginning, pieces = peeked(pieces, RATE_SAMPLES, Recording.join)
     if beginning is None:
         raise RecordingError("nothing was recorded")
-    averager = PeriodAverager.of(beginning, period, settled, most)
+    averager = PeriodAverager(beginning, period, settled, most)
     for piece in pieces:
         averager.add(piece)
-    averager.finish()
+    averager.whole_periods(0)
     if averager.count == 0:
         raise RecordingError(
             f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
@@ -213,15 +344,23 @@ def _gather(
     return averager
 
 
-def _longest_steady_run(averager: PeriodAverager) -> range:
-    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after."""
-    steps = averager.steps  # (K − 1, signals), mean squares
+def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
+    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after;
+    and what is left out."""
+    steps, left_out = averager.steps, list[str]()
     if len(steps) < 2:
-        return range(averager.count)
+        return range(averager.count), left_out
     usual = np.quantile(steps, 0.25, axis=0, method="lower")
     chance = 1.0 + 6.0 * np.sqrt(2.0 / averager.samples)
     allowed = np.maximum(UNSTEADY_VARIANCE_RATIO * chance * usual, (REPEATED_SPREAD_FRACTION * averager.spread) ** 2)
-    return _longest_run((steps <= allowed).all(axis=1))
+    kept = _longest_run((steps <= allowed).all(axis=1))
+    for j in (j for j in range(averager.count) if j not in kept):
+        pair = j if j < kept.start else j - 1
+        ratio = steps[pair] / np.maximum(steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
+        name = averager.signal_names[int(np.argmax(ratio))]
+        why = "transient" if j < kept.start else "no longer repeats"
+        left_out.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
+    return kept, left_out
 
 
 def _longest_run(alike: NDArray[np.bool_]) -> range:
@@ -233,51 +372,35 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
     return best
 
 
-def _unsteady_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    left_out = []
-    for j in sorted(set(range(averager.count)) - set(kept)):
-        pair = j if j < kept.start else j - 1
-        ratio = averager.steps[pair] / np.maximum(averager.steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
-        name = averager.signal_names[int(np.argmax(ratio))]
-        why = "transient" if j < kept.start else "no longer repeats"
-        left_out.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
-    return left_out
-
-
-def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> range:
-    """The longest run of periods that are alike; refused where no two are."""
-    best = _longest_run(~broken[1:])
-    if len(best) < 2:
+def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[range, list[str]]:
+    """The longest run of periods that are alike, refused where no two are; and what is left out."""
+    kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
+    if len(kept) < 2:
         _period_note(averager)  # a wrong period has a better word for it
-        j, joint = (int(k) for k in np.unravel_index(np.argmax(averager.unlike), averager.unlike.shape))
+        j, joint = (int(k) for k in np.unravel_index(np.argmax(unlike), unlike.shape))
         raise BrokenPositions(
-            f"the position of joint '{averager.joints[joint]}' differs by {100 * averager.unlike[j, joint]:.3g} % of "
+            f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
             f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
             "does it jump, are samples doubled or missing? Cut the recording there"
         )
-    return best
-
-
-def _broken_periods(averager: PeriodAverager, kept: range) -> list[str]:
-    left_out = []
-    for j in sorted(set(range(averager.count)) - set(kept)):
-        between = slice(j + 1, kept.start + 1) if j < kept.start else slice(kept.stop, j + 1)
-        breaks = averager.unlike[between].max(axis=0)
+    for j in (j for j in range(averager.count) if j not in kept):
+        breaks = unlike[j + 1 : kept.start + 1] if j < kept.start else unlike[kept.stop : j + 1]
+        most = breaks.max(axis=0)
         left_out.append(
             f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
-            f"'{averager.joints[int(np.argmax(breaks))]}' breaks by {100 * breaks.max():.3g} % of its motion"
+            f"'{averager.joints[int(np.argmax(most))]}' breaks by {100 * most.max():.3g} % of its motion"
         )
-    return left_out
+    return kept, left_out
 
 
 def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
     if averager.count == 1:
         return note("transient", "one period only: a transient cannot be recognised")
-    if averager.count == 2 and not left_out:
-        return note("transient", "two periods only: a transient cannot be distinguished from noise")
     if left_out:
         text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
         return done("transient", text)
+    if averager.count == 2:
+        return note("transient", "two periods only: a transient cannot be distinguished from noise")
     return done("transient", "no transient: all periods repeat within noise")
 
 
@@ -290,7 +413,7 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
     if count > 1:
         notes.append(_period_note(averager))
         variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
-        one, mean = np.sqrt(variance / averager.gain), np.sqrt(variance / count)
+        one, mean = np.sqrt(variance / (averager.gains / count)), np.sqrt(variance / count)
         drift = _drift(averager, variance)
         for k, name in enumerate(("position", "torque")):
             part = slice(k * n, (k + 1) * n)

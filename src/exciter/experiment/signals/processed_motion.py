@@ -4,7 +4,7 @@ there, how recorded positions become q, q̇, q̈ beside the torque."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -32,13 +32,11 @@ Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
-    """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)).
-
-    harmonics: the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer
-    harmonics than others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples
-    used, so that noise σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of
-    one recorded position. samples: how many were used.
-    """
+    """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)). harmonics:
+    the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer harmonics than
+    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples used, so that noise
+    σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position.
+    samples: how many were used."""
 
     joints: tuple[str, ...]
     period: float
@@ -62,8 +60,7 @@ class FourierSeries:
 
     def motion(self, time: Array) -> Motion:
         """q, q̇, q̈ at any times [s]."""
-        q, qd, qdd = (basis @ self.delta.T for basis in self.trajectory.basis(time - self.start))
-        return Motion(time, q, qd, qdd)
+        return Motion(time, *(basis @ self.delta.T for basis in self.trajectory.basis(time - self.start)))
 
     def coefficients(self, start: float = 0.0) -> Array:
         """(n, 2 h + 1) of ``trajectory`` when its time is counted from another instant ``start`` [s]."""
@@ -95,16 +92,14 @@ class FourierSeries:
 class Processed:
     """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
 
-    The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
-    see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
-    infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
-    position_noise, torque_noise (n,): standard deviation of the noise in one sample
-    of q and of the torque, where it could be estimated. notes: what was done, and why. series: the one the motion was
-    taken from, where it was fitted as one.
+    The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together.
+    torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back; infinite where there
+    was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any. position_noise,
+    torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
+    estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
 
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
-    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing.
-    """
+    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
 
     motion: Motion
     torque: Array
@@ -211,37 +206,31 @@ class Route(Settings, ABC):
 
     @abstractmethod
     def apply(self, recording: Recording) -> Processed:
-        """The recording's motion and torque at uniform instants.
-
-        The recording has torque (or current with gains), no NaN and no duplicates (``quality.repair``).
-        """
+        """The recording's motion and torque at uniform instants. The recording has torque (or current with gains), no
+        NaN and no duplicates (``quality.repair``)."""
 
 
 @dataclass(frozen=True, eq=False)
-class RoutePlan(ABC):
-    """A route with every choice made. gap [s]: the longest that is bridged; the rest: as in ``Processed``."""
+class RoutePlan:
+    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
+    and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
+    short; too_short: why it is, and what to do; the rest: as in ``Processed``."""
 
     rate: float
     gap: float
+    margin: Margin
+    derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
+    too_short: str
     position_noise: Array | None
     torque_noise: Array | None
     notes: tuple[Note, ...]
     torque_bandwidth: float
+    position_bandwidth: float = float("inf")
 
-    @property
-    @abstractmethod
-    def margin(self) -> Margin:
-        """How far it looks."""
-
-    @abstractmethod
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
-        """The inner part of a piece of the segment that begins at ``start`` [s]; None: the segment is too short."""
-
-    @abstractmethod
-    def too_short(self, duration: float) -> str:
-        """Why a segment of that length [s] cannot be processed, and what to do."""
-
-    def _result(self, motion: Motion, part: Recording, position_bandwidth: float = float("inf")) -> Processed:
+        if (found := self.derived(piece, start)) is None:
+            return None
+        motion, part = found
         return Processed(
             motion=motion,
             torque=part.needed_torque(),
@@ -250,19 +239,21 @@ class RoutePlan(ABC):
             torque_noise=self.torque_noise,
             notes=self.notes,
             torque_bandwidth=self.torque_bandwidth,
-            position_bandwidth=position_bandwidth,
+            position_bandwidth=self.position_bandwidth,
             wrench=part.wrench,
             temperature=part.temperature,
         )
 
+    def refusal(self, duration: float) -> RecordingError:
+        """Of a segment of that length [s]."""
+        return RecordingError(f"{duration:.3g} s are too short{self.too_short}")
+
 
 class StreamingRoute(Route):
-    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces."""
+    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces. from_motion: the
+    field whose choice needs motion, where it is left open."""
 
-    @property
-    @abstractmethod
-    def is_open(self) -> bool:
-        """Whether a choice is left that needs motion to be made."""
+    from_motion: ClassVar[str]
 
     @abstractmethod
     def plan(self, recording: Recording) -> RoutePlan:
@@ -281,45 +272,35 @@ class StreamingRoute(Route):
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
         processed = plan.processed(whole, float(recording.time[0]))
         if processed is None:
-            raise RecordingError(plan.too_short(recording.duration))
+            raise plan.refusal(recording.duration)
         return processed
 
     def stream(self, chunks: Iterable[Recording], typical: Recording | None = None) -> Iterator[Processed]:
-        """The same for a log larger than memory, in pieces; a long gap starts a new part.
-
-        typical: what open choices are made from; where it is not given, the log's first stretch with motion. Parts
-        too short for the route are left out, which the notes of the piece after them say, those of the last piece at
-        the latest.
-        """
+        """The same for a log larger than memory, in pieces; a long gap starts a new part. typical: what open choices
+        are made from; where it is not given, the log's first stretch with motion. Parts too short for the route are
+        left out, which the notes of the piece after them say, those of the last piece at the latest."""
         if typical is None:
-            peek = peeked_at_motion if self.is_open else peeked
+            peek = peeked_at_motion if getattr(self, self.from_motion) is None else peeked
             typical, chunks = peek(chunks, TYPICAL_SAMPLES, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
-        held, short, lost = None, 0, 0.0
-        for piece, start in _pieces(chunks, plan):
-            processed = plan.processed(piece, start)
-            if processed is None:
-                short, lost = short + 1, lost + piece.whole.duration
-            elif len(processed):
-                if held is not None:
-                    yield _noted(held, short, lost)
-                held = processed
+        held, short, lost, start = None, 0, 0.0, 0.0
+        for segment in segments(chunks, plan.gap):
+            for piece in overlapped(segment, plan.margin, Recording.join):
+                start = float(piece.whole.time[0]) if piece.first else start
+                processed = plan.processed(piece, start)
+                if processed is None:
+                    short, lost = short + 1, lost + piece.whole.duration
+                elif len(processed):
+                    if held is not None:
+                        yield _noted(held, short, lost)
+                    held = processed
         if held is None:
-            raise RecordingError(plan.too_short(lost if short else typical.duration))
+            raise plan.refusal(lost if short else typical.duration)
         yield _noted(held, short, lost)
 
 
 def _noted(processed: Processed, short: int, lost: float) -> Processed:
     left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
     return replace(processed, notes=(*processed.notes, left_out)) if short else processed
-
-
-def _pieces(stream: Iterable[Recording], plan: RoutePlan) -> Iterator[tuple[OverlappedPiece[Recording], float]]:
-    """Each with the time [s] where its segment begins."""
-    for segment in segments(stream, plan.gap):
-        start = 0.0
-        for piece in overlapped(segment, plan.margin, Recording.join):
-            start = float(piece.whole.time[0]) if piece.first else start
-            yield piece, start

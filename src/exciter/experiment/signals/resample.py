@@ -3,25 +3,22 @@
 Between samples lies the cubic spline through them (two continuous derivatives, error of fourth order). It is linear
 in the samples, so noise stays noise, and it keeps extrema, which a monotone cubic (PCHIP) flattens to second order
 just where friction changes sign. A sample's influence halves at least with every sample away from it, whatever the
-intervals, so the spline is local for all practical purposes and a long log can be interpolated in pieces.
-
-The grid is k/rate for integer k: pieces and windows of one log share their instants.
+intervals, so the spline is local for all practical purposes and a long log can be interpolated in pieces. The grid is
+k/rate for integer k: pieces and windows of one log share their instants.
 
 Long series are cut at gaps and worked on in pieces that overlap so that the pieces do not show: a local operation (a
 filter that forgets, an interpolation) done on every piece with enough of its neighbours around it gives what it gives
-on the whole. Pieces may have any length; what is held in memory is a piece and its margins.
-"""
+on the whole. Pieces may have any length; what is held in memory is a piece and its margins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, groupby, permutations
 from operator import itemgetter
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError, shown
@@ -40,17 +37,12 @@ class TimeSeries(Protocol):
 
     @property
     def time(self) -> Array: ...
-
     def __len__(self) -> int: ...
-
     def __getitem__(self, part: slice, /) -> Self: ...
 
 
 S = TypeVar("S", bound=TimeSeries)
 Join = Callable[[Sequence[S]], S]
-
-
-# -- gaps ------------------------------------------------------------------------------------------------------------
 
 
 def split_at_gaps(recording: Recording, longest: float) -> tuple[Recording, ...]:
@@ -81,23 +73,12 @@ def _numbered(parts: Iterable[S], longest: float) -> Iterator[tuple[int, S]]:
         last = part.time[-1]
 
 
-# -- overlap ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Margin:
     """How far a local operation looks to each side: at least so many seconds, and at least so many samples."""
 
     seconds: float = 0.0
     samples: int = 1
-
-    def before_end(self, time: Array) -> int:
-        """First sample without the whole margin behind it."""
-        return max(0, min(int(np.searchsorted(time, time[-1] - self.seconds)), len(time) - self.samples))
-
-    def start_for(self, time: Array, sample: int) -> int:
-        """First sample of the margin before ``sample``."""
-        return max(0, min(int(np.searchsorted(time, time[sample] - self.seconds, "right")) - 1, sample - self.samples))
 
 
 @dataclass(frozen=True)
@@ -121,10 +102,12 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
         if total < wanted:
             continue
         whole = join(held)
-        end = margin.before_end(whole.time)
+        time, least = whole.time, margin.samples
+        end = max(0, min(int(np.searchsorted(time, time[-1] - margin.seconds)), total - least))  # has a margin behind
         if 3 * (end - begin) >= 2 * total:
             yield OverlappedPiece(whole, slice(begin, end), first, False)
-            keep = margin.start_for(whole.time, end)
+            before = int(np.searchsorted(time, time[end] - margin.seconds, "right")) - 1
+            keep = max(0, min(before, end - least))
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
             wanted = total + 4 * begin  # before there is nothing to be gained by joining
@@ -153,31 +136,21 @@ def window(stream: Iterator[S], samples: int) -> list[S]:
 
 
 def local_cubic(time: Array, values: Array, at: Array) -> tuple[Array, float]:
-    """Values (M, c) at times ``at`` (M,) from samples (N ≥ 4, c) at increasing times (N,), and their noise gain.
-
-    The gain is the mean of Σ w² over the interpolation weights w: white noise of variance σ² in the samples has
-    variance gain · σ² in what is interpolated (1 where instants coincide, less between them).
-    """
+    """Values (M, c) at times ``at`` (M,) from samples (N ≥ 4, c) at increasing times (N,), and their noise gain. The
+    gain is the mean of Σ w² over the interpolation weights w: white noise of variance σ² in the samples has variance
+    gain · σ² in what is interpolated (1 where instants coincide, less between them)."""
     result = np.empty((len(at), values.shape[1]))
     squares = 0.0
     for first in range(0, len(at), INTERPOLATED_INSTANTS):
         part = slice(first, first + INTERPOLATED_INSTANTS)
-        start, weights = _weights(time, at[part])
+        start = np.clip(np.searchsorted(time, at[part], "right") - 2, 0, len(time) - 4)  # the first of four samples
+        nodes = time[start[:, None] + np.arange(4)]
+        weights = np.ones_like(nodes)  # Lagrange's
+        for i, j in permutations(range(4), 2):
+            weights[:, i] *= (at[part] - nodes[:, j]) / (nodes[:, i] - nodes[:, j])
         result[part] = sum(weights[:, i, None] * values[start + i] for i in range(4))
         squares += float((weights**2).sum())
     return result, squares / max(len(at), 1)
-
-
-def _weights(time: Array, at: Array) -> tuple[NDArray[np.intp], Array]:
-    """First of four samples (M,), and Lagrange's weights (M, 4)."""
-    start = np.clip(np.searchsorted(time, at, "right") - 2, 0, len(time) - 4)
-    nodes = time[start[:, None] + np.arange(4)]
-    weights = np.ones_like(nodes)
-    for i in range(4):
-        for j in range(4):
-            if i != j:
-                weights[:, i] *= (at - nodes[:, j]) / (nodes[:, i] - nodes[:, j])
-    return start, weights
 
 
 def round_rate(exact: float) -> float:
@@ -187,11 +160,9 @@ def round_rate(exact: float) -> float:
 
 
 def sampling_rate(time: Array) -> float:
-    """[Hz] Samples per second while samples come, from increasing times (N,) [s].
-
-    Jitter averages out, a lost sample counts as the intervals it spans, long gaps do not count; where jitter is so
-    large that this cannot be decided, the median interval is left.
-    """
+    """[Hz] Samples per second while samples come, from increasing times (N,) [s]. Jitter averages out, a lost sample
+    counts as the intervals it spans, long gaps do not count; where jitter is so large that this cannot be decided, the
+    median interval is left."""
     if len(time) < 2:
         raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")
     steps = np.diff(time)
@@ -213,32 +184,28 @@ def grid(start: float, end: float, rate: float) -> Array:
 
 def resample(recording: Recording, rate: float | None = None) -> Recording:
     """All signals at the instants of the grid within the recording; rate [Hz]: a round one near ``sampling_rate``
-    unless given.
-
-    Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate below the
-    recorded one folds what lies above half of it into the result.
-    """
-    if rate is None:
-        check_complete(recording)
-        rate = round_rate(sampling_rate(recording.time))
-    if not 0.0 < rate < float("inf"):
+    unless given. Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate
+    below the recorded one folds what lies above half of it into the result."""
+    if rate is not None and not 0.0 < rate < float("inf"):
         raise RecordingError(f"rate is {shown(rate)}; give a positive number of samples per second [Hz]")
     check_complete(recording)
+    rate = round_rate(sampling_rate(recording.time)) if rate is None else rate
     if (instants := recording.duration * rate) > MOST_INSTANTS_PER_SAMPLE * len(recording):
         raise RecordingError(
             f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
             "cut the recording at its gaps (split_at_gaps), or give a lower rate"
         )
     at = grid(recording.time[0], recording.time[-1], rate)
+    temperature = _temperature(recording, at)
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
-        return replace(recording, time=at, temperature=_temperature(recording, at))
+        return replace(recording, time=at, temperature=temperature)
     names = recording.channels
     samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
     values = CubicSpline(recording.time, samples)(at)
     ends = np.cumsum([getattr(recording, name).shape[1] for name in names])
     parts: Any = dict(zip(names, np.split(values, ends[:-1], axis=1), strict=True))
-    return replace(recording, time=at, temperature=_temperature(recording, at), **parts)
+    return replace(recording, time=at, temperature=temperature, **parts)
 
 
 def _temperature(recording: Recording, at: Array) -> Array | None:
@@ -250,19 +217,6 @@ def _temperature(recording: Recording, at: Array) -> Array | None:
         if (read := np.isfinite(column)).any():
             values[:, j] = np.interp(at, recording.time[read], column[read])
     return values
-
-
-def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
-    """The same for a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
-    for segment in segments(chunks, longest):
-        for piece in overlapped(segment, Margin(samples=SPLINE_REACH_SAMPLES), Recording.join):
-            if len(piece.whole) < 2:  # a lone sample between two gaps
-                continue
-            whole, time = resample(piece.whole, rate), piece.whole.time
-            start = -np.inf if piece.first else time[piece.inner.start]
-            end = np.inf if piece.last else time[piece.inner.stop]
-            if len(part := whole[(whole.time >= start) & (whole.time < end)]):
-                yield part
 
 
 def check_complete(recording: Recording) -> None:

@@ -65,8 +65,7 @@ class Control(Settings, ABC):
 class ComputedTorque(Control):
     """τ = M̂(q)(q̈_d + K_d ė + K_p e) + ĥ(q, q̇) + friction; gains in 1/s², 1/s."""
 
-    word: ClassVar[str] = "computed-torque"
-    title: ClassVar[str] = "computed torque"
+    word, title = "computed-torque", "computed torque"
 
     def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
         inertia = Dynamics(robot).inertia_matrix(planned.q[:1])[0] + np.diag(believed_rotor(robot))
@@ -76,10 +75,13 @@ class ComputedTorque(Control):
         import pinocchio as pin
 
         model = to_pinocchio(robot)
-        data = model.createData()
+        data, rotor = model.createData(), believed_rotor(robot)
         kp, kd = self.gains(robot, 1.0)
-        rotor = believed_rotor(robot)
-        friction = believed_friction(robot, planned.qd)
+        none = np.zeros(
+            robot.n
+        )  # friction that is believed: dry friction smoothed where planned velocities change sign
+        friction = robot.friction.get("viscous", none) * planned.qd
+        friction = friction + robot.friction.get("coulomb", none) * np.tanh(planned.qd / FRICTION_FADE_SPEED)
         q_d, qd_d, qdd_d = planned.q, planned.qd, planned.qdd
 
         def torque(tick: int, q: Array, qd: Array) -> Array:
@@ -94,11 +96,9 @@ class GravityPD(Control):
     """τ = ĝ(q_d) + K_p e + K_d ė; gains in N·m/rad, N·m·s/rad.
 
     They are chosen for the largest inertia along the motion that a joint feels while the others are free, 1/(M̂⁻¹)_jj;
-    with that of locked neighbours, joints on nearly the same axis would drive each other unstable.
-    """
+    with that of locked neighbours, joints on nearly the same axis would drive each other unstable."""
 
-    word: ClassVar[str] = "pd"
-    title: ClassVar[str] = "PD control with gravity fed forward"
+    word, title = "pd", "PD control with gravity fed forward"
 
     def _gains(self, robot: Robot, planned: Motion) -> tuple[Array, Array]:
         path = planned.q[:: max(1, len(planned) // PATH_POSTURES)]
@@ -109,10 +109,8 @@ class GravityPD(Control):
         return np.diag(self._gains(robot, planned)[1])
 
     def law(self, robot: Robot, planned: Motion) -> Law:
-        dynamics = Dynamics(robot)
         kp, kd = self._gains(robot, planned)
-        weight = dynamics.inverse_dynamics(Motion.at(planned.q))
-        q_d, qd_d = planned.q, planned.qd
+        weight, q_d, qd_d = Dynamics(robot).inverse_dynamics(Motion.at(planned.q)), planned.q, planned.qd
 
         def torque(tick: int, q: Array, qd: Array) -> Array:
             return np.asarray(weight[tick] + kp * (q_d[tick] - q) + kd * (qd_d[tick] - qd))
@@ -127,10 +125,3 @@ AnyLaw = Annotated[Control, OneOf(LAWS, tag="law", usual=ComputedTorque.word)]
 def believed_rotor(robot: Robot) -> Array:
     """(n,) rotor inertia that is believed [kg·m²]."""
     return robot.friction.get("rotor_inertia", np.zeros(robot.n))
-
-
-def believed_friction(robot: Robot, qd: Array) -> Array:
-    """(N, n) friction that is believed at planned velocities, dry friction smoothed where they change sign."""
-    none = np.zeros(robot.n)
-    friction: Array = robot.friction.get("viscous", none) * qd
-    return friction + robot.friction.get("coulomb", none) * np.tanh(qd / FRICTION_FADE_SPEED)

@@ -29,10 +29,8 @@ ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
-
     Written like any recording; a table has the columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``. Who reads it as a
-    recording gets all but the accelerations, which no sensor of a joint gives.
-    """
+    recording gets all but the accelerations, which no sensor of a joint gives."""
 
     qdd: Array | None = None
 
@@ -53,11 +51,9 @@ class ExecutionPlan:
 
 
 def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
-    """The curve as it is, or with its periodic part ``periods`` times.
-
-    The periodic part is the longest stretch of one Fourier series over whole periods, ramps left aside; a curve without
-    one is repeated as a whole, and must end in the state it starts from.
-    """
+    """The curve as it is, or with its periodic part ``periods`` times. The periodic part is the longest stretch of one
+    Fourier series over whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in the
+    state it starts from."""
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
@@ -67,7 +63,15 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
         )
     first, last = _longest_series(curve)
     if first == last:
-        return _repeated(curve, periods)
+        if periods is None or periods == 1:
+            return ExecutionPlan(curve)
+        try:
+            whole = curve.repeated(periods)
+        except MotionError as error:
+            raise MotionError(
+                f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
+            ) from None
+        return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
     series = curve.pieces[first]
     assert isinstance(series, FourierPiece)
     period = 2.0 * np.pi / series.omega
@@ -82,9 +86,8 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
 
 def _longest_series(curve: Curve) -> tuple[int, int]:
     """Pieces first … last − 1 that are whole periods of one series; equal when there are none."""
-    best, longest = (0, 0), 0.0
-    first = 0
-    while first < len(curve.pieces):
+    best, longest, last = (0, 0), 0.0, 0
+    while (first := last) < len(curve.pieces):
         series, last = curve.pieces[first], first + 1
         while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
             last += 1
@@ -93,7 +96,6 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
             count = duration * series.omega / (2.0 * np.pi)
             if round(count) >= 1 and abs(count - round(count)) < WHOLE_PERIOD_TOLERANCE and duration > longest:
                 best, longest = (first, last), duration
-        first = last
     return best
 
 
@@ -103,18 +105,6 @@ def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
     turns = (other.phase_time - one.phase_time) * one.omega / (2.0 * np.pi)
     return same and one.omega == other.omega and abs(turns - round(turns)) < WHOLE_PERIOD_TOLERANCE
-
-
-def _repeated(curve: Curve, periods: int | None) -> ExecutionPlan:
-    if periods is None or periods == 1:
-        return ExecutionPlan(curve)
-    try:
-        whole = curve.repeated(periods)
-    except MotionError as error:
-        raise MotionError(
-            f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
-        ) from None
-    return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,12 +118,9 @@ class SimulationTiming:
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """What happened, exactly.
-
-    At N log instants: link and motor motion, torque of the drives, of dry friction, of the link's side, each (N, n).
-    At K steps: torque of the drives, motor positions, and link-side torque if it was asked for, else zero (K, n).
-    At T ticks: error of the motor positions (T, n), and whether a drive was at its limit.
-    """
+    """What happened, exactly. At N log instants: link and motor motion, torque of the drives, of dry friction, of the
+    link's side, each (N, n). At K steps: torque of the drives, motor positions, and link-side torque if it was asked
+    for, else zero (K, n). At T ticks: error of the motor positions (T, n), and whether a drive was at its limit."""
 
     link: Motion
     motor: Motion
@@ -170,8 +157,11 @@ def execute(
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
     limit = robot.limit("torque")
-    stribeck = _StribeckUpdate(plant)
-    at_step, late = _located(instants, timing)
+    update_friction = _stribeck(plant)
+    in_steps = instants / timing.step
+    in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
+    at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
+    late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
     looked = np.empty((len(instants), 9, robot.n))
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
@@ -189,17 +179,21 @@ def execute(
             torque = np.minimum(np.maximum(asked, -limit), limit)
             applied[motor] = torque
             saturated[tick], error[tick] = torque != asked, planned.q[tick] - q
-        stribeck.update(velocities)
+        update_friction(velocities)
         mujoco.mj_forward(model, data)
         drive_steps[k], motor_steps[k] = torque, q
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
-            now = data if late[sample] == 0.0 else _shortly_after(mujoco, plant, data, probe, late[sample], stribeck)
+            now = (
+                data
+                if late[sample] == 0.0
+                else _shortly_after(mujoco, plant, data, probe, late[sample], update_friction)
+            )
             looked[sample] = _look(plant, now, torque)
             sample += 1
         if k < timing.steps:
-            stribeck.update(velocities)
+            update_friction(velocities)
             mujoco.mj_RungeKutta(model, data, 4)
         if progress is not None and k % PROGRESS_STEPS == 0:
             progress(k / max(timing.steps, 1))
@@ -220,29 +214,18 @@ def execute(
     )
 
 
-def _located(instants: Array, timing: SimulationTiming) -> tuple[NDArray[np.int64], Array]:
-    """The last step before each instant, and the time since then [s]; zero for instants on a step."""
-    place = instants / timing.step
-    near = np.rint(place)
-    place = np.where(np.abs(place - near) < ON_STEP_TOLERANCE, near, place)
-    number = np.minimum(np.floor(place), timing.steps).astype(np.int64)
-    return number, np.maximum(place - number, 0.0) * timing.step
-
-
-class _StribeckUpdate:
+def _stribeck(plant: Plant) -> Callable[[Array], None]:
     """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
+    motor, loss = plant.motor, plant.model.dof_frictionloss
+    names = ("coulomb", "stribeck", "stribeck_velocity")
+    coulomb, extra, velocity = (plant.truth.friction.array(name) for name in names)
+    needed = bool(extra.any())
 
-    def __init__(self, plant: Plant) -> None:
-        friction = plant.truth.friction
-        self.coulomb, self.extra = friction.array("coulomb"), friction.array("stribeck")
-        self.velocity, self.motor = friction.array("stribeck_velocity"), plant.motor
-        self.loss = plant.model.dof_frictionloss
-        self.needed = bool(self.extra.any())
+    def update(velocities: Array) -> None:
+        if needed:
+            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
 
-    def update(self, velocities: Array) -> None:
-        if self.needed:
-            bell = np.exp(-((velocities[self.motor] / self.velocity) ** 2))
-            self.loss[self.motor] = self.coulomb + self.extra * bell
+    return update
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
@@ -262,7 +245,9 @@ def _look(plant: Plant, data: Any, torque: Array) -> Array:
     return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
 
 
-def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, stribeck: _StribeckUpdate) -> Any:
+def _shortly_after(
+    mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]
+) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
     model = plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
@@ -272,7 +257,7 @@ def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float
     mujoco.mj_forward(model, probe)
     mujoco.mj_RungeKutta(model, probe, 4)
     model.opt.timestep = step
-    stribeck.update(probe.qvel)
+    update_friction(probe.qvel)
     mujoco.mj_forward(model, probe)
     return probe
 

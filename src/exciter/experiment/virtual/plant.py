@@ -5,8 +5,7 @@ MuJoCo's armature, viscous friction its damping. Dry friction is its ``frictionl
 together with the acceleration: a joint that slips feels exactly ±(Fs + Fst …), one that rests what keeps it there, up
 to a creep of 1e-4 of the speed that the same torque would give it within one step; a joint that would come to rest
 within the present step counts as resting. What Stribeck adds is updated at every step. A compensation spring is a
-tendon between two points, a flexible joint a rotor of its own on a tendon wound round both.
-"""
+tendon between two points, a flexible joint a rotor of its own on a tendon wound round both."""
 
 from __future__ import annotations
 
@@ -54,11 +53,7 @@ class Plant:
     flexible: bool
 
     def inertia_matrix(self) -> Array:
-        """(n, n) M of the links at the present state, rotors of rigid joints included."""
-        return self.whole_inertia_matrix()[np.ix_(self.link, self.link)]
-
-    def whole_inertia_matrix(self) -> Array:
-        """The same of all coordinates, motors of flexible joints too."""
+        """M at the present state, of links with the rotors of rigid joints, and of motors of flexible ones."""
         mujoco = engine()
         mujoco.mj_forward(self.model, self.data)
         full = np.zeros((self.model.nv, self.model.nv))
@@ -105,7 +100,10 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         flexible=flexibility is not None,
     )
     _set_joint_terms(plant)
-    _check_weight(plant)
+    light = np.flatnonzero(np.diag(plant.inertia_matrix())[link] < LEAST_JOINT_INERTIA)
+    if light.size:
+        name = robot.joint_names[int(light[0])]
+        raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")
     return plant
 
 
@@ -115,39 +113,22 @@ def _kind(mujoco: Any, joint: Joint) -> Any:
 
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
     x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
+    mass, moments = NEGLIGIBLE_INERTIA, (NEGLIGIBLE_INERTIA,) * 3
+    ipos: Any = (0.0, 0.0, 0.0)
+    iquat: Any = (1.0, 0.0, 0.0, 0.0)
     if joint.inertia[0] > NEGLIGIBLE_INERTIA:
-        inertia = to_mujoco(joint.inertia)
-        mass, ipos, iquat = inertia.mass, inertia.ipos, inertia.iquat
-        a, b, c = np.maximum(inertia.diaginertia, NEGLIGIBLE_INERTIA).tolist()
+        own = to_mujoco(joint.inertia)
+        mass, ipos, iquat = own.mass, own.ipos, own.iquat
+        a, b, c = np.maximum(own.diaginertia, NEGLIGIBLE_INERTIA).tolist()
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
-    else:
-        mass, ipos, iquat, moments = (
-            NEGLIGIBLE_INERTIA,
-            (0.0, 0.0, 0.0),
-            (1.0, 0.0, 0.0, 0.0),
-            (NEGLIGIBLE_INERTIA,) * 3,
-        )
-    return parent.add_body(
-        name=f"body{number}",
-        pos=joint.translation,
-        quat=[w, x, y, z],
-        mass=mass,
-        ipos=ipos,
-        iquat=iquat,
-        inertia=moments,
-        explicitinertial=True,
-    )
+    inertial = {"mass": mass, "ipos": ipos, "iquat": iquat, "inertia": moments, "explicitinertial": True}
+    return parent.add_body(name=f"body{number}", pos=joint.translation, quat=[w, x, y, z], **inertial)
 
 
 def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
     """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
-    body = spec.worldbody.add_body(
-        name=f"rotor{number}",
-        mass=NEGLIGIBLE_INERTIA,
-        inertia=(NEGLIGIBLE_INERTIA,) * 3,
-        explicitinertial=True,
-        gravcomp=1.0,
-    )
+    nothing = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3}
+    body = spec.worldbody.add_body(name=f"rotor{number}", explicitinertial=True, gravcomp=1.0, **nothing)
     body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
     tendon = spec.add_tendon(name=f"gear{number}")
     tendon.wrap_joint(f"motor{number}", 1.0)
@@ -187,13 +168,6 @@ def _set_joint_terms(plant: Plant) -> None:
         model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
     engine().mj_setConst(model, plant.data)
     # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
-    whole = plant.whole_inertia_matrix()
+    whole = plant.inertia_matrix()
     if np.diag(whole).min() > 0.0:
         model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
-
-
-def _check_weight(plant: Plant) -> None:
-    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LEAST_JOINT_INERTIA)
-    if light.size:
-        name = plant.truth.robot.joint_names[int(light[0])]
-        raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")

@@ -3,8 +3,7 @@
 The analogue low-pass filter before the sampling of torque or current is simulated as the continuous system it is. A
 Butterworth filter is a sum of first-order systems with complex poles, H(s) = Σ r_i / (s − p_i). Each is solved
 exactly between the steps of the simulation: for an input that is held (the torque of a drive between two commands)
-and one that is straight (ripple, sensors); so the filter may be asked at any instant, on a step or not.
-"""
+and one that is straight (ripple, sensors); so the filter may be asked at any instant, on a step or not."""
 
 from __future__ import annotations
 
@@ -34,14 +33,13 @@ class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
     torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
-    the friction of the joint.
-    """
+    the friction of the joint."""
 
     gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
 
     def ratios(self, robot: Robot) -> Array:
-        """(n,) gear."""
+        """(n,)"""
         return resolved(self.gear, robot, "gear", positive=True)
 
     def gains(self, robot: Robot) -> Array:
@@ -96,27 +94,13 @@ class TorqueRipple(Settings):
         return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
-@dataclass(frozen=True, eq=False)
-class Poles:
+def poles_of(settings: AnalogFilter) -> tuple[Complex, Complex]:
     """p_i and r_i of one of each conjugate pair (the sum is twice the real part) and of a real pole."""
-
-    poles: Complex
-    residues: Complex
-
-    @classmethod
-    def of(cls, settings: AnalogFilter) -> Poles:
-        _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
-        residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
-        upper = poles.imag > 1e-9 * np.abs(poles)
-        real = np.abs(poles.imag) <= 1e-9 * np.abs(poles)
-        return cls(
-            np.concatenate([poles[upper], poles[real].real]), np.concatenate([2.0 * residues[upper], residues[real]])
-        )
-
-    @property
-    def slowest(self) -> float:
-        """[s] time constant in which the filter forgets."""
-        return float(1.0 / np.abs(self.poles.real).min())
+    _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
+    residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
+    upper, real = poles.imag > 1e-9 * np.abs(poles), np.abs(poles.imag) <= 1e-9 * np.abs(poles)
+    both = np.concatenate([2.0 * residues[upper], residues[real]])
+    return np.concatenate([poles[upper], poles[real].real]), both
 
 
 def filtered(
@@ -124,14 +108,13 @@ def filtered(
 ) -> Array:
     """(N, n) output at instants ``at`` (N,) [s] for inputs (K, n) at 0, step, 2 step, …; before: (n,) what the input
     was until then, its first value unless given."""
-    bank = Poles.of(settings)
     before = held[0] + straight[0] if before is None else before
     index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
     after = np.minimum(index + 1, len(held) - 1)
     late = np.maximum(at - index * step, 0.0)[:, None]
     slope = (straight[after] - straight[index]) / step
     output = np.zeros((len(at), held.shape[1]))
-    for pole, residue in zip(bank.poles, bank.residues, strict=True):
+    for pole, residue in zip(*poles_of(settings), strict=True):
         state = _states(pole, held, straight, step, before)[index]
         decay, constant, ramp = _response(pole, late)
         value = decay * state + constant * (held[index] + straight[index]) + ramp * slope
@@ -164,8 +147,7 @@ class TorqueMeter(Settings):
 
     noise: standard deviation [N·m at the joint] of white noise, of every sample of the log; with noise_before_filter of
     every step of the simulation, so that the filter colours it. None: the virtual robot takes 0.5 % of the torque that
-    the drive is made for.
-    """
+    the drive is made for."""
 
     inner: ClassVar[tuple[str, ...]] = ("ripple", "filter")
     called: ClassVar[Mapping[str, str]] = {"current": "signal", "link_side": "side"}
@@ -184,30 +166,17 @@ class TorqueMeter(Settings):
         """(n,) of the noise [N·m at the joint]."""
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
-    def measure(
-        self,
-        held: Array,
-        smooth: Array,
-        motor: Array,
-        step: float,
-        at: Array,
-        robot: Robot,
-        drive: GearedDrive,
-        seed: int,
-    ) -> Array:
+    def measure(self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int) -> Array:
         """(N, n) [N·m] at instants ``at`` of a signal given at every step (K, n) as the sum of a part that is held
-        and one that is smooth; motor (K, n): joint positions on the motor's side."""
-        noise = self.std(robot)
-        rng = stream(seed, "torque")
-        if self.ripple is not None:
-            smooth = smooth + self.ripple.values(motor, robot, drive, seed)
+        and one that is smooth, its ripple included."""
+        noise, rng = self.std(robot), stream(seed, "torque")
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)
-        if self.filter is not None:
-            value = filtered(self.filter, held, smooth, step, at, before)
-        else:
+        if self.filter is None:
             value = sampled(held, smooth, step, at)
+        else:
+            value = filtered(self.filter, held, smooth, step, at, before)
         return value if self.noise_before_filter else value + noise * rng.standard_normal(value.shape)
 
 

@@ -43,11 +43,8 @@ def synthetic_recording(
     periods: int = 1,
     seed: int = 0,
 ) -> Recording:
-    """A log without a robot: noisy torques of χ, and positions that are noisy, too, if asked for.
-
-    periods: the motion, one period sampled evenly without its end, is run through several times; every sample has
-    noise of its own.
-    """
+    """A log without a robot: noisy torques of χ, and positions that are noisy, too, if asked for. periods: the motion,
+    one period sampled evenly without its end, is run through several times; every sample has noise of its own."""
     if periods < 1:
         raise ParameterError(f"{periods} periods; give 1 or more")
     rng = np.random.default_rng(seed)
@@ -59,15 +56,12 @@ def synthetic_recording(
         q = q + model.per_joint(position_noise, "position noise") * rng.standard_normal(shape)
     time, period = motion.time, None
     if periods > 1:
-        step = _even_step(motion)
+        steps = np.diff(motion.time)
+        if len(steps) < 1 or np.ptp(steps) > EVEN_STEP_TOLERANCE * steps.mean():
+            raise MotionError(
+                "a period to be repeated must be sampled evenly; give times k/rate without the period's end"
+            )
+        step = float(motion.time[-1] - motion.time[0]) / len(steps)
         time, period = motion.time[0] + step * np.arange(shape[0]), step * len(motion)
     about = About(period=period, settled=None if period is None else float(time[0]))
     return Recording(model.robot.joint_names, time, q, torque=torque, about=about)
-
-
-def _even_step(motion: Motion) -> float:
-    """[s] between the samples of a period."""
-    steps = np.diff(motion.time)
-    if len(steps) < 1 or np.ptp(steps) > EVEN_STEP_TOLERANCE * steps.mean():
-        raise MotionError("a period to be repeated must be sampled evenly; give times k/rate without the period's end")
-    return float(motion.time[-1] - motion.time[0]) / len(steps)

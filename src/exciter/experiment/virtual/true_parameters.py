@@ -1,12 +1,11 @@
 """The true parameters of a virtual robot: hidden from estimators, whose results are compared with them.
 
-They are given, read from a file, or drawn by a seed: near the description, always those of a machine that can exist.
-"""
+They are given, read from a file, or drawn by a seed: near the description, always those of a machine that can exist."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -28,7 +27,8 @@ from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json
-from exciter.settings import Number, OneWord, PerJointNumber, Settings, Text
+from exciter.settings import Number, OneWord, PerJointNumber, Place, Settings, Text, Whole
+from exciter.settings.field_markers import LARGEST_SEED
 from exciter.typing import Array
 
 LARGEST_SETTING = 1e12
@@ -39,11 +39,8 @@ MOST_TRUTH_BYTES = 20_000_000  # of a truth.json
 RAISED_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
 TYPICAL_POSTURES = 64  # over which inertias and weights are averaged
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits
-INVENTED_SHARES = {
-    "rotor_inertia": 0.2,
-    "coulomb": 0.03,
-    "viscous": 0.03,
-}  # of inertia, torque, and torque at full speed
+INVENTED_SHARES = {"rotor_inertia": 0.2, "coulomb": 0.03, "viscous": 0.03}  # of inertia, torque, torque at full speed
+Known = Annotated[PerJoint | None, PerJointNumber(least=0.0)]  #: of the truth; None: as drawn
 MOST_ROTOR_ACCELERATION = 300.0  # [rad/s²] of a drive without load: no invented rotor is lighter
 
 
@@ -60,30 +57,18 @@ def stream(seed: int, effect: str) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class TrueFriction:
-    """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇.
-
-    viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m], stribeck_velocity v_s [rad/s]; N and m where joints
-    slide. A joint at rest takes whatever torque up to Fs + Fst keeps it there.
-    """
+    """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇. viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m],
+    stribeck_velocity v_s [rad/s]; N and m where joints slide. A joint at rest takes whatever torque up to Fs + Fst
+    keeps it there."""
 
     viscous: PerJoint = 0.0
     coulomb: PerJoint = 0.0
     stribeck: PerJoint = 0.0
     stribeck_velocity: PerJoint = 0.1
 
-    def on(self, robot: Robot) -> TrueFriction:
-        """With one number per joint, checked."""
-        values = {name: resolved(getattr(self, name), robot, name.replace("_", " ")) for name in FRICTION_FIELDS[:3]}
-        velocity = resolved(self.stribeck_velocity, robot, "stribeck velocity", positive=True)
-        lists = {name: tuple(value.tolist()) for name, value in values.items()}
-        return TrueFriction(**lists, stribeck_velocity=tuple(velocity.tolist()))
-
     def array(self, name: str) -> Array:
-        """(n,) of one field, once ``on`` a robot."""
+        """(n,) of one field, once it is that of a ``Truth``."""
         return np.array(getattr(self, name), dtype=float)
-
-    def to_dict(self) -> dict[str, list[float]]:
-        return {name: self.array(name).tolist() for name in FRICTION_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -130,34 +115,18 @@ class Flexibility(Settings):
     """Motor θ and link q of every joint: the link gets K (θ − q) + D (θ̇ − q̇), the motor J θ̈ + friction(θ̇) more.
 
     stiffness K [N·m/rad], damping D [N·m·s/rad]; J is the rotor inertia, seen at the joint. The controller works on θ.
-    encoder_on_link: the log has q, else θ.
-    """
+    encoder_on_link: the log has q, else θ."""
 
     called: ClassVar[Mapping[str, str]] = {"encoder_on_link": "encoder"}
     stiffness: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m/rad")]
     damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
     encoder_on_link: Annotated[bool, OneWord(TORQUE_SIDES, (False, True))] = False
 
-    def to_dict(self, robot: Robot) -> dict[str, list[float]]:
-        """One number per joint."""
-        names = ("stiffness", "damping")
-        return {name: resolved(getattr(self, name), robot, f"joint {name}").tolist() for name in names}
-
-
-def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) -> float:
-    """[Hz] two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint; one
-    per time constant of the dampers, (M⁻¹ + J⁻¹) D. inertia (n, n): M(q) of the links [kg·m²]."""
-    mobility = np.linalg.inv(inertia) + np.diag(1.0 / rotor)
-    springs, dampers = (np.abs(np.linalg.eigvals(mobility * values)).max() for values in (stiffness, damping))
-    return float(max(2.0 * np.sqrt(springs), dampers))
-
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about.
-
-    Bodies that cannot exist are refused.
-    """
+    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about. Bodies
+    that cannot exist are refused."""
 
     robot: Robot
     rotor_inertia: PerJoint = 0.0
@@ -167,7 +136,15 @@ class Truth:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "springs", tuple(self.springs))
-        object.__setattr__(self, "friction", self.friction.on(self.robot))
+        friction = {
+            key: resolved(
+                getattr(self.friction, key), self.robot, key.replace("_", " "), positive=key == "stribeck_velocity"
+            )
+            for key in FRICTION_FIELDS
+        }
+        object.__setattr__(
+            self, "friction", TrueFriction(**{key: tuple(one.tolist()) for key, one in friction.items()})
+        )
         rotor = resolved(self.rotor_inertia, self.robot, "rotor_inertia")
         object.__setattr__(self, "rotor_inertia", tuple(rotor.tolist()))
         for joint in self.robot.joints:
@@ -198,18 +175,15 @@ class Truth:
         inertias[frame.joint] += transform_inertia(body, frame.rotation, frame.translation)
         return replace(self, robot=self.robot.with_inertias(inertias))
 
-    # -- as a dynamic model --------------------------------------------------------------------------------------
-
     @cached_property
     def model(self) -> DynamicModel:
         """The model in which ``chi`` is exact: its terms are those the robot has."""
         known = {"rotor_inertia": self.rotor, **{k: self.friction.array(k) for k in ("viscous", "coulomb")}}
+        kinds = (("rotor_inertia", RotorInertia), ("viscous", Viscous), ("coulomb", Coulomb))
+        terms: list[JointTerm] = [term() for name, term in kinds if known[name].any()]
+        if self.friction.array("stribeck").any():
+            terms.append(Stribeck(velocity=tuple(self.friction.array("stribeck_velocity").tolist())))
         robot = replace(self.robot, friction=known)
-        friction = self.friction
-        terms: list[JointTerm] = [RotorInertia()] if self.rotor.any() else []
-        terms += [term() for name, term in (("viscous", Viscous), ("coulomb", Coulomb)) if friction.array(name).any()]
-        if friction.array("stribeck").any():
-            terms.append(Stribeck(velocity=tuple(friction.array("stribeck_velocity").tolist())))
         return DynamicModel(robot, (*terms, *(spring.term for spring in self.springs)))
 
     @cached_property
@@ -221,8 +195,6 @@ class Truth:
         for spring in self.springs:
             values |= spring.values(self.robot.index(spring.joint) + 1)
         return np.array([values[name] for name in self.model.standard])
-
-    # -- as data -------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Standard and base parameters by name, and what ``truth_from`` needs: links, rotors, friction, springs."""
@@ -240,7 +212,7 @@ class Truth:
                 for joint in self.robot.joints
             },
             "rotor_inertia": self.rotor.tolist(),
-            "friction": self.friction.to_dict(),
+            "friction": {name: self.friction.array(name).tolist() for name in FRICTION_FIELDS},
             "springs": [asdict(spring) for spring in self.springs],
             "notes": texts(self.notes),
         }
@@ -276,9 +248,8 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
             return tuple(float(values[k]) for k in order)
 
         friction = {name: ordered(values) for name, values in data.get("friction", {}).items()}
-        unknown = set(friction) - {f.name for f in fields(TrueFriction)}
-        if unknown:
-            raise ValueError(f"unknown friction '{sorted(unknown)[0]}'")
+        if unknown := sorted(set(friction) - set(FRICTION_FIELDS)):
+            raise ValueError(f"unknown friction '{unknown[0]}'")
         return Truth(
             robot=robot.with_inertias(inertias),
             rotor_inertia=ordered(data.get("rotor_inertia", [0.0] * robot.n)),
@@ -287,8 +258,7 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
             notes=tuple(note("truth", str(text)) for text in data.get("notes", ())),
         )
     except ExciterError as error:
-        message = str(error)
-        raise ParameterError(message if message.startswith(source) else f"{source}: {message}") from None
+        raise ParameterError(str(error) if str(error).startswith(source) else f"{source}: {error}") from None
     except KeyError as error:
         raise ParameterError(f"{source} lacks {error} of a link") from None
     except (TypeError, ValueError, AttributeError, IndexError) as error:
@@ -319,11 +289,9 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
 
 
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
-    """The description, completed to a machine that can be built; and what had to be assumed.
-
-    Bodies that cannot exist become the nearest that can; friction and rotors are invented where the description has
-    neither. The truth is drawn around it, and the controller knows it.
-    """
+    """The description, completed to a machine that can be built; and what had to be assumed. Bodies that cannot exist
+    become the nearest that can; friction and rotors are invented where the description has neither. The truth is drawn
+    around it, and the controller knows it."""
     inertias = robot.inertias
     notes: tuple[Note, ...] = ()
     if not inertias[:, 0].any():
@@ -334,11 +302,8 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     for j, joint in enumerate(robot.joints):
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
-            text = (
-                f"no body can have the parameters the description gives to joint '{joint.name}': the truth is drawn "
-                "around the nearest body that exists"
-            )
-            notes += (note("inertias", text, joint.name),)
+            text = f"no body can have the parameters the description gives to joint '{joint.name}': the truth is drawn "
+            notes += (note("inertias", text + "around the nearest body that exists", joint.name),)
     robot = robot.with_inertias(inertias)
     if any(key in robot.friction and robot.friction[key].any() for key in INVENTED_SHARES):
         return robot, notes
@@ -347,8 +312,7 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         f"dry and viscous friction {100 * INVENTED_SHARES['coulomb']:g} % of the drive's torque each); "
         "identify with rotor, viscous, coulomb"
     )
-    notes += (note("friction", text),)
-    return replace(robot, friction={**robot.friction, **invented(robot)}), notes
+    return replace(robot, friction={**robot.friction, **invented(robot)}), (*notes, note("friction", text))
 
 
 def nearest_body(phi: Array) -> Array:
@@ -375,13 +339,9 @@ def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
     return from_pseudo_inertia(heavier * change @ j @ change.T)
 
 
-# -- what is usual for a robot ---------------------------------------------------------------------------------------
-
-
 def typical_inertia(robot: Robot) -> Array:
     """(n,) mean diagonal of the inertia matrix over postures within the limits [kg·m²]."""
-    low, high = robot.position_range()
-    q = np.random.default_rng(0).uniform(low, high, (TYPICAL_POSTURES, robot.n))
+    q = np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n))
     return np.asarray(np.diagonal(Dynamics(robot).inertia_matrix(q), axis1=1, axis2=2).mean(axis=0))
 
 
@@ -390,8 +350,7 @@ def drive_torque(robot: Robot) -> Array:
     limit = robot.limit("torque")
     if np.isfinite(limit).all():
         return limit
-    low, high = robot.position_range()
-    q = np.random.default_rng(0).uniform(low, high, (TYPICAL_POSTURES, robot.n))
+    q = np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n))
     weight = np.abs(Dynamics(robot).inverse_dynamics(Motion.at(q))).max(axis=0)
     acceleration = robot.limit("acceleration")
     usual = np.where(np.isfinite(acceleration), acceleration, USUAL_ACCELERATION)
@@ -408,3 +367,36 @@ def invented(robot: Robot) -> dict[str, Array]:
         "coulomb": INVENTED_SHARES["coulomb"] * torque,
         "viscous": INVENTED_SHARES["viscous"] * torque / speed,
     }
+
+
+@dataclass(frozen=True)
+class TruthSettings(Settings):
+    """The true parameters: drawn by a seed around the description, or those of a file; what is given beside holds."""
+
+    flat: ClassVar[tuple[str, ...]] = ("spread",)
+    file: Annotated[Path | None, Place("a truth that was saved")] = None
+    seed: Annotated[int | None, Whole(0, LARGEST_SEED)] = None
+    spread: Spread | None = None
+    rotor_inertia: Known = None
+    viscous: Known = None
+    coulomb: Known = None
+    stribeck: Known = None
+    stribeck_velocity: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="rad/s")] = None
+    springs: tuple[CompensationSpring, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.file is not None and not (self.seed is None and self.spread is None):
+            drawn = "bodies and friction" if self.seed is None else "seed"
+            raise ExciterError(f"there is a file, so that nothing is drawn; leave out {drawn}")
+
+    def truth(self, robot: Robot, seed: int) -> Truth:
+        """seed: where none is given."""
+        drawn = seed if self.seed is None else self.seed
+        truth = draw(robot, drawn, self.spread) if self.file is None else read_truth(self.file, robot)
+        changed = {key: value for key in FRICTION_FIELDS if (value := getattr(self, key)) is not None}
+        return replace(
+            truth,
+            rotor_inertia=truth.rotor_inertia if self.rotor_inertia is None else self.rotor_inertia,
+            friction=replace(truth.friction, **changed),
+            springs=self.springs or truth.springs,
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,9 +16,9 @@ import numpy as np
 from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.recording import About, AnalogFilter, Payload, Recording
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
-from exciter.experiment.virtual.control import PATH_POSTURES, ComputedTorque, Control
+from exciter.experiment.virtual.control import PATH_POSTURES, AnyLaw, ComputedTorque, Control
 from exciter.experiment.virtual.motion_execution import (
     ExactMotion,
     Executed,
@@ -28,14 +29,21 @@ from exciter.experiment.virtual.motion_execution import (
     plan,
 )
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Poles, Sampling, TorqueMeter
-from exciter.experiment.virtual.true_parameters import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
+from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple, poles_of
+from exciter.experiment.virtual.true_parameters import (
+    Flexibility,
+    Truth,
+    TruthSettings,
+    believed,
+    drive_torque,
+    resolved,
+)
 from exciter.files import json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.settings import PerJointNumber, Settings, Switch, written
+from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
 LEAST_SIMULATION_RATE_HZ = 4000.0
@@ -80,14 +88,7 @@ class VirtualRobot:
             )
         if self.simulation_rate is not None and not 0.0 < self.simulation_rate <= 1e7:
             raise ExciterError(f"simulation_rate is {self.simulation_rate}; give a positive number [Hz] up to 1e7")
-        self._refuse()
-        if self.meter.noise is None:
-            noise = tuple((NOISE_TORQUE_SHARE * drive_torque(self.believed)).tolist())
-            object.__setattr__(self, "meter", replace(self.meter, noise=noise))
-
-    def _refuse(self) -> None:
-        """Settings that are impossible are refused before any work."""
-        nothing = np.zeros((0, self.robot.n))
+        nothing = np.zeros((0, self.robot.n))  # what is impossible is refused before any work
         self.truth.loaded(self.payload)
         self.drive.gains(self.robot)
         self.encoder.position(nothing, self.robot, self.drive, 0)
@@ -95,6 +96,9 @@ class VirtualRobot:
         self.meter.std(self.robot)
         if self.meter.ripple is not None:
             self.meter.ripple.values(nothing, self.robot, self.drive, 0)
+        if self.meter.noise is None:
+            noise = tuple((NOISE_TORQUE_SHARE * drive_torque(self.believed)).tolist())
+            object.__setattr__(self, "meter", replace(self.meter, noise=noise))
 
     @cached_property
     def believed(self) -> Robot:
@@ -123,49 +127,41 @@ class VirtualRobot:
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
         kept = self.sampling.kept(len(instants), seed)
-        recording = self._recorded(happened, timing, todo if cut else None, seed)[kept]
-        notes = (*self.truth.notes, *notes, *self._run_notes(todo, happened))
+        exact = {key: getattr(happened, key)[kept] for key in ("motor", "torque", "dry_friction", "link_torque")}
         return Simulated(
-            recording=recording,
+            recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
-            motor=happened.motor[kept],
-            torque=happened.torque[kept],
-            dry_friction=happened.dry_friction[kept],
-            link_torque=happened.link_torque[kept],
+            **exact,
             virtual=self,
             plan=todo,
             error=happened.error,
             saturated=happened.saturated.mean(axis=0),
             rate=1.0 / timing.step,
             seconds=time.perf_counter() - clock,
-            run_notes=notes,
+            run_notes=(*self.truth.notes, *notes, *self._run_notes(todo, happened)),
             seed=seed,
         )
 
-    # -- rates ---------------------------------------------------------------------------------------------------
-
     def _timing(self, plant: Plant, todo: ExecutionPlan, q: Array) -> tuple[SimulationTiming, tuple[Note, ...]]:
         """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
-        notes: tuple[Note, ...] = ()
+        notes, fixed = tuple[Note, ...](), self.simulation_rate
         least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
-        needed = self._needed_rate(plant, todo, q)
-        wanted = max(least, needed) if self.simulation_rate is None else self.simulation_rate
-        if self.simulation_rate is not None:
-            if self.control.rate is not None and self.control.rate > wanted:
-                raise ExciterError(
-                    f"the controller ticks at {self.control.rate:g} Hz and the simulation at {wanted:g} Hz; raise "
-                    "simulation_rate"
-                )
-        elif needed > least:
-            if needed > MOST_SIMULATION_RATE_HZ:
-                raise ExciterError(
-                    f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
-                    "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or "
-                    "set simulation_rate yourself"
-                )
+        needed, ticked = self._needed_rate(plant, todo, q), self.control.rate
+        if fixed is not None and ticked is not None and ticked > fixed:
+            raise ExciterError(
+                f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz; raise simulation_rate"
+            )
+        if fixed is None and needed > max(least, MOST_SIMULATION_RATE_HZ):
+            raise ExciterError(
+                f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the stiffness "
+                "or damping of flexible joints or the controller's bandwidth, give heavier rotors, or set "
+                "simulation_rate yourself"
+            )
+        if fixed is None and needed > least:
             text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
             notes = (note("simulation rate", text),)
-        grid = self.control.rate or (self.sampling.rate if self.simulation_rate is None else wanted)
+        wanted = max(least, needed) if fixed is None else fixed
+        grid = ticked or (self.sampling.rate if fixed is None else fixed)
         every = max(1, math.ceil(wanted / grid - 1e-9))
         rate = every * grid
         steps = math.ceil(todo.curve.end * rate - 1e-9)
@@ -174,23 +170,25 @@ class VirtualRobot:
                 f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
                 f"kept in memory ({MOST_STORED_STEPS // self.robot.n}); run fewer periods, or lower the rates"
             )
-        ticks = every if self.control.rate is not None else 1
-        return SimulationTiming(step=1.0 / rate, every=ticks, steps=steps), notes
+        return SimulationTiming(step=1.0 / rate, every=1 if ticked is None else every, steps=steps), notes
 
     def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
         """[Hz] for the joints' flexibility; and, unless its rate is given, for the controller on what it moves."""
         plant.data.qpos[plant.link] = plant.data.qpos[plant.motor] = q
-        inertia, rates = plant.inertia_matrix(), [0.0]
+        inertia, rates = plant.inertia_matrix()[np.ix_(plant.link, plant.link)], [0.0]
         if self.control.rate is None:
             path = todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES))
             damping = self.control.damping_matrix(self.believed, path)
             moved = np.diag(self.truth.rotor) if plant.flexible else inertia
             rates.append(2.0 * float(np.abs(np.linalg.eigvals(np.linalg.solve(moved, damping))).max()))
         if plant.flexible:
-            rates.append(needed_rate(inertia, self.truth.rotor, plant.stiffness, plant.damping))
+            # Two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint;
+            # one per time constant of the dampers, (M⁻¹ + J⁻¹) D.
+            mobility = np.linalg.inv(inertia) + np.diag(1.0 / self.truth.rotor)
+            both = (plant.stiffness, plant.damping)
+            springs, dampers = (np.abs(np.linalg.eigvals(mobility * values)).max() for values in both)
+            rates.append(float(max(2.0 * np.sqrt(springs), dampers)))
         return max(rates)
-
-    # -- the log -------------------------------------------------------------------------------------------------
 
     def _recorded(
         self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
@@ -201,7 +199,9 @@ class VirtualRobot:
         motion = happened.link if on_link else happened.motor
         none = np.zeros_like(happened.drive_steps)
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
-        torque = meter.measure(held, smooth, happened.motor_steps, timing.step, motion.time, robot, drive, seed)
+        if meter.ripple is not None:
+            smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
+        torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
         gains = drive.gains(robot)
         return Recording(
             joints=robot.joint_names,
@@ -223,8 +223,10 @@ class VirtualRobot:
 
     def _forgets(self) -> float:
         """[s] after which controller and filter have forgotten how it began."""
-        slow = 0.0 if self.meter.filter is None else FORGOTTEN_TIME_CONSTANTS * Poles.of(self.meter.filter).slowest
-        return self.control.settling + slow
+        if self.meter.filter is None:
+            return self.control.settling
+        slowest = float(1.0 / np.abs(poles_of(self.meter.filter)[0].real).min())
+        return self.control.settling + FORGOTTEN_TIME_CONSTANTS * slowest
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
@@ -239,10 +241,8 @@ class VirtualRobot:
                 )
                 limits.append(warning("limits", text, name))
             if part:
-                text = (
-                    f"the drive of '{name}' was at its limit of {allowed.torque:g} for {100 * part:.3g} % of the time"
-                )
-                saturated.append(warning("saturation", text, name))
+                at_limit = f"at its limit of {allowed.torque:g} for {100 * part:.3g} % of the time"
+                saturated.append(warning("saturation", f"the drive of '{name}' was {at_limit}", name))
         return (*limits, *saturated)
 
 
@@ -317,10 +317,9 @@ class Simulated:
         """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside a
         table included. The truth and the exact motion of an older log go before it does, and come after the new one:
         where they are, they are its own."""
-        places = [None if path is None else Path(path) for path in (log, truth, motion)]
-        kept, secret, exact = places
-        assert kept is not None
-        for path in filter(None, places):
+        given = [Path(path) for path in (log, truth, motion) if path is not None]
+        secret, exact = (None if path is None else Path(path) for path in (truth, motion))
+        for path in given:
             prepare(path.absolute().parent)
         older = [path for path in (secret, exact, exact and written_beside(exact)) if path is not None]
         with ExitStack() as later:
@@ -330,20 +329,20 @@ class Simulated:
             if exact is not None:
                 stage = later.enter_context(staged(exact.absolute().parent, last=exact.name))
                 write_recording(self.exact, stage / exact.name)
-            write_recording(self.recording, kept, remove=older)
-        given = [path for path in places if path is not None]
+            write_recording(self.recording, given[0], remove=older)
         return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """How the motion went, joint by joint, as plain data."""
         about, robot = self.recording.about, self.virtual.robot
         per_joint = {
-            "tracking_rms": self.tracking.tolist(),
-            "tracking_worst": abs(self.error).max(axis=0).tolist(),
-            "torque_rms": self.torque_rms.tolist(),
-            "noise": self.virtual.meter.std(robot).tolist(),
-            "saturated": self.saturated.tolist(),
+            "tracking_rms": self.tracking,
+            "tracking_worst": abs(self.error).max(axis=0),
+            "torque_rms": self.torque_rms,
+            "noise": self.virtual.meter.std(robot),
+            "saturated": self.saturated,
         }
+        rows = np.stack([*per_joint.values()], axis=1).tolist()
         return {
             "robot": robot.name,
             "samples": len(self.recording),
@@ -351,7 +350,7 @@ class Simulated:
             "period": about.period,
             "settled": about.settled,
             "joints": {
-                name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
+                j: dict(zip(per_joint, row, strict=True)) for j, row in zip(robot.joint_names, rows, strict=True)
             },
             "notes": texts(self.notes),
             "seconds": self.seconds,
@@ -370,5 +369,43 @@ class Simulated:
             "gear": virtual.drive.ratios(virtual.robot).tolist(),
             "noise": virtual.meter.std(virtual.robot).tolist(),
             "payload": written(self.recording.about.payload),
-            "flexibility": None if flexible is None else flexible.to_dict(virtual.robot),
+            "flexibility": flexible
+            and {
+                key: resolved(getattr(flexible, key), virtual.robot, f"joint {key}").tolist()
+                for key in ("stiffness", "damping")
+            },
         }
+
+
+@dataclass(frozen=True)
+class SimulateSettings(Settings):
+    """A virtual robot: its true parameters, its controller, its drives and its sensors.
+
+    The section ``simulate:`` of a settings file, which docs/simulate.md shows in full."""
+
+    truth: TruthSettings = field(default_factory=TruthSettings)
+    control: AnyLaw = field(default_factory=ComputedTorque)
+    start: Start = field(default_factory=Start)
+    drive: GearedDrive = field(default_factory=GearedDrive)
+    encoder: Encoder = field(default_factory=Encoder)
+    torque: TorqueMeter = field(default_factory=TorqueMeter)
+    ripple: TorqueRipple | None = None
+    filter: AnalogFilter | None = None
+    log: Sampling = field(default_factory=Sampling)
+    flexibility: Flexibility | None = None
+    payload: Payload | None = None
+    simulation_rate: Annotated[float | None, Number(above=0.0, most=1e7, unit="Hz")] = None
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        """An empty ripple or filter is none."""
+        if not isinstance(given, Mapping):
+            return given
+        return {key: value for key, value in given.items() if value != {} or key not in ("ripple", "filter")}
+
+    def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
+        """seed: of the truth, unless the settings have one."""
+        same = ("control", "start", "drive", "encoder", "flexibility", "payload", "simulation_rate")
+        meter = replace(self.torque, ripple=self.ripple, filter=self.filter)
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return VirtualRobot(robot, self.truth.truth(robot, seed), meter=meter, sampling=self.log, **given)
