@@ -266,43 +266,47 @@ class FrictionEquations:
         return np.asarray(np.maximum(left, 1e-9 * signal) / np.sqrt(self.rows.sum(axis=0)))
 
     def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
-        """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns."""
-        squares = np.array([self._fold(k, j, candidates, chosen, noise) for k in range(len(self.train))])
-        return [Score(squares[:, [k]], self.rows[:, [j]]) for k in range(len(candidates))]
+        """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
+        in every fold, over noise²."""
+        p = self.rigid
+        factors = np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
+        inverses = [np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE) for upper in factors]
+        scores = []
+        for columns in candidates:
+            squares = []
+            everything = zip(factors, inverses, self.held[:, j], self._friction(factors, columns), strict=True)
+            for upper, inverse, held, friction in everything:
+                beta = inverse @ (upper[:p, -1] - upper[:p, p:-1] @ friction)
+                left = held @ np.concatenate([-beta, -friction, [1.0]])
+                squares.append([float(left @ left) / noise[j] ** 2])
+            scores.append(Score(np.array(squares), self.rows[:, [j]]))
+        return scores
 
-    def _fold(self, k: int, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> Array:
-        """(candidates,) sums of squares held out in fold k, over noise²."""
+    def _factor(self, k: int, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
+        """Of all equations without fold k, joint j with all of its columns, the rigid ones first: below them is what
+        friction has to explain when the rigid part does its best."""
         p = self.rigid
         others = [self._marginal(self.train[k, i], chosen[i]) / noise[i] for i in range(len(noise)) if i != j]
         own = self.train[k, j] / noise[j]
         both = np.vstack([*others, self.prior])
         wide = np.zeros((len(both), own.shape[1]))
         wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
-        # rigid columns first: below them is what friction has to explain when the rigid part does its best
-        upper = _merged([wide, own])
-        inverse = np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE)
-        below, right = upper[p:-1, p:-1], upper[p:-1, -1]
-        squares = []
-        for columns in candidates:
-            friction = self._friction(below, right, columns)
-            beta = inverse @ (upper[:p, -1] - upper[:p, p:-1] @ friction)
-            left = self.held[k, j] @ np.concatenate([-beta, -friction, [1.0]])
-            squares.append(float(left @ left) / noise[j] ** 2)
-        return np.array(squares)
+        return _merged([wide, own])
 
-    def _friction(self, w: Array, y: Array, columns: IntArray) -> Array:
-        """(c,) the columns that a candidate has, least squares, with friction ≥ 0."""
-        found = np.zeros(w.shape[1])
+    def _friction(self, factors: Array, columns: IntArray) -> Array:
+        """(K, c) the columns that a candidate has, least squares in each of K factors, with friction ≥ 0."""
+        w, y = factors[:, self.rigid : -1, self.rigid : -1], factors[:, self.rigid : -1, -1]
+        found = np.zeros(w.shape[::2])
         if not len(columns):
             return found
         bound = self.nonnegative[columns]
         order = np.concatenate([columns[~bound], columns[bound]])
         free = int((~bound).sum())
-        q, r = np.linalg.qr(w[:, order])
-        right = q.T @ y
-        below, _ = optimize.nnls(r[free:, free:], right[free:]) if bound.any() else (np.zeros(0), 0.0)
-        above = _solved(r[:free, :free], right[:free] - r[:free, free:] @ below)
-        found[order] = np.concatenate([above, below])
+        for k, (q, r) in enumerate(zip(*np.linalg.qr(w[:, :, order]), strict=True)):  # many small ones at once
+            right = q.T @ y[k]
+            below = optimize.nnls(r[free:, free:], right[free:])[0] if bound.any() else np.zeros(0)
+            above = _solved(r[:free, :free], right[:free] - r[:free, free:] @ below) if free else np.zeros(0)
+            found[k, order] = np.concatenate([above, below])
         return found
 
     def _marginal(self, factor: Array, columns: IntArray) -> Array:
