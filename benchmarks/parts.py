@@ -156,7 +156,7 @@ def _whole(name: str, which: str, data: Path) -> Recording:
     """Without the windows that split it; only while the robot moves."""
     file = open_recording(REAL / name / f"{which}.yaml", data)
     windows = ((0.0, MOVES[name]),) if name in MOVES else ()
-    return replace(file, description=replace(file.description, windows=windows)).read()
+    return replace(file, given=replace(file.given, windows=windows)).read()
 
 
 def measured(logs: Logs, split: Split) -> dict[str, Left | str]:
