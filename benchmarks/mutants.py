@@ -53,10 +53,12 @@ class Mutant:
         return f"{self.module} {self.function}: {self.change}"
 
     def code(self) -> Any:
-        """The compiled module with the change in it."""
+        """The compiled module with the change in it; only the function or class that it is in is copied."""
         node, new = self.swap
-        changed = _Replace(node, new).visit(_copied(self.tree, node))
-        return compile(ast.fix_missing_locations(changed), str(PACKAGE / self.module), "exec", dont_inherit=True)
+        body = list(self.tree.body)
+        k = next(k for k, one in enumerate(body) if one.lineno <= self.line <= (one.end_lineno or one.lineno))
+        body[k] = ast.fix_missing_locations(_Replace(node, new).visit(_copied(body[k], node)))
+        return compile(ast.Module(body, []), str(PACKAGE / self.module), "exec", dont_inherit=True)
 
 
 class _Replace(ast.NodeTransformer):
