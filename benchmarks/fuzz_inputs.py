@@ -29,8 +29,8 @@ from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml, sample
+from exciter.excitation.optimiser.run_starts import Checkpoint
 from exciter.excitation.optimiser.search import Search
-from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped

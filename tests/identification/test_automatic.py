@@ -35,15 +35,11 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, StandardEquations
 from exciter.identification.physical.prior_values import PriorValues
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cross_validated_trial import (
-    AS_GOOD_FRACTION,
+from exciter.identification.selection.cross_validated_trial import Trial
+from exciter.identification.selection.cutoff_choice import (
     CUTOFFS_PER_BAND,
-    FAINT_PRIOR_WEIGHTS,
     MOST_EDGE_FRACTION,
-    PRIOR_WEIGHTS,
-    Trial,
     choose_route,
-    choose_weight,
     cutoff_candidates,
 )
 from exciter.identification.selection.friction_candidates import (
@@ -54,6 +50,12 @@ from exciter.identification.selection.friction_candidates import (
     friction_candidates,
     gear_load,
     starting_terms,
+)
+from exciter.identification.selection.prior_and_tilt_choice import (
+    AS_GOOD_FRACTION,
+    FAINT_PRIOR_WEIGHTS,
+    PRIOR_WEIGHTS,
+    choose_prior_weight,
 )
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
@@ -163,7 +165,7 @@ def left(problem: Problem, beta: np.ndarray) -> float:
 def weighed(problem: Problem, links: np.ndarray) -> tuple[float, float, float]:
     """The weight that is chosen; what is left of other torques with it, and by weighted least squares [%]."""
     trial = Trial(problem, Fixed(links))
-    weight, choice = choose_weight(trial, trial.noise(1e-3))
+    weight, choice = choose_prior_weight(trial, trial.noise(1e-3))
     assert f"{weight:.3g}" in choice.value
     pulled = Prior(values=Fixed(links), weight=weight).estimate(problem)
     other = seen(1.0, 0.0, seed=9)

@@ -19,10 +19,10 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.identification.physical.prior_values import Described
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.cross_validated_trial import (
+from exciter.identification.selection.cross_validated_trial import Trial
+from exciter.identification.selection.prior_and_tilt_choice import (
     LARGEST_TILT_RAD,
     OFFSET_SIGMAS,
-    Trial,
     choose_offset,
     choose_tilt,
 )

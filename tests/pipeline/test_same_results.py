@@ -43,8 +43,16 @@ def as_json(data):
     return timeless(json.loads(json.dumps(data, default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x))))
 
 
-@pytest.mark.parametrize("name", ["gautier-khalil", "tx40", "ur10e"])
-def test_python_and_the_command_give_the_same_files(name, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "method", "words"),
+    [
+        ("gautier-khalil", {}, ()),
+        ("tx40", {"estimator": ex.PhysicallyConsistent()}, ("--estimator", "consistent")),
+        ("ur10e", {"estimator": ex.Huber()}, ("--estimator", "huber")),
+    ],
+    ids=["gautier-khalil, automatic", "tx40", "ur10e"],
+)
+def test_python_and_the_command_give_the_same_files(name, method, words, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sim.yaml").write_text(SIMULATE)
     motion = ex.design(name, ex.Fourier(5.0, 4, at_rest=True), starts=1, seed=2)
@@ -68,11 +76,16 @@ def test_python_and_the_command_give_the_same_files(name, tmp_path, capsys, monk
         key: value for key, value in timeless(told).items() if key not in ("log", "remarks")
     }
 
-    found = ex.identify(name, ex.read("log.csv"), validate="other.csv")
+    found = ex.identify(name, ex.read("log.csv"), validate="other.csv", **method)
     found.save("py/found")
-    command("identify", name, "log.csv", "-o", "cli/found", "--validate", "other.csv")
+    command("identify", name, "log.csv", "-o", "cli/found", "--validate", "other.csv", *words)
     assert content(tmp_path / "py/found/result.json") == content(tmp_path / "cli/found/result.json")
-    assert (tmp_path / "py/found/identified.urdf").read_bytes() == (tmp_path / "cli/found/identified.urdf").read_bytes()
+    written = [{path.name for path in (tmp_path / by / "found").iterdir()} for by in ("py", "cli")]
+    assert written[0] == written[1]
+    assert ("identified.urdf" in written[0]) == bool(found.to_dict()["physically_consistent"])
+    if "identified.urdf" in written[0]:
+        urdfs = [(tmp_path / by / "found" / "identified.urdf").read_bytes() for by in ("py", "cli")]
+        assert urdfs[0] == urdfs[1]
 
     opened = ex.open("cli/found")  # what the command wrote is what Python has
     assert as_json(opened.to_dict()) == as_json(found.to_dict())

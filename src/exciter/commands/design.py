@@ -21,7 +21,7 @@ from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN, MOTION_FILES
-from exciter.excitation.optimiser.starts import Progress as SearchProgress
+from exciter.excitation.optimiser.run_starts import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit

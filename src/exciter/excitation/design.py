@@ -29,8 +29,8 @@ from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
+from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
-from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion

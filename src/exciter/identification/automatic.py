@@ -35,17 +35,8 @@ from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
 from exciter.identification.runs.run import Run, bounded_parts, common_side
-from exciter.identification.selection.cross_validated_trial import (
-    PRIOR_WEIGHTS,
-    Choice,
-    Remake,
-    Trial,
-    choose_equation_filter,
-    choose_offset,
-    choose_route,
-    choose_tilt,
-    choose_weight,
-)
+from exciter.identification.selection.cross_validated_trial import Choice, Trial
+from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
     FRICTION_TERMS,
     barred_terms,
@@ -55,6 +46,12 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.selection.prior_and_tilt_choice import (
+    PRIOR_WEIGHTS,
+    choose_offset,
+    choose_prior_weight,
+    choose_tilt,
+)
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -117,7 +114,7 @@ class Asked:
         """The weight of the prior."""
         if self.weight is not None:
             return self.weight, Choice("estimator", f"{self.weight:.3g}", "as given", "weight")
-        return choose_weight(trial, trial.noise(NOISE_PRIOR_WEIGHT))
+        return choose_prior_weight(trial, trial.noise(NOISE_PRIOR_WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.run import Run, bounded_parts
-from exciter.identification.selection.cross_validated_trial import usual_filter
+from exciter.identification.selection.cutoff_choice import usual_filter
 from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,

@@ -26,7 +26,7 @@ from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
-from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
+from exciter.excitation.optimiser.run_starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints, RandomSpline, draw

@@ -1,8 +1,5 @@
 """One start of a design: random motion → local optimum → kept at every instant. The same in every process.
 
-It begins at a posture with room on all sides, with random motions shrunk about it until all limits hold.
-Shrinking always ends: the shortest motion about a posture that keeps the nonlinear limits at rest keeps them too.
-
 It ends with a motion that keeps its limits at grid points, from which one is made that keeps them at every instant.
 Joint limits alone: every joint's swing about its posture is scaled so that its tightest limit is just kept, by exact
 extrema. With nonlinear limits: margins grow by what is found between the grid points, a few more iterations repair the
@@ -38,9 +35,9 @@ from exciter.excitation.optimiser.limits import (
     limit_ranges,
 )
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
+from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
@@ -49,9 +46,6 @@ NONLINEAR_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
 INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
-RANDOM_POSTURES = 2000
-START_SWING_SHARE = 0.5  # of the joint limits, where nothing else is in the way
-START_CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
 REPAIR_ROUNDS = 4
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
@@ -322,54 +316,7 @@ def _smooth(constraint: Constraint) -> Constraint:
     return constraint
 
 
-# -- where it begins, and where it ends --------------------------------------------------------------------------------
-
-
-def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed: int) -> Array | int:
-    """(n,): the middle of the ranges if all limits hold there at rest with clearance, else the best random one; the
-    number of the row that fails most often where no posture keeps the limits."""
-    low, high = limits.lower[0], limits.upper[0]
-    middle: Array = 0.5 * (low + high)
-    random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
-    candidates = np.vstack([middle, low + random * (high - low)])
-    values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
-    worst = values.min(axis=0, initial=np.inf)
-    if worst[0] > 2.0 * START_CLEARANCE:
-        return middle
-    posture: Array = candidates[int(np.argmax(worst))]
-    rng, room = np.random.default_rng(0), -np.inf
-    for size in 0.2 * 0.7 ** np.arange(
-        12
-    ):  # uphill: smaller and smaller random steps, kept when the worst row improves
-        steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
-        nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
-        worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
-        best = int(np.argmax(worst))
-        posture, room = nearby[best], float(worst[best])
-    return int(np.argmax((values < START_CLEARANCE).mean(axis=1))) if room <= START_CLEARANCE else posture
-
-
-def random_start(
-    limits: JointLimits, nonlinear: NonlinearLimits, posture: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """(centre, y): standing still at the posture, and a random motion about it, strictly within all limits."""
-    variables = limits.variables
-    centre = variables.from_delta(variables.trajectory.still(posture))
-    swing = np.zeros_like(centre)
-    size = variables.n * variables.per_joint
-    swing[:size] = rng.standard_normal(size)
-    at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
-    if min(float(before.min()) for before in at_rest) < 0:
-        raise ExciterError("the posture about which the motion is to be designed is outside the joint limits")
-    ratios = [(before - after) / np.maximum(before, 1e-300) for before, after in zip(at_rest, moving, strict=True)]
-    swing *= START_SWING_SHARE * (1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios))
-    for _ in range(60):
-        if (nonlinear.values(centre + swing) > START_CLEARANCE).all():
-            return centre, centre + swing
-        swing *= 0.7
-    raise ExciterError(
-        "no motion about the posture with most clearance keeps the limits, however small; loosen a limit"
-    )
+# -- where it ends ---------------------------------------------------------------------------------------------------
 
 
 def shrunk(limits: JointLimits, nonlinear: NonlinearLimits, centre: Array, y: Array) -> Array:

@@ -29,10 +29,10 @@ from exciter.identification.physical.penalised_fit import (
     StandardFit,
     WeightChoice,
     base_covariance,
-    choose_weight,
     residual_rise,
     settled,
     unconstrained,
+    weight_of_least_error,
 )
 from exciter.identification.physical.prior_metric import (
     METRICS,
@@ -145,7 +145,7 @@ class Prior(Estimator):
         if weight is None or isinstance(weight, str):
             # the entropic distance keeps bodies physical by itself, and cones at every step are slow
             tried = cones if self.metric.quadratic else ()
-            choice = choose_weight(equations, reference, self.metric, equations.weights(free.noise), tried)
+            choice = weight_of_least_error(equations, reference, self.metric, equations.weights(free.noise), tried)
             text, weight = choice.sentence, choice.weight
         else:
             text = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"

@@ -145,7 +145,7 @@ class WeightChoice:
         return text
 
 
-def choose_weight(
+def weight_of_least_error(
     equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
 ) -> WeightChoice:
     """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits.
