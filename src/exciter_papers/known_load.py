@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.model import DynamicModel
+from exciter import DynamicModel, InverseDynamic, WeightedLeastSquares
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Uncertainty
 from exciter.identification.identify_config import with_uncertainty

@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from exciter.errors import ExciterError
+from exciter import ExciterError
 from exciter.report.markup import PagePart
 
 # -- findings ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from exciter.errors import ExciterError
+from exciter import ExciterError
 from exciter.workers import over_processes
 from exciter_papers import FOLDERS, NAMES
 from exciter_papers.paper import Effort, Finding, Paper, Part, Value

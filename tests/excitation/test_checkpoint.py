@@ -14,7 +14,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import design
-from exciter.excitation.optimiser import starts as module
+from exciter.excitation.optimiser import run_starts as module
 from exciter.excitation.optimiser.run_starts import Checkpoint
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier

@@ -1,6 +1,7 @@
 """The house: folders import along the flow, sub-folders in no circle, a name means one thing."""
 
 import ast
+import importlib
 import re
 from functools import cache
 from pathlib import Path
@@ -120,6 +121,19 @@ def test_only_a_command_knows_the_papers():
     """They use the package as anybody does; the package does without them."""
     texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
     assert {path.parts[0] for path, text in texts.items() if "exciter_papers" in text} == {"commands"}
+
+
+def test_papers_take_from_the_front_door_what_it_offers():
+    """As anybody does; inner modules are for what a user does not need."""
+    offered = {name: getattr(exciter, name) for name in exciter.__all__}
+    beside = []
+    for path in (ROOT.parent / "exciter_papers").rglob("*.py"):
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("exciter."):
+                names = {alias.name for alias in node.names} & set(offered)
+                module = importlib.import_module(node.module)
+                beside += [f"{path.name}: {n}" for n in names if getattr(module, n, None) is offered[n]]
+    assert not beside
 
 
 def test_every_module_is_short_enough_to_read():

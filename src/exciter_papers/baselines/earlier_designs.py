@@ -28,17 +28,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, MotionError
+from exciter import ConditionNumber, DynamicModel, ExciterError, Motion, Robot
+from exciter.errors import MotionError
 from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, DesignObjective, MotionCriterion, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
-from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, EOptimality
+from exciter.excitation.criteria.optimality_and_condition import EOptimality
 from exciter.excitation.design import Design, design
 from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.piecewise import AccelerationSequence
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter_papers.baselines.poses_and_moves import cruising_move, quick_move, to_and_fro
 

@@ -17,16 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter import ConditionNumber, DynamicModel, ExciterError, Motion, Robot
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
-from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import stages
 from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter_papers.baselines.segment_times import Interpolated, interpolate_points
 

@@ -18,17 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from exciter import DOptimality, DynamicModel, ExciterError, Motion, Robot
 from exciter.dynamics.base import static_base
-from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
-from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.optimiser.limits import check_posture
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 LIMITED_RATES = ("velocity", "acceleration", "jerk")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exciter import Motion
 from exciter.report.plot import Line, Plot
-from exciter.robot.motion import Motion
 from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from exciter import Motion
 from exciter.report.plot import Line, Plot
-from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter_papers.baselines.points import PointSearch, optimise_points
 from exciter_papers.gautier_khalil import sequences

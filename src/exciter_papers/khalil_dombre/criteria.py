@@ -7,15 +7,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from exciter import ConditionNumber, DOptimality
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate, evaluation
 from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
-from exciter.excitation.criteria.optimality_and_condition import (
-    ConditionAndSmallest,
-    ConditionNumber,
-    DOptimality,
-    ScaledCondition,
-)
+from exciter.excitation.criteria.optimality_and_condition import ConditionAndSmallest, ScaledCondition
 from exciter.excitation.criteria.weighted_sums import ConditionAndEquilibrium, Equilibrium, structure
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from exciter import BSpline
 from exciter.excitation.criteria.criterion import evaluate
 from exciter.excitation.design import Design
-from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot

@@ -7,17 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
+from exciter import Box, Coulomb, DynamicModel, Fourier, HalfSpace, Motion, Robot, Viscous
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, OutsideCylinder
+from exciter.excitation.constraints.workspace import InsideCylinder, OutsideCylinder
 from exciter.excitation.criteria.criterion import Figures, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter_papers.paper import published
 

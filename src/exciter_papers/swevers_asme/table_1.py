@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter import ConditionNumber
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, NormalizedCondition
+from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Value, claim, same, shown
 from exciter_papers.swevers_asme import set_up

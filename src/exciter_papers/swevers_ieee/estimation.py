@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exciter import DOptimality, Motion
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import DesignObjective
-from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
-from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 from exciter_papers.swevers_ieee import experiment, preprocessing

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from scipy import stats
 
-from exciter.experiment.recording import About, AnalogFilter, Recording
+from exciter import Motion, Recording
+from exciter.experiment.recording import About, AnalogFilter
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -20,7 +21,6 @@ from exciter.identification.estimators.maximum_likelihood import MaximumLikeliho
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
-from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Part, claim, shown
 from exciter_papers.swevers_ieee.experiment import (
