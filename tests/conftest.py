@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -78,6 +79,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # It puts changed code in the place of the package's, which leaves other objects as defaults of settings behind.
     rank["test_mutations.py"] = len(rank) + 1
     items.sort(key=lambda item: rank.get(item.path.name, len(LONG_FILES)))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=list(CASES), scope="session")
