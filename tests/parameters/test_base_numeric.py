@@ -105,6 +105,7 @@ def test_doubtful_rank_is_said_in_words() -> None:
     base = numeric_base(rows, [f"p{i}" for i in range(12)])
     assert not base.decision.is_clear
     assert "doubtful" in base.decision.words
+    assert "; ;" not in base.decision.words
     chosen = numeric_base(rows, base.standard, tolerance=1e-6)
     assert chosen.decision.kept > 1e-6 > chosen.decision.values[len(chosen)]
 

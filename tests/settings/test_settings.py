@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
+from exciter.identification.identify_config import IdentifySettings
 from exciter.robot import load
 from exciter.settings import (
     ByName,
@@ -226,6 +227,12 @@ def test_keys_and_words_of_a_file_are_those_that_are_written():
 
 def test_arrays_are_written_as_lists():
     assert written({"a": np.arange(2.0), "b": (np.float64(1.0), 2)}) == {"a": [0.0, 1.0], "b": [1.0, 2]}
+
+
+def test_an_array_in_place_of_settings_is_refused_in_one_line():
+    """NumPy refuses to say whether it is empty; a user is told what was wrong all the same."""
+    with pytest.raises(ExciterError, match=r"^configuration is .*ols.*array"):
+        fill(IdentifySettings, {"estimator": {"ols": np.array([1.0, 2.0])}}, "configuration")
 
 
 def test_the_schema_describes_what_is_accepted():

@@ -75,7 +75,7 @@ class RankDecision:
         elif self.kept < WEAK_DIRECTION_FRACTION:
             doubt = "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
         values = f"smallest value kept {self.kept:.1e}, largest dropped {self.dropped:.1e}, gap {self.gap:.1e}"
-        return f"rank {self.rank}: {values}" + (f"; {doubt}" if doubt else "")
+        return f"rank {self.rank}: {values}{doubt}"
 
 
 @dataclass(frozen=True, eq=False)

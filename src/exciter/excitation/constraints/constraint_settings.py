@@ -192,7 +192,7 @@ class ObstacleSettings(Settings):
             case BoxShape(lower, upper):
                 middle, size = 0.5 * np.add(lower, upper), np.subtract(upper, lower)
                 return Block(name, middle, size, against=against)
-        raise NotImplementedError(type(self.shape).__name__)
+        raise ExciterError(f"{name} is a {type(self.shape).__name__}; give one of {', '.join(OBSTACLES.words)}")
 
 
 @dataclass(frozen=True)
