@@ -357,8 +357,6 @@ def known_keys(
         return _known(given, keys)
     except Refused as failed:
         raise error(f"{where}{failed}") from None
-    except ValueError as failed:  # of NumPy, where an array stands in place of a word or a mapping
-        raise error(f"{where} is {shown(value)}; {failed}") from None
 
 
 def marker_of(hint: Any) -> Kind | None:
