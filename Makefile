@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-# One process more than there are processors: some tests wait for processes, clocks or a browser.
-PARALLEL = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
+# One process per processor: a third one on two cores costs more (it imports, collects and makes fixtures again) than it gains.
+PARALLEL = -n $$(getconf _NPROCESSORS_ONLN) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test quick check format bench papers real docs coverage lock wheels clean
 
