@@ -33,9 +33,7 @@ def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed
         return middle
     posture: Array = candidates[int(np.argmax(worst))]
     rng, room = np.random.default_rng(0), -np.inf
-    for size in 0.2 * 0.7 ** np.arange(
-        12
-    ):  # uphill: smaller and smaller random steps, kept when the worst row improves
+    for size in 0.2 * 0.7 ** np.arange(12):  # uphill: smaller and smaller steps, kept when the worst row improves
         steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
         nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
         worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
