@@ -140,10 +140,12 @@ def recorded(constraints: tuple[Constraint, ...], seeds: int, most: int) -> list
     """Problems of designs from several seeds, evenly over their course."""
     found: list[Quadratic] = []
 
-    def solve(h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array) -> sqp.Step | None:
+    def solve(
+        h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array, seconds: float
+    ) -> sqp.Step | None:
         lower, upper = box
         found.append(Quadratic(h.copy(), g.copy(), (lower.copy(), upper.copy()), a.copy(), low.copy(), high.copy()))
-        return original(h, g, box, a, low, high)
+        return original(h, g, box, a, low, high, seconds)
 
     original, sqp.solve = sqp.solve, solve  # the optimiser's own calls pass through here
     try:
