@@ -6,6 +6,9 @@ READY := $(VENV)/ready
 # One process per processor: a third one on two cores costs more (it imports, collects and makes fixtures again) than it gains.
 PARALLEL = -n $$(getconf _NPROCESSORS_ONLN) --dist loadfile --no-loadscope-reorder
 
+# Compiled modules are kept, whatever the shell says: every process of the tests would compile package and tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test quick check format bench papers real docs coverage lock wheels clean
 
 $(READY): pyproject.toml requirements-dev.lock
