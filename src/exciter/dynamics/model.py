@@ -43,24 +43,6 @@ BASE_JOINTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class RigidBodies:
-    """Torque of rigid bodies with known inertias (n, 10), the robot's own unless given, for terms that depend on the
-    load."""
-
-    dynamics: Dynamics
-    links: Array | None = None
-
-    def value(self, motion: Motion) -> Array:
-        return self.dynamics.inverse_dynamics(motion, self.links)
-
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        return self.dynamics.torque_pullback(motion, seed, self.links)
-
-    def of(self, links: Array) -> RigidBodies:
-        return RigidBodies(self.dynamics, links)
-
-
-@dataclass(frozen=True, eq=False)
 class DynamicModel:
     """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order.
 
@@ -99,8 +81,7 @@ class DynamicModel:
 
     @cached_property
     def bound(self) -> tuple[BoundTerm, ...]:
-        rigid = RigidBodies(self.dynamics)
-        return tuple(term.bind(self.dynamics.robot, rigid) for term in self.terms)
+        return tuple(term.bind(self.dynamics.robot, self.dynamics) for term in self.terms)
 
     @property
     def n(self) -> int:

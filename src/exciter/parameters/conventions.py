@@ -28,6 +28,7 @@ one θ, so an optimiser may move θ without constraints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,37 +55,19 @@ Sextuple = tuple[float, float, float, float, float, float]
 
 #: Names in the papers' order, modified Denavit–Hartenberg frame.
 PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-_PAPER_ORDER = (*UPPER_TRIANGLE, 1, 2, 3, 0)
-_IDYNTREE_ORDER = (0, 1, 2, 3, *UPPER_TRIANGLE)
+Reordering = Callable[[ArrayLike], Array]
 _LOGARITHMS = ((0, 0), (1, 1), (2, 2))  # places of d1, d2, d3 in U
 _OTHERS = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
 
 
-def to_pinocchio(phi: ArrayLike) -> Array:
-    """What ``Inertia.toDynamicParameters`` returns: φ itself."""
-    return checked(phi)
+def _both_ways(*order: int) -> tuple[Reordering, Reordering]:
+    """To ten numbers that are those of φ in another order, and back."""
+    return lambda phi: checked(phi)[..., list(order)], lambda given: checked(given)[..., np.argsort(order)]
 
 
-def from_pinocchio(parameters: ArrayLike) -> Array:
-    return checked(parameters)
-
-
-def to_idyntree(phi: ArrayLike) -> Array:
-    """What ``SpatialInertia.asVector`` returns."""
-    return checked(phi)[..., list(_IDYNTREE_ORDER)]
-
-
-def from_idyntree(parameters: ArrayLike) -> Array:
-    return checked(parameters)[..., np.argsort(_IDYNTREE_ORDER)]
-
-
-def to_papers(phi: ArrayLike) -> Array:
-    """In the order of ``PAPER_NAMES``."""
-    return checked(phi)[..., list(_PAPER_ORDER)]
-
-
-def from_papers(parameters: ArrayLike) -> Array:
-    return checked(parameters)[..., np.argsort(_PAPER_ORDER)]
+to_pinocchio, from_pinocchio = _both_ways(*range(10))  # as ``Inertia.toDynamicParameters`` returns
+to_idyntree, from_idyntree = _both_ways(0, 1, 2, 3, *UPPER_TRIANGLE)  # as ``SpatialInertia.asVector``
+to_papers, from_papers = _both_ways(*UPPER_TRIANGLE, 1, 2, 3, 0)  # as ``PAPER_NAMES``
 
 
 def to_log_cholesky(phi: ArrayLike) -> Array:
@@ -130,10 +113,8 @@ def _factor(theta: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class DrakeInertia:
-    """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``.
-
-    mass [kg]; com [m]; moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin.
-    """
+    """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``: mass [kg]; com [m];
+    moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin."""
 
     mass: float
     com: Triple
@@ -142,8 +123,7 @@ class DrakeInertia:
 
 
 def to_drake(phi: ArrayLike) -> DrakeInertia:
-    com = centre_of_mass(phi)
-    mass = float(checked(phi)[0])
+    com, mass = centre_of_mass(phi), float(checked(phi)[0])
     gxx, gxy, gxz, gyy, gyz, gzz = (upper_triangle(inertia_matrix(phi)) / mass).tolist()
     return DrakeInertia(mass=mass, com=_triple(com), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
 
@@ -155,11 +135,8 @@ def from_drake(body: DrakeInertia) -> Array:
 
 @dataclass(frozen=True)
 class MuJoCoInertia:
-    """MuJoCo's ``body_mass, body_ipos, body_iquat, body_inertia``.
-
-    mass [kg]; ipos [m] centre of mass; iquat (w, x, y, z) from the principal axes to the body frame;
-    diaginertia [kg·m²] principal moments, largest first as MuJoCo sorts them.
-    """
+    """MuJoCo's ``body_mass, body_ipos, body_iquat, body_inertia``: mass [kg]; centre of mass [m]; (w, x, y, z) from the
+    principal axes to the body frame; principal moments [kg·m²], largest first as MuJoCo sorts them."""
 
     mass: float
     ipos: Triple
@@ -171,12 +148,10 @@ class MuJoCoInertia:
         """(3, 3) about the centre of mass [kg·m²], in body axes."""
         from scipy.spatial.transform import Rotation
 
-        w, x, y, z = self.iquat
         if not np.isfinite(self.iquat).all() or not any(self.iquat):
-            raise ParameterError(
-                f"iquat {self.iquat} is not a rotation; give a finite quaternion w, x, y, z that is not 0"
-            )
-        rotation = np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix(), dtype=np.float64)
+            problem = f"iquat {self.iquat} is not a rotation"
+            raise ParameterError(f"{problem}; give a finite quaternion w, x, y, z that is not 0")
+        rotation = np.asarray(Rotation.from_quat(np.roll(self.iquat, -1)).as_matrix(), dtype=np.float64)
         return (rotation * self.diaginertia) @ rotation.T
 
     @property
@@ -210,10 +185,8 @@ def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Arr
 
 @dataclass(frozen=True)
 class UrdfInertia:
-    """URDF's ``<inertial>``: mass [kg], origin xyz [m] and rpy [rad], inertia about that origin [kg·m²].
-
-    The six numbers are matrix entries in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll).
-    """
+    """URDF's ``<inertial>``: mass [kg], origin xyz [m] and rpy [rad], and the inertia about that origin [kg·m²],
+    entries of the matrix in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll)."""
 
     mass: float
     xyz: Triple

@@ -267,7 +267,6 @@ class LoadFriction(DryFriction):
                 "give ten inertial parameters for each, in order"
             )
         links = None if self.links is None else np.array(self.links)
-        rigid = rigid if links is None else rigid.of(links)
         return _LoadFriction(*self.bound_parts(robot), rigid, links, springs)
 
 
@@ -314,7 +313,7 @@ class _LoadFriction(BoundDryFriction):
         z, load = super().values(motion), self._load(motion)
         onto_load = np.zeros((motion.n, len(motion)))
         onto_load[self.joints] = seed * z * np.sign(load)
-        gradient = self.rigid.pullback(motion, np.ascontiguousarray(onto_load.T))
+        gradient = self.rigid.torque_pullback(motion, np.ascontiguousarray(onto_load.T), self.links)
         for spring, values in self.springs:
             seeds = np.stack([values[column] * onto_load[joint] for joint, column in spring.rows])
             gradient = gradient + spring.pullback(motion, seeds)
@@ -322,7 +321,7 @@ class _LoadFriction(BoundDryFriction):
 
     def _load(self, motion: Motion) -> Array:
         """(m, N) [N·m or N] of the joints of the term."""
-        torque = np.array(self.rigid.value(motion).T, order="C")
+        torque = np.array(self.rigid.inverse_dynamics(motion, self.links).T, order="C")
         for spring, values in self.springs:
             for (joint, column), entry in zip(spring.rows, spring.values(motion), strict=True):
                 torque[joint] += values[column] * entry

@@ -34,6 +34,16 @@ Interval = tuple[Array, Array]  # lowest and highest
 
 
 @dataclass(frozen=True)
+class Column:
+    """One kind of column: its symbol, its units, and what physics says about its parameter."""
+
+    symbol: str
+    units: Units
+    nonnegative: bool = False
+    conservative: bool = False
+
+
+@dataclass(frozen=True)
 class Columns:
     """k columns on n joints; ``rows`` lists (joint row, column) of the entries, in their order."""
 
@@ -60,16 +70,6 @@ class Columns:
     def joints(self) -> list[int]:
         """Joint row of each entry."""
         return [joint for joint, _ in self.rows]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One kind of column: its symbol, its units, and what physics says about its parameter."""
-
-    symbol: str
-    units: Units
-    nonnegative: bool = False
-    conservative: bool = False
 
 
 def joint_columns(robot: Robot, joints: list[int], *kinds: Column) -> Columns:
@@ -160,16 +160,12 @@ LoadRange = Callable[[Array | None], Interval]
 
 
 class RigidTorque(Protocol):
-    """Torque of the rigid bodies with given inertias, for terms that depend on load."""
+    """Torque (N, n) [N·m or N] of the rigid bodies, and the gradient of Σ seed ⊙ torque, for terms that depend on load.
+    inertias (n, 10): in the frames and the order of the model's χ, the description's for None."""
 
-    def value(self, motion: Motion) -> Array:
-        """(N, n) [N·m or N]."""
+    def inverse_dynamics(self, motion: Motion, inertias: Array | None = None) -> Array: ...
 
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        """Gradient of Σ seed ⊙ value with respect to the motion; seed (N, n)."""
-
-    def of(self, links: Array) -> RigidTorque:
-        """The same robot with other inertial parameters (n, 10), in the frames and the order of the model's χ."""
+    def torque_pullback(self, motion: Motion, seed: Array, inertias: Array | None = None) -> MotionGradient: ...
 
 
 class JointTerm(Settings, ABC):
@@ -303,8 +299,7 @@ class BoundTerm(ABC):
                 f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
             )
         joints = self.columns.joints if joints is None else joints
-        every = joints == list(range(motion.n))
-        return Samples(*(x if every else x[joints] for x in motion.samples_last))
+        return Samples(*(x if joints == list(range(motion.n)) else x[joints] for x in motion.samples_last))
 
 
 def scatter(
@@ -402,12 +397,10 @@ def sine(angle: Interval) -> Interval:
 def cosine(angle: Interval) -> Interval:
     """cos x for every x of an interval of angles [rad]."""
     low, high = np.cos(angle[0]), np.cos(angle[1])
-    turn = 2.0 * np.pi
 
     def passes(extreme: float) -> NDArray[np.bool_]:
-        return np.floor((angle[1] - extreme) / turn) >= np.ceil((angle[0] - extreme) / turn)
+        turns = [(end - extreme) / (2.0 * np.pi) for end in angle]
+        return np.floor(turns[1]) >= np.ceil(turns[0])
 
-    return (
-        np.where(passes(np.pi), -1.0, np.minimum(low, high)),
-        np.where(passes(0.0), 1.0, np.maximum(low, high)),
-    )
+    lowest = np.where(passes(np.pi), -1.0, np.minimum(low, high))
+    return lowest, np.where(passes(0.0), 1.0, np.maximum(low, high))
