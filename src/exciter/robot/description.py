@@ -1,17 +1,18 @@
 """Robots from URDF and MJCF files.
 
-The file is first made plain (``urdf.py``, ``mjcf.py``): a tree of links, and what is attached to them. This module
-merges what is rigidly connected, and turns the result into a ``Robot``. Frames: every link (body) of the file by its
-name, fixed joints and sites too; where a name occurs twice the link wins, then the moving joint. Joints come in the
-order of Pinocchio's readers: depth first, siblings of a URDF by name.
+The file is first made plain (``urdf.py``, ``mjcf.py``), checked and free of special cases: one tree of links, the root
+first, each with its inertia, its place in the link that carries it, and the joint that moves it; what is attached to
+links is listed beside it, by their names. Then what is rigidly connected is merged, and becomes a ``Robot``. Frames:
+every link (body) of the file by its name, fixed joints and sites too; where a name occurs twice the link wins, then the
+moving joint. Joints come in the order of Pinocchio's readers: depth first, siblings of a URDF by name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,41 +24,120 @@ from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain_description import PlainDescription
-from exciter.robot.robot import BASE, Frame, Joint, Robot, bodies_have, named
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
-from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array
 
-LinkShapes = list[tuple[str, Shape]]
+MOST_MOVING_JOINTS = 200
+MOST_LINKS = 2000
 BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
 LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
+LinkShapes = Sequence[tuple[str, Shape]]
 OnAny = TypeVar("OnAny", Frame, Shape)
+CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the link's axes, and the centre of mass (3,)
+MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 
 
-def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
-    """The robot of a URDF file.
+@dataclass(frozen=True, eq=False)
+class JointFacts:
+    """What a file says of a moving joint, seen from its link: a unit vector along the axis, a point on it [m]; friction
+    in N·m(·s/rad), rotor in kg·m²."""
 
-    mesh_root: folder that mesh paths may not leave (default: the folder of the file).
-    options: limits, gravity and locked joints to apply; coupled (mimic) joints must be locked here.
-    Acceleration limits that are still missing come from the default policy of ``Limits``.
+    name: str
+    kind: JointKind
+    axis: Array
+    limits: Limits
+    anchor: Array = field(default_factory=lambda: np.zeros(3))
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    rotor_inertia: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link at (rotation, translation) [m] in its parent at q = 0, fixed there unless a joint moves it. weighed: False
+    where the inertia lacks a share that is not known. hidden: the file has no such link."""
+
+    name: str
+    parent: str
+    rotation: Array
+    translation: Array
+    inertia: CentralInertia = MASSLESS_BODY
+    joint: JointFacts | None = None
+    weighed: bool = True
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class PlainDescription:
+    """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
+
+    solid: the links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape
+    is not given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the
+    file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
+    couplings: joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality).
+    A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
-    path, options = Path(path), options or RobotOptions()
-    return _robot(plain_urdf(path, mesh_root or options.mesh_root), f"URDF file {path.name}", options)
+
+    name: str
+    links: tuple[Link, ...]
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    frames: tuple[tuple[str, Frame], ...] = ()
+    shapes: LinkShapes = ()
+    solid: frozenset[str] = frozenset()
+    unmeasured: frozenset[str] = frozenset()
+    ground: float | None = None
+    couplings: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+    lacking: tuple[str, ...] = ()
+    unlimited: tuple[Unlimited, ...] = ()
 
 
-def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
+def refuse_giants(joints: int, links: int, source: str) -> None:
+    """Bounds that no robot comes near; beyond them the recursive readers of the field run out of memory."""
+    if joints > MOST_MOVING_JOINTS or links > MOST_LINKS:
+        raise RobotError(
+            f"{source} has {joints} moving joints and {links} links; "
+            f"at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed"
+        )
+
+
+def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
+    """Names identify; two of the same are an error."""
+    seen: set[str] = set()
+    for name in names:
+        if not name:
+            raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
+        check_name(what, name)
+        if name in seen:
+            raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
+        seen.add(name)
+
+
+def read_urdf(path: str | Path, options: RobotOptions | None = None) -> Robot:
+    """The robot of a URDF file. options: limits, gravity and locked joints to apply, the folder that mesh paths may not
+    leave (default: that of the file); coupled (mimic) joints must be locked here. Acceleration limits that are still
+    missing come from the default policy of ``Limits``."""
+    from exciter.robot.urdf import plain_urdf
+
+    return _read(plain_urdf, "URDF", Path(path), options or RobotOptions())
+
+
+def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
     """The robot of an MJCF file; as ``read_urdf``."""
     from exciter.robot.mjcf import plain_mjcf  # MuJoCo takes a while to load, and URDF needs none
 
-    path, options = Path(path), options or RobotOptions()
-    return _robot(plain_mjcf(path, mesh_root or options.mesh_root), f"MJCF file {path.name}", options)
+    return _read(plain_mjcf, "MJCF", Path(path), options or RobotOptions())
 
 
-def _robot(plain: PlainDescription, source: str, options: RobotOptions) -> Robot:
-    robot = _assembled(plain, source, options.meshes)
+def _read(
+    plainly: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
+) -> Robot:
+    plain = plainly(path, options.mesh_root)
+    robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     for name in options.lock:
         robot.index(name)  # an unknown name is told before a coupling is
     for follower, leader, tag in plain.couplings:

@@ -22,12 +22,12 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
+from exciter.robot.description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import DISABLED, MjcfDrive, drive_notes, drives_of, is_off, limits_of, read_drives
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.plain_description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame, named
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml

@@ -23,8 +23,8 @@ import mujoco
 import numpy as np
 
 from exciter.errors import RobotError, shown
+from exciter.robot.description import CentralInertia
 from exciter.robot.geometry import GREY, Shape
-from exciter.robot.plain_description import CentralInertia
 from exciter.robot.spatial import (
     MOMENTS_OF_PHI,
     OPPOSITE_AXIS_SINE,

@@ -19,17 +19,18 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
-from exciter.robot.geometry import GREY, Colour, Shape
-from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.plain_description import (
+from exciter.robot.description import (
     MASSLESS_BODY,
     CentralInertia,
     JointFacts,
     Link,
+    LinkShapes,
     PlainDescription,
     refuse_duplicates,
     refuse_giants,
 )
+from exciter.robot.geometry import GREY, Colour, Shape
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import Frame, named
 from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
@@ -53,7 +54,6 @@ UNLIMITED_IN_URDF = tuple(
     Unlimited(which=which, where="in the file (absent or 0)", then="taken as unlimited")
     for which in ("upper", "velocity", "torque")
 )
-LinkShapes = tuple[tuple[str, Shape], ...]
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -72,17 +72,17 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
+    following = [(joint.get("name", ""), joint.find("mimic")) for joint in joints if joint not in fixed]
     return PlainDescription(
         name=root.get("name") or path.stem,
-        links=tuple(
-            Link(name, parent, rotation, translation, inertias[name], facts)
-            for name, (parent, rotation, translation, facts) in ((name, carried[name]) for name in order)
-        ),
+        links=tuple(Link(name, *carried[name][:3], inertias[name], carried[name][3]) for name in order),
         frames=tuple((_end(one, "child"), Frame(one.get("name", ""), -1, np.eye(3), np.zeros(3))) for one in fixed),
         shapes=shapes,
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
-        couplings=_mimics(joints),
+        couplings=tuple(
+            (j.get("name", ""), m.get("joint", ""), "mimic") for j in moving for m in j.findall("mimic")[:1]
+        ),
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
@@ -248,11 +248,6 @@ def _is_force(element: Element) -> bool:
     if element.tag in ("gravity", "turnGravityOff"):
         return text in (("false", "0") if element.tag == "gravity" else ("true", "1"))
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
-
-
-def _mimics(joints: list[Element]) -> tuple[tuple[str, str, str], ...]:
-    found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints if joint.get("type") != "fixed")
-    return tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None)
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
