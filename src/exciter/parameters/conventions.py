@@ -35,17 +35,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.parameters import inertial
 from exciter.parameters.consistency import upper_factor
-from exciter.parameters.inertial import (
-    UPPER_TRIANGLE,
-    centre_of_mass,
-    checked,
-    from_mass_com_inertia,
-    inertia_matrix,
-    mass_com_inertia,
-    symmetric,
-    upper_triangle,
-)
+from exciter.parameters.inertial import checked, from_mass_com_inertia, mass_com_inertia
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
@@ -66,8 +58,8 @@ def _both_ways(*order: int) -> tuple[Reordering, Reordering]:
 
 
 to_pinocchio, from_pinocchio = _both_ways(*range(10))  # as ``Inertia.toDynamicParameters`` returns
-to_idyntree, from_idyntree = _both_ways(0, 1, 2, 3, *UPPER_TRIANGLE)  # as ``SpatialInertia.asVector``
-to_papers, from_papers = _both_ways(*UPPER_TRIANGLE, 1, 2, 3, 0)  # as ``PAPER_NAMES``
+to_idyntree, from_idyntree = _both_ways(0, 1, 2, 3, *inertial.UPPER_TRIANGLE)  # as ``SpatialInertia.asVector``
+to_papers, from_papers = _both_ways(*inertial.UPPER_TRIANGLE, 1, 2, 3, 0)  # as ``PAPER_NAMES``
 
 
 def to_log_cholesky(phi: ArrayLike) -> Array:
@@ -123,8 +115,8 @@ class DrakeInertia:
 
 
 def to_drake(phi: ArrayLike) -> DrakeInertia:
-    com, mass = centre_of_mass(phi), float(checked(phi)[0])
-    gxx, gxy, gxz, gyy, gyz, gzz = (upper_triangle(inertia_matrix(phi)) / mass).tolist()
+    com, mass = inertial.centre_of_mass(phi), float(checked(phi)[0])
+    gxx, gxy, gxz, gyy, gyz, gzz = (inertial.upper_triangle(inertial.inertia_matrix(phi)) / mass).tolist()
     return DrakeInertia(mass=mass, com=_triple(com), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
 
 
@@ -157,7 +149,7 @@ class MuJoCoInertia:
     @property
     def fullinertia(self) -> Sextuple:
         """MJCF's ``fullinertia`` about the centre of mass [kg·m²]: xx, yy, zz, xy, xz, yz, in body axes."""
-        xx, xy, xz, yy, yz, zz = upper_triangle(self.inertia).tolist()
+        xx, xy, xz, yy, yz, zz = inertial.upper_triangle(self.inertia).tolist()
         return xx, yy, zz, xy, xz, yz
 
 
@@ -180,7 +172,7 @@ def from_mujoco(body: MuJoCoInertia) -> Array:
 def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Array:
     """φ of an MJCF ``<inertial>`` that gives ``fullinertia`` instead of ``diaginertia``."""
     xx, yy, zz, xy, xz, yz = fullinertia
-    return from_mass_com_inertia(mass, ipos, symmetric(xx, xy, xz, yy, yz, zz))
+    return from_mass_com_inertia(mass, ipos, inertial.symmetric(xx, xy, xz, yy, yz, zz))
 
 
 @dataclass(frozen=True)
@@ -202,13 +194,13 @@ class UrdfInertia:
 def to_urdf(phi: ArrayLike) -> UrdfInertia:
     """Axes of the joint frame, so rpy = 0."""
     mass, com, inertia = mass_com_inertia(phi)
-    return UrdfInertia(mass, _triple(com), (0.0, 0.0, 0.0), *upper_triangle(inertia).tolist())
+    return UrdfInertia(mass, _triple(com), (0.0, 0.0, 0.0), *inertial.upper_triangle(inertia).tolist())
 
 
 def from_urdf(body: UrdfInertia) -> Array:
     roll, pitch, yaw = body.rpy
     rotation = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
-    inertia = symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
+    inertia = inertial.symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
     return from_mass_com_inertia(body.mass, body.xyz, rotation @ inertia @ rotation.T)
 
 

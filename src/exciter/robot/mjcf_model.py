@@ -23,16 +23,9 @@ import mujoco
 import numpy as np
 
 from exciter.errors import RobotError, shown
+from exciter.robot import spatial
 from exciter.robot.description import CentralInertia
 from exciter.robot.geometry import GREY, Shape
-from exciter.robot.spatial import (
-    MOMENTS_OF_PHI,
-    OPPOSITE_AXIS_SINE,
-    from_pseudo_inertia,
-    moment_matrix,
-    rotation_to,
-    transform_inertia,
-)
 from exciter.robot.xml_safety import asset_path
 from exciter.typing import Array
 
@@ -154,7 +147,7 @@ def _refuse_ambiguous_axis(orientation: Any, ends: Any, owner: str) -> None:
     if ends is not None and not np.isnan(ends[0]):
         axis = np.asarray(ends[:3]) - np.asarray(ends[3:])
     sine = np.hypot(axis[0], axis[1]) / max(float(np.linalg.norm(axis)), np.finfo(float).tiny)
-    if axis[2] < 0.0 and OPPOSITE_AXIS_SINE <= sine < AMBIGUOUS_ZAXIS_SINE:
+    if axis[2] < 0.0 and spatial.OPPOSITE_AXIS_SINE <= sine < AMBIGUOUS_ZAXIS_SINE:
         raise RobotError(
             f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about different axes; "
             "give exactly 0 0 -1, or quat"
@@ -191,7 +184,7 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     if kind == "ellipsoid":
         longest = int(np.argmax(half))
         radius = float(np.delete(half, longest).max())
-        turn = rotation @ rotation_to(np.eye(3)[longest])
+        turn = rotation @ spatial.rotation_to(np.eye(3)[longest])
         return Shape("capsule", -1, (radius, 2.0 * (float(half[longest]) - radius)), turn, translation)
     red, green, blue, alpha = (round(float(part), 6) for part in geom.rgba)  # MuJoCo keeps single precision
     colour = GREY if (red, green, blue, alpha) == MUJOCO_GREY else (red, green, blue, alpha)
@@ -245,15 +238,15 @@ def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[
         own, centre = _from_inertial(body, file, owner)
     elif weighs:
         mass, moments = model.body_mass[twin.id], model.body_inertia[twin.id]
-        own = from_pseudo_inertia(np.diag([*(0.5 * moments.sum() - moments), mass]))
-        own = transform_inertia(own, matrix(model.body_iquat[twin.id]), np.zeros(3))
+        own = spatial.from_pseudo_inertia(np.diag([*(0.5 * moments.sum() - moments), mass]))
+        own = spatial.transform_inertia(own, matrix(model.body_iquat[twin.id]), np.zeros(3))
         centre = model.body_ipos[twin.id].copy()
     else:  # MuJoCo puts the mass that bounds give such a body at the coordinates of the body itself, in its own frame
         own, centre = np.zeros(10), np.array(body.pos)
     own[0] = max(own[0], compiler.boundmass)
     if compiler.boundinertia > 0:
-        values, vectors = np.linalg.eigh(moment_matrix(own))
-        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[MOMENTS_OF_PHI]
+        values, vectors = np.linalg.eigh(spatial.moment_matrix(own))
+        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[spatial.MOMENTS_OF_PHI]
     return (own, centre), any(meshed)
 
 
@@ -284,4 +277,4 @@ def _from_inertial(body: Any, file: CompiledMjcf, owner: str) -> CentralInertia:
         except ValueError as error:
             raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
     own = np.array([body.mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])
-    return transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)
+    return spatial.transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)

@@ -19,16 +19,8 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
-from exciter.robot.description import (
-    MASSLESS_BODY,
-    CentralInertia,
-    JointFacts,
-    Link,
-    LinkShapes,
-    PlainDescription,
-    refuse_duplicates,
-    refuse_giants,
-)
+from exciter.robot import description
+from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import Frame, named
@@ -63,7 +55,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if root.tag != "robot":
         raise RobotError(f"the root element of '{path}' is <{root.tag}>; a URDF file has <robot>")
     links, joints = root.findall("link"), root.findall("joint")
-    refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
+    description.refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
     order = _checked_order(links, joints, str(path))
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
@@ -80,9 +72,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         shapes=shapes,
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
-        couplings=tuple(
-            (j.get("name", ""), m.get("joint", ""), "mimic") for j in moving for m in j.findall("mimic")[:1]
-        ),
+        couplings=tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in following if mimic is not None),
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
@@ -98,8 +88,8 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
     """The links of a tree (unique names, known ends, no link with two parents, no cycle, one root), from the root on,
     depth first, siblings by the names of their joints."""
     names = [link.get("name", "") for link in links]
-    refuse_duplicates(names, "link", source)
-    refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
+    description.refuse_duplicates(names, "link", source)
+    description.refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
     known = set(names)
     carrier: dict[str, str] = {}
     children: dict[str, list[tuple[str, str]]] = {}
@@ -135,7 +125,7 @@ def _inertia(link: Element) -> CentralInertia:
     """Of its first <inertial>; none where the link has none."""
     owner, inertial = f"link '{link.get('name', '')}'", link.find("inertial")
     if inertial is None:
-        return MASSLESS_BODY
+        return description.MASSLESS_BODY
     check_numbers(inertial, URDF_NUMBER_COUNTS, owner)
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or mass.get("value") is None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms import term as common
 from exciter.parameters.terms.friction import (
     SQUARE_ROOT_COLUMN,
     VISCOUS_COLUMN,
@@ -21,25 +22,7 @@ from exciter.parameters.terms.friction import (
     Sign,
 )
 from exciter.parameters.terms.rotor_offset_springs import POSITION_TERMS, ROTOR_INERTIA_COLUMN
-from exciter.parameters.terms.term import (
-    TORQUE_UNITS,
-    BoundTerm,
-    Column,
-    Columns,
-    Interval,
-    Joint,
-    JointTerm,
-    LoadRange,
-    PotentialTerm,
-    Ranges,
-    RigidTorque,
-    Samples,
-    Speed,
-    absolute,
-    per_joint,
-    scatter,
-    times,
-)
+from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Amount, Numbers, OneOf, Settings, Vector
@@ -57,8 +40,8 @@ LOAD_FRICTION = "LoadFriction"
 class OfMotor(JointTerm):
     """Settings: the motor of joint ``second`` turns with r q_first + q_second, where r is ``ratio``."""
 
-    first: Joint
-    second: Joint
+    first: common.Joint
+    second: common.Joint
     ratio: Amount = 1.0
 
     def __post_init__(self) -> None:
@@ -68,14 +51,14 @@ class OfMotor(JointTerm):
         if self.ratio == 0:
             raise ParameterError(f"the ratio of {what} is 0; give another number")
 
-    def columns(self, robot: Robot, *kinds: Column) -> Columns:
+    def columns(self, robot: Robot, *kinds: Column) -> common.Columns:
         """Each on both joints, which must turn, with the number of the second."""
         joints = [robot.index(self.first), robot.index(self.second)]
         if any(robot.joints[j].is_prismatic for j in joints):
             raise ParameterError(
                 f"{type(self).__name__} of '{self.first}' and '{self.second}' needs two revolute joints"
             )
-        return Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
+        return common.Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +88,17 @@ class _OfMotor(ShapedTerm):
     def values(self, motion: Motion) -> Array:
         return self.arms * super().values(motion)
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         low, high = ranges.qd_low[self.joints], ranges.qd_high[self.joints]
         if self.ratio < 0:
             low, high = np.stack([high[0], low[1]]), np.stack([low[0], high[1]])
         z = self.shape.value_range(self._of_motor(low), self._of_motor(high))
-        return times((self.arms, self.arms), z)
+        return common.times((self.arms, self.arms), z)
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self.samples(motion)
         onto = (None if g is None else self.arms * g for g in self.shape.pullback(at.q, at.qd, self._of_motor(seed)))
-        return scatter(motion, self.joints, *onto)
+        return common.scatter(motion, self.joints, *onto)
 
 
 @dataclass(frozen=True)
@@ -139,7 +122,7 @@ class DriveCoupling(OfMotor):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(VISCOUS_COLUMN, symbol="fvm")
-        columns = self.columns(robot, rotor, viscous, Column("fsm", TORQUE_UNITS, nonnegative=True))
+        columns = self.columns(robot, rotor, viscous, Column("fsm", common.TORQUE_UNITS, nonnegative=True))
         return _DriveCoupling(columns, columns.joints[:2], self.shape.bind([self.second]), self.ratio)
 
 
@@ -153,17 +136,17 @@ class _DriveCoupling(_OfMotor):
         swapped = abs(self.ratio) * rates[:, self.joints[::-1]]
         return np.concatenate([swapped[3], swapped[2], np.full_like(swapped[0], np.inf)])
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         swapped, ratio = self.joints[::-1], np.full((1, 1), self.ratio)
-        inertia = times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
-        viscous = times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
+        inertia = common.times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
+        viscous = common.times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
         low, high = map(np.concatenate, zip(inertia, viscous, super().value_range(ranges, load), strict=True))
         return low, high
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         inertia, viscous, dry = np.split(seed, 3)
         through_shape = super().pullback(motion, dry)
-        return through_shape + scatter(
+        return through_shape + common.scatter(
             motion, self.joints, None, self.ratio * viscous[::-1], self.ratio * inertia[::-1]
         )
 
@@ -189,11 +172,11 @@ class CoupledSqrtViscous(OfMotor):
     """
 
     word, title = "coupled-sqrt-viscous", "friction with the root of the speed of a motor that turns with two joints"
-    width: Speed = 1e-3
+    width: common.Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         columns = self.columns(robot, replace(SQUARE_ROOT_COLUMN, symbol="fqm"))
-        width = per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
+        width = common.per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
         return _OfMotor(columns, columns.joints, RoundedRoot(width), self.ratio)
 
 
@@ -270,9 +253,9 @@ class LoadFriction(DryFriction):
         return _LoadFriction(*self.bound_parts(robot), rigid, links, springs)
 
 
-def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[PotentialTerm, Array]:
+def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[common.PotentialTerm, Array]:
     bound, values = term.bind(robot), np.atleast_1d(value)
-    if not isinstance(bound, PotentialTerm):
+    if not isinstance(bound, common.PotentialTerm):
         raise ParameterError(
             f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone; "
             f"allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}"
@@ -291,7 +274,7 @@ class _LoadFriction(BoundDryFriction):
 
     rigid: RigidTorque
     links: Array | None
-    springs: tuple[tuple[PotentialTerm, Array], ...]
+    springs: tuple[tuple[common.PotentialTerm, Array], ...]
 
     @property
     def joint_wise(self) -> bool:
@@ -300,14 +283,14 @@ class _LoadFriction(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
         return super().values(motion) * np.abs(self._load(motion))
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         low, high = (np.array(bound) for bound in load(self.links))
         for spring, values in self.springs:
             entries = spring.value_range(ranges, load)
             for (joint, column), *entry in zip(spring.rows, *entries, strict=True):
-                added = times((values[column], values[column]), (entry[0], entry[1]))
+                added = common.times((values[column], values[column]), (entry[0], entry[1]))
                 low[joint], high[joint] = low[joint] + added[0], high[joint] + added[1]
-        return times(super().value_range(ranges, load), absolute((low[self.joints], high[self.joints])))
+        return common.times(super().value_range(ranges, load), common.absolute((low[self.joints], high[self.joints])))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         z, load = super().values(motion), self._load(motion)
