@@ -34,13 +34,11 @@ NO_SEED = np.zeros((0, 0))
 @dataclass(frozen=True, eq=False)
 class Chain:
     """Kinematic tree of n joints and its P pairs (link i, ancestor-or-own joint j), ordered by link, from the base.
-
-    parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0;
-    gravity (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them.
-    Pairs of row (joint) j are row_pairs[row_first[j] … row_first[j+1]], by increasing link.
-    parameter_map (n, 10, 10): φ seen in this chain's frames = parameter_map[i] @ φ in the robot's joint frames.
-    axis_frames (n, 3, 3): this chain's link frame in the robot's joint frame.
-    """
+    parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0; gravity
+    (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them. Pairs of row (joint)
+    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): φ seen in this
+    chain's frames = parameter_map[i] @ φ in the robot's joint frames. axis_frames (n, 3, 3): this chain's link frame in
+    the robot's joint frame."""
 
     parent: Index
     prismatic: NDArray[np.bool_]

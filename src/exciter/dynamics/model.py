@@ -167,10 +167,8 @@ class DynamicModel:
         return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
 
     def energy(self, motion: Motion, rows: LagrangeRows | None = None) -> Array:
-        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative.
-
-        rows: ``dynamics.lagrange(motion)`` where it is there already.
-        """
+        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative. rows:
+        ``dynamics.lagrange(motion)`` where it is there already."""
         rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
         h[:, : 10 * self.n] = rows.e + rows.u
@@ -194,10 +192,8 @@ class DynamicModel:
         return gradient
 
     def momentum_rows(self, motion: Motion) -> tuple[Array, Array]:
-        """B1 = ∂e/∂q̇ and B2 = ∂u/∂q − ∂e/∂q (N, n, p) [12.36, 12.37]: Γ = (d/dt B1 + B2) χ.
-
-        A joint term that stores no energy (friction) is wholly in B2, as in [12.35].
-        """
+        """B1 = ∂e/∂q̇ and B2 = ∂u/∂q − ∂e/∂q (N, n, p) [12.36, 12.37]: Γ = (d/dt B1 + B2) χ. A joint term that stores
+        no energy (friction) is wholly in B2, as in [12.35]."""
         rows = self.dynamics.lagrange(motion)
         memory = np.zeros((2, self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
         b1, b2 = memory.transpose(0, 3, 1, 2)

@@ -242,13 +242,11 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
 def numeric_base(
     rows: ArrayLike, names: Sequence[str], *, prismatic: Collection[int] = (), tolerance: float | None = None
 ) -> BaseParameters:
-    """Base parameters of regressor rows W (rows, p) with column ``names`` (p,).
-
-    Columns are brought to equal length first, so units do not matter. Without a ``tolerance`` the rank is where the
-    singular values show their largest gap, rounding counted as the floor. With a tolerance, relative singular values
-    above it count, of columns longer than it relative to the longest of their unit. prismatic: numbers (from 1) of the
-    links that slide; it decides which names are kept, not the space.
-    """
+    """Base parameters of regressor rows W (rows, p) with column ``names`` (p,). Columns are brought to equal length
+    first, so units do not matter. Without a ``tolerance`` the rank is where the singular values show their largest gap,
+    rounding counted as the floor. With a tolerance, relative singular values above it count, of columns longer than it
+    relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide; it decides which names
+    are kept, not the space."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
         raise ParameterError(

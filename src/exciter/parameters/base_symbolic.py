@@ -48,11 +48,9 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 
 @dataclass(frozen=True, eq=False)
 class LinkMobility:
-    """Link i (frame i, lengths divided by the robot's size).
-
-    velocities (·, 6): basis of L_i, rows (v, ω). conditions (·, 12): C_i, orthonormal rows over the ten inertial
-    parameters, the rotor inertia and the torque offset of joint i. carry (10, 10): A, φ_i seen from the parent.
-    """
+    """Link i (frame i, lengths divided by the robot's size). velocities (·, 6): basis of L_i, rows (v, ω). conditions
+    (·, 12): C_i, orthonormal rows over the ten inertial parameters, the rotor inertia and the torque offset of joint i.
+    carry (10, 10): A, φ_i seen from the parent."""
 
     parent: int
     velocities: Array
@@ -62,10 +60,8 @@ class LinkMobility:
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """All links, and what the ranks relied on.
-
-    length [m]: the robot's size. values: every singular value that was compared with the tolerance.
-    """
+    """All links, and what the ranks relied on. length [m]: the robot's size. values: every singular value that was
+    compared with the tolerance."""
 
     links: tuple[LinkMobility, ...]
     length: float
@@ -94,10 +90,8 @@ class _Spans:
 
 
 def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
-    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts.
-
-    Lengths are in units of the robot's size: the longest offset between two joints; 1 when all are zero.
-    """
+    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Lengths are in units of the
+    robot's size: the longest offset between two joints; 1 when all are zero."""
     length = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints) or 1.0
     spans = _Spans()
     down = np.zeros((1, 11))  # the energy row of the base, and 1: see _across
@@ -125,12 +119,10 @@ def _offset(joint: Joint) -> Array:
 def _across(
     joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool
 ) -> tuple[LinkMobility, Array]:
-    """Cross one joint: what its link can do, from what the carrying link can do.
-
-    ``seen`` (·, 11): energy rows of the carrying link and one more entry, 1 for a row that occurs in the
-    potential energy as it stands and 0 for differences of such rows. A constant torque τ₀ at joint i has the
-    potential τ₀ q_i, so it joins the first derivative of exactly those rows.
-    """
+    """Cross one joint: what its link can do, from what the carrying link can do. ``seen`` (·, 11): energy rows of the
+    carrying link and one more entry, 1 for a row that occurs in the potential energy as it stands and 0 for differences
+    of such rows. A constant torque τ₀ at joint i has the potential τ₀ q_i, so it joins the first derivative of exactly
+    those rows."""
     translation = _offset(joint) / length
     carry = inertia_transform(joint.rotation, translation)
     g6, g10 = _generators(joint)
@@ -185,12 +177,9 @@ def _generators(joint: Joint) -> tuple[Array, Array]:
 def symbolic_base(
     robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
 ) -> BaseParameters:
-    """Base parameters of the whole dynamics.
-
-    terms: names of joint-term columns, in order, after the inertial ones: Ia1 (rotor inertia), off1
-    (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple of 90° count
-    as that.
-    """
+    """Base parameters of the whole dynamics. terms: names of joint-term columns, in order, after the inertial ones: Ia1
+    (rotor inertia), off1 (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple
+    of 90° count as that."""
     return _grouped(robot, right_angle, terms, "closed form", kinetic=True)
 
 

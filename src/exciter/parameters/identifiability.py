@@ -260,11 +260,8 @@ class Identifiability:
 
 
 def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True) -> Identifiability:
-    """Judge every standard parameter of ``base``.
-
-    robot: in the frames that the parameters refer to (modified DH). kinetic=False: base parameters of poses
-    at rest.
-    """
+    """Judge every standard parameter of ``base``. robot: in the frames that the parameters refer to (modified DH).
+    kinetic=False: base parameters of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
     if last > robot.n:
         raise ParameterError(

@@ -74,10 +74,8 @@ def paper_order(names: Sequence[str]) -> list[int]:
 
 
 def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list[int]:
-    """Indices from 'keep by all means' to 'give away first'; ``prismatic``: link numbers (from 1) that slide.
-
-    Links nearer to the base come first: outer links are grouped into inner ones, and joint terms into links.
-    """
+    """Indices from 'keep by all means' to 'give away first'; ``prismatic``: link numbers (from 1) that slide. Links
+    nearer to the base come first: outer links are grouped into inner ones, and joint terms into links."""
 
     orders = {True: _KEEP_PRISMATIC, False: _KEEP_REVOLUTE}
     return _by_link(names, lambda symbol, link: orders[link in prismatic].index(symbol))

@@ -203,13 +203,11 @@ def body_names(robot: Robot) -> tuple[str, ...]:
 
 
 def with_collision_pairs(robot: Robot) -> Robot:
-    """The robot with every pair of capsules that can be kept apart; the notes name the others.
-
-    Bodies joined by a joint touch there, and a capsule is wider than what it stands for. Left out are parent and child,
-    and pairs closer than 2 cm in 95 % of random postures within the position limits: capsules cannot tell these from
-    neighbours. A pair that overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept,
-    because many arms are folded at zero.
-    """
+    """The robot with every pair of capsules that can be kept apart; the notes name the others. Bodies joined by a joint
+    touch there, and a capsule is wider than what it stands for. Left out are parent and child, and pairs closer than 2
+    cm in 95 % of random postures within the position limits: capsules cannot tell these from neighbours. A pair that
+    overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept, because many arms are
+    folded at zero."""
     pairs = [
         (a.name, b.name)  # on two bodies of which neither carries the other
         for a, b in combinations(robot.capsules, 2)

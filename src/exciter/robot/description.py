@@ -73,14 +73,12 @@ class Link:
 
 @dataclass(frozen=True)
 class PlainDescription:
-    """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
-
-    solid: the links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape
-    is not given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the
-    file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
-    couplings: joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality).
-    A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
-    """
+    """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with. solid: the
+    links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape is not
+    given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the file
+    speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. couplings:
+    joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality). A ``Frame`` or
+    ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
 
     name: str
     links: tuple[Link, ...]

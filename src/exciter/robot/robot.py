@@ -56,14 +56,10 @@ def bodies_have(joints: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One joint and the body it moves.
-
-    rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame at q = 0.
-    axis (3,): unit vector in the joint frame.
-    inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the joint-frame origin, in the joint
-    frame (Pinocchio's order) [kg, kg·m, kg·m²].
-    bodiless: it moves no body of its own, but the next joint of the same one (MJCF).
-    """
+    """One joint and the body it moves. rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame
+    at q = 0. axis (3,): unit vector in the joint frame. inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
+    about the joint-frame origin, in the joint frame (Pinocchio's order) [kg, kg·m, kg·m²]. bodiless: it moves no body
+    of its own, but the next joint of the same one (MJCF)."""
 
     name: str
     kind: JointKind
@@ -318,9 +314,7 @@ class Robot:
 
     def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
         """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
-
-        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``
-        """
+        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``"""
         changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
         for which, given in limits.items():
             if which not in Limits.names():

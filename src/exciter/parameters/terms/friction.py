@@ -212,11 +212,9 @@ class _Dahl(BoundShape):
 
 
 def linear_recursion(a: Array, b: Array, start: Array) -> Array:
-    """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K).
-
-    Two steps at a time are a recursion of the same form with half the length, which gives every even x; one more
-    product gives the odd ones. O(K) work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never divided by.
-    """
+    """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K). Two steps at a time are a
+    recursion of the same form with half the length, which gives every even x; one more product gives the odd ones. O(K)
+    work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never divided by."""
     steps = a.shape[1]
     x = np.empty((a.shape[0], steps + 1))
     if steps <= 8:
