@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.engine import ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
+from exciter.dynamics.engine import default_engine
+from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
@@ -56,7 +57,7 @@ class DynamicModel:
 
     robot: Robot
     terms: tuple[JointTerm, ...] = ()
-    engine: Engine = field(default_factory=default_engine)
+    engine: NumpyEngine = field(default_factory=default_engine)
 
     def __post_init__(self) -> None:
         if not isinstance(self.robot, Robot):
