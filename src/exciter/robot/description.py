@@ -10,7 +10,7 @@ moving joint. Joints come in the order of Pinocchio's readers: depth first, sibl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
@@ -132,9 +132,9 @@ def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
 
 
 def _read(
-    plainly: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
+    reader: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
 ) -> Robot:
-    plain = plainly(path, options.mesh_root)
+    plain = reader(path, options.mesh_root)
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     for name in options.lock:
         robot.index(name)  # an unknown name is told before a coupling is
@@ -151,24 +151,31 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     """meshes: whether shapes in files of their own are looked at."""
     joints, links = _tree(plain)
     given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
-    shapes, shape_notes = _collision_shapes(given)
-    capsules, failed = _capsules(shapes, links)
+    shapes, notes = _collision_shapes([(link, _placed(shape, links[link])) for link, shape in given])
+    capsules, failed = _capsules(shapes)
     for first in [*failed.values()][:1]:
         text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
-        shape_notes.append(warning(COLLISION_SUBJECT, text))
+        notes.append(warning(COLLISION_SUBJECT, text))
+    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
+    taken = {*links, *(joint.name for joint in joints)}
+    for link, frame in plain.frames:  # of fixed joints and sites
+        if frame.name not in taken:
+            frames.setdefault(frame.name, _placed(frame, links[link]))
+    facts = [link.joint for link in plain.links if link.joint is not None]
+    terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     robot = Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
-        frames=_frames(plain, links, {joint.name for joint in joints}),
+        frames=tuple(frames.values()),
         capsules=capsules,
-        shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
+        shapes=tuple(shape for _, shape in shapes),
         ground=plain.ground,
-        base_bottom=_base_bottom(shapes, links),
-        unshaped=_unshaped(plain, shapes, links, failed),
-        friction=_friction(plain),
+        base_bottom=_base_bottom([shape for _, shape in shapes if shape.collides and shape.joint == BASE]),
+        unshaped=_unshaped(plain, shapes, links, failed.keys()),
+        friction={term: values for term, values in terms.items() if np.any(values != 0.0)},
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -189,20 +196,9 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
         if (facts := link.joint) is not None:
             anchor = pin.SE3(np.eye(3), facts.anchor)
             index, placement, at = len(joints), at * anchor, anchor.inverse()
-            joints.append(
-                Joint(
-                    name=facts.name,
-                    kind=facts.kind,
-                    parent=parent,
-                    rotation=placement.rotation,
-                    translation=placement.translation,
-                    axis=facts.axis,
-                    limits=facts.limits,
-                    inertia=np.zeros(10),
-                    link=link.name,
-                    bodiless=link.hidden,
-                )
-            )
+            said = {"name": facts.name, "kind": facts.kind, "axis": facts.axis, "limits": facts.limits}
+            place = {"parent": parent, "rotation": placement.rotation, "translation": placement.translation}
+            joints.append(Joint(**said, **place, inertia=np.zeros(10), link=link.name, bodiless=link.hidden))
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at
         if index != BASE:
@@ -211,15 +207,6 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
             bodies[index] += at.act(own)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
     return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
-
-
-def _frames(plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
-    """Links, then the frames of fixed joints and sites whose names are still free."""
-    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
-    for link, frame in plain.frames:
-        if frame.name not in joints and frame.name not in links:
-            frames.setdefault(frame.name, _placed(frame, links[link]))
-    return tuple(frames.values())
 
 
 def _placed(one: OnAny, on: Frame) -> OnAny:
@@ -245,7 +232,7 @@ def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
     return shapes, notes
 
 
-def _capsules(given: LinkShapes, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], dict[str, str]]:
+def _capsules(given: LinkShapes) -> tuple[tuple[Capsule, ...], dict[str, str]]:
     """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and links with a
     shape that has none, such as a mesh whose file is missing, with the reason."""
     solids = [(link, shape) for link, shape in given if shape.collides]
@@ -258,39 +245,31 @@ def _capsules(given: LinkShapes, links: dict[str, Frame]) -> tuple[tuple[Capsule
             number += 1
             name = f"{link}/{number}"
         try:
-            capsules[name] = enclosing_capsule(name, _placed(shape, links[link]))
+            capsules[name] = enclosing_capsule(name, shape)
         except RobotError as error:
             failed.setdefault(link, str(error))
     return tuple(capsules.values()), failed
 
 
 def _unshaped(
-    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Mapping[str, str]
+    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Set[str]
 ) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
     heavy = {link.name for link in plain.links if link.weighed and link.inertia[0][0] > LARGEST_FRAME_MASS_KG}
     moving = {link for link in (heavy | plain.solid) - shaped if links[link].joint != BASE}
-    return tuple(link for link in links if link in moving | plain.unmeasured | failed.keys())
+    return tuple(link for link in links if link in moving | plain.unmeasured | failed)
 
 
-def _base_bottom(shapes: LinkShapes, links: dict[str, Frame]) -> float:
+def _base_bottom(shapes: Sequence[Shape]) -> float:
     """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
     and do not stand on anything)."""
     lowest = 0.0
-    for link, shape in shapes:
-        if shape.collides and links[link].joint == BASE:
-            with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
-                lowest = min(lowest, lowest_point(_placed(shape, links[link])))
+    for shape in shapes:
+        with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
+            lowest = min(lowest, lowest_point(shape))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
-
-
-def _friction(plain: PlainDescription) -> dict[str, Array]:
-    """Joint terms that the file gives for at least one joint, zero for the others."""
-    facts = [link.joint for link in plain.links if link.joint is not None]
-    terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
-    return {term: values for term, values in terms.items() if np.any(values != 0.0)}
 
 
 def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:

@@ -45,7 +45,23 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
         if on != BASE:
             added = transform_inertia(joint.inertia, rotation, translation)
             joints[on] = replace(joints[on], inertia=joints[on].inertia + added)
-    return _rebuilt(robot, joints, where, frozen)
+    names = {frame.name for frame in robot.frames}
+    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
+    moved = carried(robot, where)
+    body = {capsule.name: capsule.joint for capsule in moved.capsules}
+    kept = [i for i in range(robot.n) if i not in frozen]
+    said = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
+    locked = replace(
+        moved,
+        joints=tuple(joints),
+        frames=(*moved.frames, *own),
+        collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
+        friction={term: values[kept] for term, values in robot.friction.items()},
+        notes=(*robot.notes, note("locked joints", f"locked: {said}")),
+        file=None,
+        options=None,
+    )
+    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
 
 
 def _checked(joint: Joint, position: float) -> float:
@@ -57,26 +73,6 @@ def _checked(joint: Joint, position: float) -> float:
             f"{joint.limits.upper:g}; give a position between them"
         )
     return float(position)
-
-
-def _rebuilt(robot: Robot, joints: list[Joint], where: Carried, frozen: Mapping[int, float]) -> Robot:
-    names = {frame.name for frame in robot.frames}
-    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
-    moved = carried(robot, where)
-    body = {capsule.name: capsule.joint for capsule in moved.capsules}
-    kept = [i for i in range(robot.n) if i not in frozen]
-    positions = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
-    locked = replace(
-        moved,
-        joints=tuple(joints),
-        frames=(*moved.frames, *own),
-        collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
-        friction={term: values[kept] for term, values in robot.friction.items()},
-        notes=(*robot.notes, note("locked joints", f"locked: {positions}")),
-        file=None,
-        options=None,
-    )
-    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
 
 
 def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
