@@ -109,7 +109,7 @@ def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
     model = _by_mujoco(whole, path, lambda _: still.compile())
-    absent, meshes = _absent_assets(root, spec, path, mesh_root), _asset_meshes(spec, path, mesh_root)
+    absent, meshes = _assets(root, spec, path, mesh_root)
     return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
 
 
@@ -193,43 +193,35 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     return Shape(kind, -1, size, rotation, translation, colour)
 
 
-def _absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
-    """Every file an asset names stays below the root; those that do not exist are returned."""
-    absent = []
+def _assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> tuple[list[str], dict[str, Shape]]:
+    """Every file an asset names stays below the root; those that do not exist. And the meshes that lie in files, by
+    name, without those that MuJoCo moves as it reads them."""
+
+    def seen(reference: str, folder: str) -> tuple[str, Path]:
+        """What an attribute names, seen from the description, and where that lies."""
+        if spec.strippath:
+            reference = PurePosixPath(reference.replace("\\", "/")).name
+        named = reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
+        return named, asset_path(named, path.parent, mesh_root)
+
+    absent, meshes, compiler = list[str](), {}, spec.compiler
     for asset in (asset for section in root.findall("asset") for asset in section.iter()):
-        folder = spec.compiler.texturedir if asset.tag == "texture" else spec.compiler.meshdir
-        for reference in filter(None, map(asset.get, FILE_ATTRIBUTES)):
-            seen = _reference(reference, folder, spec)
-            if not isfile(asset_path(seen, path.parent, mesh_root)):
-                absent.append(seen)
-    return absent
-
-
-def _asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
-    """The meshes that lie in files, by name; without those that MuJoCo moves as it reads them."""
-    found = {}
+        folder = compiler.texturedir if asset.tag == "texture" else compiler.meshdir
+        files = [seen(reference, folder) for reference in filter(None, map(asset.get, FILE_ATTRIBUTES))]
+        absent += [named for named, file in files if not isfile(file)]
     for mesh in spec.meshes:
         if mesh.file and not np.any(mesh.refpos) and np.allclose(mesh.refquat, (1.0, 0.0, 0.0, 0.0)):
-            file = asset_path(_reference(mesh.file, spec.compiler.meshdir, spec), path.parent, mesh_root)
-            scale = tuple(float(part) for part in mesh.scale)
-            found[mesh.name or file.stem] = Shape("mesh", -1, scale, np.eye(3), np.zeros(3), mesh=str(file))
-    return found
-
-
-def _reference(reference: str, folder: str, spec: Any) -> str:
-    """What an attribute names, seen from the description."""
-    if spec.strippath:
-        reference = PurePosixPath(reference.replace("\\", "/")).name
-    return reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
+            file, scale = seen(mesh.file, compiler.meshdir)[1], tuple(float(part) for part in mesh.scale)
+            meshes[mesh.name or file.stem] = Shape("mesh", -1, scale, np.eye(3), np.zeros(3), mesh=str(file))
+    return absent, meshes
 
 
 def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[CentralInertia, bool]:
     """From <inertial> or geoms, as MuJoCo's compiler decides: inertia about the centre of mass, and the centre; and
     whether it lacks the share of meshes. Where no geom weighs, <inertial> holds whatever the compiler is told."""
     compiler, model = file.spec.compiler, file.model
-    rule = compiler.inertiafromgeom
-    automatic = rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
-    from_geoms = automatic or rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
+    automatic = compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
+    from_geoms = automatic or compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
     first, last = compiler.inertiagrouprange
     counted = [geom for geom in body.geoms if from_geoms and first <= geom.group <= last]
     meshed = [_weighs_by_mesh(geom, owner) for geom in counted]
@@ -254,10 +246,9 @@ def _weighs_by_mesh(geom: Any, owner: str) -> bool:
     """True when MuJoCo would compute mass or moments from a mesh file or a height field."""
     kind = geom_kind(geom)
     weight = geom.density if np.isnan(geom.mass) else geom.mass
-    if kind not in (*GEOM_SIZES, "plane", "hfield", "mesh"):
-        raise RobotError(
-            f"a geom of {owner} is of type '{kind}', whose inertia is not known here; {OWN_INERTIA_ADVICE}"
-        )
+    if kind not in (*MEASURED_GEOMS, "hfield", "mesh"):
+        problem = f"a geom of {owner} is of type '{kind}', whose inertia is not known here"
+        raise RobotError(f"{problem}; {OWN_INERTIA_ADVICE}")
     if geom.typeinertia == mujoco.mjtGeomInertia.mjINERTIA_SHELL:
         raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; {OWN_INERTIA_ADVICE}")
     return kind in ("mesh", "hfield") and weight != 0.0
@@ -271,9 +262,9 @@ def _from_inertial(body: Any, file: CompiledMjcf, owner: str) -> CentralInertia:
     quaternion, compiler = np.asarray(body.iquat) / np.linalg.norm(body.iquat), file.spec.compiler
     if body.ialt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
         _refuse_ambiguous_axis(body.ialt, None, owner)
-        rules = {"degree": compiler.degree, "sequence": compiler.eulerseq}
         try:
-            quaternion = mujoco.MjSpec.resolve_orientation(**rules, orientation=body.ialt)
+            resolved = mujoco.MjSpec.resolve_orientation
+            quaternion = resolved(degree=compiler.degree, sequence=compiler.eulerseq, orientation=body.ialt)
         except ValueError as error:
             raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
     own = np.array([body.mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])

@@ -34,7 +34,7 @@ GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "dampin
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
 }  # fmt: skip
-URDF_NUMBER_COUNTS: dict[str, dict[str, int | None]] = {
+URDF_NUMBER_COUNTS: dict[str, dict[str, int]] = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
     "mass": {"value": 1},
