@@ -101,10 +101,9 @@ def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
     links: list[LinkMobility] = []
     energies: list[Array] = []
     for joint in robot.joints:
-        above = joint.parent
-        reach = np.zeros((0, 6)) if above == BASE else links[above].velocities
-        seen = down if above == BASE else energies[above]
-        link, energy = _across(joint, length, reach, seen, spans, kinetic)
+        on_base = joint.parent == BASE
+        above = (np.zeros((0, 6)), down) if on_base else (links[joint.parent].velocities, energies[joint.parent])
+        link, energy = _across(joint, length, *above, spans, kinetic)
         links.append(link)
         energies.append(energy)
     values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
@@ -136,15 +135,13 @@ def _across(
     arriving = np.column_stack([seen[:, :10] @ carry, seen[:, 10]])
     # Dependence on q_i: first derivative of every row, the offset with it; then all higher derivatives.
     slope = np.column_stack([arriving[:, :10] @ g10, np.zeros(len(seen)), arriving[:, 10]])
-    rows = [spans.closure(slope, np.block([[g10, np.zeros((10, 2))], [np.zeros((2, 12))]]))]
+    rows = [spans.closure(slope, np.pad(g10, (0, 2)))]
     if kinetic:  # dependence on q̇_i: momentum along the joint; ½ Ia q̇² joins the screw with itself
         momentum = [np.append(energy_row(screw, v), [0.0, 0.0]) for v in carried]
         rows += [np.array(momentum).reshape(-1, 12), np.append(energy_row(screw, screw), [1.0, 0.0])[None]]
     conditions = spans.basis(*rows)
 
-    shift = np.zeros((11, 11))
-    shift[:10, :10] = g10
-    energies = [spans.closure(arriving, shift)]
+    energies = [spans.closure(arriving, np.pad(g10, (0, 1)))]
     if kinetic:
         energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
     link = LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry)
@@ -194,8 +191,7 @@ def symbolic_static_base(
 
 def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
     """The robot with nearly right angles made exact, gravity included; and the largest change."""
-    joints = []
-    changes = [0.0]
+    joints, changes = [], [0.0]
     for joint in robot.joints:
         rotation = np.where(np.abs(joint.rotation) < right_angle, 0.0, joint.rotation)
         u, _, vt = np.linalg.svd(rotation)  # the nearest rotation to what is left
@@ -203,8 +199,7 @@ def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple
             changes.append(changed)
             joint = replace(joint, rotation=u @ vt, translation=_straightened(joint.translation, right_angle))
         joints.append(joint)
-    gravity = _straightened(robot.gravity, right_angle)
-    return replace(robot, joints=tuple(joints), gravity=gravity), max(changes)
+    return replace(robot, joints=tuple(joints), gravity=_straightened(robot.gravity, right_angle)), max(changes)
 
 
 def _straightened(vector: Array, right_angle: float) -> Array:
@@ -223,18 +218,20 @@ def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str
         method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
     found = mobility(robot, kinetic=kinetic)
     places = [_place(name, robot.n) for name in terms]
-    names = (*inertial.names(robot.n), *terms)
-    wide = 10 * robot.n
-    blocks: list[Array] = []
-    values = [found.values]
+    names, wide = (*inertial.names(robot.n), *terms), 10 * robot.n
+    blocks, values = list[Array](), [found.values]
     for i, link in enumerate(found.links):
         own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
         columns = [*range(10), *(column for _, column in own)]
         conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
         values.append(seen)
         block = np.zeros((len(conditions), len(names)))
-        for d, carry in _carried(found, i):
-            block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carry
+        carried = {i: np.eye(10)}  # link i and all links it carries, with what turns their φ into frame i at q = 0
+        for d, other in enumerate(found.links):
+            if other.parent in carried:
+                carried[d] = carried[other.parent] @ other.carry
+            if d in carried:
+                block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carried[d]
         block[:, [k for k, _ in own]] = conditions[:, 10:]
         blocks.append(block)
     friction = [wide + k for k, (_, column) in enumerate(places) if column < 0]
@@ -243,18 +240,13 @@ def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str
     rows = np.linalg.qr(stacked.T)[0].T
     decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
     inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
-    scale = np.concatenate([np.tile(inertias, robot.n), _term_scale(robot, places, found)])
+    # joint terms, made comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight
+    weight = float(np.linalg.norm(robot.gravity)) or 1.0
+    levers = [1.0 if robot.joints[joint].is_prismatic else found.length for joint, _ in places]
+    factors = [{ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)} for lever in levers]
+    drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
+    scale = np.concatenate([np.tile(inertias, robot.n), drives])
     return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
-
-
-def _carried(found: Mobility, i: int) -> list[tuple[int, Array]]:
-    """Link i and all links it carries, each with the matrix that turns its φ into frame i at q = 0."""
-    seen: dict[int, Array] = {i: np.eye(10)}
-    for d in range(i + 1, len(found.links)):
-        parent = found.links[d].parent
-        if parent != BASE and parent in seen:
-            seen[d] = seen[parent] @ found.links[d].carry
-    return list(seen.items())
 
 
 def _place(name: str, n: int) -> tuple[int, int]:
@@ -268,13 +260,3 @@ def _place(name: str, n: int) -> tuple[int, int]:
             "use the numeric base parameters for others"
         )
     return number - 1, columns[symbol]
-
-
-def _term_scale(robot: Robot, places: Sequence[tuple[int, int]], found: Mobility) -> Array:
-    """Factors that make joint terms comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight."""
-    weight = float(np.linalg.norm(robot.gravity)) or 1.0
-    scale = []
-    for joint, column in places:
-        lever = 1.0 if robot.joints[joint].is_prismatic else found.length
-        scale.append({ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)}.get(column, 1.0))
-    return np.array(scale)
