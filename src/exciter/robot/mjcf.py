@@ -181,8 +181,7 @@ def _unreferenced(joint: Any, rotation: Array, translation: Array, angle: float,
 
 def _axis(joint: Any, owner: str) -> Array:
     axis = np.array(joint.axis)
-    length = float(np.linalg.norm(axis))
-    if length < SHORTEST_AXIS:
+    if (length := float(np.linalg.norm(axis))) < SHORTEST_AXIS:
         raise RobotError(f"the axis of a joint of {owner} has no direction: {axis.tolist()}")
     return axis / length
 
@@ -200,9 +199,8 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
         raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
     limits = Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name)
     if any(joint.springdamper):
-        raise RobotError(
-            f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
-        )
+        problem = f"{owner} has springdamper, from which MuJoCo computes a spring and damping"
+        raise RobotError(f"{problem}; {COMPILED_ADVICE}")
     found.joints[name] = joint
     return JointFacts(
         name=name,
@@ -253,16 +251,13 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
 def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...]:
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
         return ()
-    couplings = []
-    for equality in (one for one in found.file.spec.equalities if one.active):
-        if equality.type != mujoco.mjtEq.mjEQ_JOINT:
-            kind = word_of(equality.type)
-            raise RobotError(
-                f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
-                "not supported; remove the constraint to open it"
-            )
-        couplings.append((equality.name1, equality.name2 or equality.name1, "equality"))
-    return tuple(couplings)
+    active = [one for one in found.file.spec.equalities if one.active]
+    for loop in (one for one in active if one.type != mujoco.mjtEq.mjEQ_JOINT):
+        raise RobotError(
+            f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop, which is "
+            "not supported; remove the constraint to open it"
+        )
+    return tuple((one.name1, one.name2 or one.name1, "equality") for one in active)
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
@@ -271,12 +266,9 @@ def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
     if absent := found.file.absent:
         notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
     if unmeasured:
-        each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
-        text = (
-            f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
-            "what stands still can be given as obstacles"
-        )
-        notes.append(warning(COLLISION_SUBJECT, text))
+        which = f"no capsule for {named([f'{kinds} of {link}' for link, kinds in unmeasured.items()])}"
+        needed = "what moves needs other shapes (box, sphere, cylinder, capsule, mesh file)"
+        notes.append(warning(COLLISION_SUBJECT, f"{which}: {needed}, what stands still can be given as obstacles"))
     if found.moved:
         text = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
         notes.append(note("mocap bodies", text))
@@ -288,26 +280,20 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     forces, spec = list[str](), found.file.spec
     if meshed := [link.name for link in found.links if not link.weighed]:
         from_geoms = spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
-        advice = 'give <inertial> and inertiafromgeom="auto"' if from_geoms else "give <inertial>"
-        whence = "take their inertia from meshes or height fields, which are not weighed"
-        forces.append(f"bodies {named(meshed)} {whence}: {advice}")
+        whence = "take their inertia from meshes or height fields, which are not weighed: give <inertial>"
+        forces.append(f"bodies {named(meshed)} {whence}" + (' and inertiafromgeom="auto"' if from_geoms else ""))
     springs = [name for name, joint in found.joints.items() if any(joint.stiffness)]
     if springs and not found.off(DISABLED.mjDSBL_SPRING):
-        forces.append(
-            f"springs (stiffness) of joints {named(springs)} are not part of the robot: its torques lack them"
-        )
+        which = f"springs (stiffness) of joints {named(springs)}"
+        forces.append(f"{which} are not part of the robot: its torques lack them")
     curved = [name for name, joint in found.joints.items() if any(joint.damping[1:])]
     if curved and not found.off(DISABLED.mjDSBL_DAMPER):
-        forces.append(
-            f"damping of joints {named(curved)} that grows with the square or cube of velocity is not part "
-            "of the robot: its torques lack it"
-        )
-    tendons = {
-        tendon.name or f"tendon {k}": [
-            w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))
-        ]
-        for k, tendon in enumerate(spec.tendons, start=1)
-    }
+        which = f"damping of joints {named(curved)} that grows with the square or cube of velocity"
+        forces.append(f"{which} is not part of the robot: its torques lack it")
+    tendons = {}
+    for k, tendon in enumerate(spec.tendons, start=1):
+        words = [w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))]
+        tendons[tendon.name or f"tendon {k}"] = words
     for what, each in (("tendon", tendons), ("drive", {drive.name: drive.unmodelled for drive in found.drives})):
         if said := "; ".join(f"'{name}': {', '.join(words)}" for name, words in each.items() if words):
             forces.append(f"forces and limits of {what}s are not part of the robot, its torques lack them: {said}")

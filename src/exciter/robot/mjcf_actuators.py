@@ -161,14 +161,12 @@ def _called(drives: list[MjcfDrive]) -> str:
 def drive_notes(drives: Iterable[MjcfDrive], clamped: Iterable[str]) -> list[Note]:
     """Drives whose limits are no torque limit of a joint; clamped: joints with an actuatorfrcrange, whose
     limit is that one, with a doubt where their own drives may not reach it."""
-    known, enabled, notes = set(clamped), [drive for drive in drives if drive.enabled], list[Note]()
+    known, enabled = set(clamped), [drive for drive in drives if drive.enabled]
     open_ = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
     joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
     one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
-    if open_:
-        text = f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act"
-        notes.append(warning("torque limit", text))
-    if one_way:
-        text = f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque"
-        notes.append(warning("torque limit", text))
-    return notes
+    said = {
+        f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act": open_,
+        f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque": one_way,
+    }
+    return [warning("torque limit", text) for text, found in said.items() if found]

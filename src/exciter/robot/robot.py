@@ -158,16 +158,14 @@ class Robot:
                 check_name(what, one.name)
         if not self.joints:
             raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
-        names = self.joint_names
         for index, joint in enumerate(self.joints):
             check_name("joint", joint.name)
             check_name("link", joint.link)
+            problem = f"robot '{self.name}' has"
             if joint.name == "base":
-                raise RobotError(
-                    f"robot '{self.name}' has a joint named 'base', which means the base itself; rename it"
-                )
-            if joint.name in names[:index]:
-                raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
+                raise RobotError(f"{problem} a joint named 'base', which means the base itself; rename it")
+            if joint.name in self.joint_names[:index]:
+                raise RobotError(f"{problem} two joints named '{joint.name}'; names must be unique")
             if not BASE <= joint.parent < index:
                 raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
 
@@ -180,8 +178,7 @@ class Robot:
             limits, unit = joint.limits, "m" if joint.is_prismatic else "rad"
             span = f"{limits.lower:.4g} … {limits.upper:.4g} {unit}"
             rates = (f"{limits.velocity:.4g} {unit}/s", f"{limits.acceleration:.4g} {unit}/s²")
-            torque = f"{limits.torque:.4g} {'N' if joint.is_prismatic else 'N·m'}"
-            rows.append([joint.name, span, *rates, torque])
+            rows.append([joint.name, span, *rates, f"{limits.torque:.4g} {'N' if joint.is_prismatic else 'N·m'}"])
         headings = ("joint", "position", "velocity", "acceleration", "torque")
         return table_html(f"{self.name}: {self.n} joints", headings, rows, whole=True)
 
@@ -203,10 +200,9 @@ class Robot:
 
     def index(self, name: str) -> int:
         """Index of a joint by name."""
-        try:
-            return self.joint_names.index(name)
-        except ValueError:
-            raise RobotError(unknown_name("joint", name, self.joint_names)) from None
+        if name not in self.joint_names:
+            raise RobotError(unknown_name("joint", name, self.joint_names))
+        return self.joint_names.index(name)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -215,12 +211,10 @@ class Robot:
 
     def frame(self, name: str) -> Frame:
         """A frame by name; a joint's name gives that joint's own frame."""
-        for candidate in self.frames:
-            if candidate.name == name:
-                return candidate
-        if name in self.joint_names:
-            return Frame(name, self.index(name), np.eye(3), np.zeros(3))
-        raise RobotError(unknown_name("frame", name, self.frame_names))
+        if name not in self.frame_names:
+            raise RobotError(unknown_name("frame", name, self.frame_names))
+        own = (Frame(one, j, np.eye(3), np.zeros(3)) for j, one in enumerate(self.joint_names))
+        return next(frame for frame in (*self.frames, *own) if frame.name == name)
 
     @property
     def parents(self) -> NDArray[np.int64]:
@@ -255,15 +249,12 @@ class Robot:
         remarks += [warning("torque limit", text) for text in self.torque_doubts]
         remarks += [*self.notes, *(warning("forces", text) for text in self.lacking)]
         if assumed := [j.name for j in self.joints if j.limits.assumed]:
-            text = (
-                f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED_S:g} s; "
-                "give better ones with limits: {acceleration: …}"
-            )
+            policy = f"full speed in {TIME_TO_FULL_SPEED_S:g} s; give better ones with limits: {{acceleration: …}}"
+            text = f"acceleration limits of {self._which(assumed)} are assumed: {policy}"
             remarks.append(note("acceleration limit", text))
         if self.rateless:
-            which = self._which(self.rateless)
-            text = f"no velocity and no acceleration limit is known for {which}; a design needs one of them"
-            remarks.append(warning("velocity limit", text))
+            text = f"no velocity and no acceleration limit is known for {self._which(self.rateless)}"
+            remarks.append(warning("velocity limit", f"{text}; a design needs one of them"))
         return tuple(remarks)
 
     @property
@@ -275,8 +266,8 @@ class Robot:
     @property
     def rateless(self) -> tuple[str, ...]:
         """Joints with neither a velocity nor an acceleration limit: a design needs one of them."""
-        bounds = ((j.name, (j.limits.velocity, j.limits.acceleration)) for j in self.joints)
-        return tuple(name for name, rates in bounds if all(map(math.isinf, rates)))
+        rates = np.minimum(self.limit("velocity"), self.limit("acceleration"))
+        return tuple(name for name, rate in zip(self.joint_names, rates, strict=True) if math.isinf(rate))
 
     def _which(self, names: Sequence[str]) -> str:
         return "all joints" if len(names) == self.n else named(names)
@@ -338,10 +329,8 @@ class Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
         from exciter.robot.locked_joints import lock
 
-        if isinstance(joints, str):
-            joints = [joints]
-        positions = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
-        return lock(self, positions)
+        joints = [joints] if isinstance(joints, str) else joints
+        return lock(self, joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0))
 
     def subchain(self, tip: str) -> Robot:
         """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero, or at the
