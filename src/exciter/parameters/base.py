@@ -105,10 +105,8 @@ class BaseParameters:
     def _checked(self, values: ArrayLike, what: str) -> Array:
         array = np.asarray(values, dtype=np.float64)
         if array.ndim == 0 or array.shape[-1] != len(self.standard):
-            raise ParameterError(
-                f"{what} of shape {array.shape} do not fit {len(self.standard)} standard parameters; "
-                "the last dimension must be that number"
-            )
+            problem = f"{what} of shape {array.shape} do not fit {len(self.standard)} standard parameters"
+            raise ParameterError(f"{problem}; the last dimension must be that number")
         return array
 
     def members(self, k: int) -> tuple[int, ...]:
@@ -249,10 +247,8 @@ def numeric_base(
     are kept, not the space."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
-        raise ParameterError(
-            f"regressor rows of shape {w.shape} do not fit {len(names)} names; "
-            f"give at least one row of {len(names)} columns"
-        )
+        problem = f"regressor rows of shape {w.shape} do not fit {len(names)} names"
+        raise ParameterError(f"{problem}; give at least one row of {len(names)} columns")
     if not np.isfinite(w).all():
         raise ParameterError("the regressor rows contain NaN or infinity; give finite samples of q, q̇, q̈")
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.

@@ -255,8 +255,6 @@ def _place(name: str, n: int) -> tuple[int, int]:
     columns = {ROTOR_SYMBOL: ROTOR, OFFSET_SYMBOL: OFFSET, **dict.fromkeys(FRICTION_SYMBOLS, -1)}
     if symbol not in columns or not 1 <= number <= n:
         allowed = ", ".join(f"{s}1…{s}{n}" for s in columns)
-        raise ParameterError(
-            f"the closed form does not know the joint term '{name}'; it knows {allowed}; "
-            "use the numeric base parameters for others"
-        )
+        problem = f"the closed form does not know the joint term '{name}'; it knows {allowed}"
+        raise ParameterError(f"{problem}; use the numeric base parameters for others")
     return number - 1, columns[symbol]

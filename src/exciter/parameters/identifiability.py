@@ -249,10 +249,8 @@ def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True)
     kinetic=False: base parameters of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
     if last > robot.n:
-        raise ParameterError(
-            f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links; "
-            "give the robot they were made for"
-        )
+        problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links"
+        raise ParameterError(f"{problem}; give the robot they were made for")
     reasons = Reasons(robot, kinetic=kinetic)
     verdicts = tuple(_verdict(base, column, reasons) for column in range(len(base.standard)))
     return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=verdicts)

@@ -97,10 +97,8 @@ class PlainDescription:
 def refuse_giants(joints: int, links: int, source: str) -> None:
     """Bounds that no robot comes near; beyond them the recursive readers of the field run out of memory."""
     if joints > MOST_MOVING_JOINTS or links > MOST_LINKS:
-        raise RobotError(
-            f"{source} has {joints} moving joints and {links} links; "
-            f"at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed"
-        )
+        problem = f"{source} has {joints} moving joints and {links} links"
+        raise RobotError(f"{problem}; at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed")
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
@@ -140,10 +138,8 @@ def _read(
         robot.index(name)  # an unknown name is told before a coupling is
     for follower, leader, tag in plain.couplings:
         if follower not in options.lock or leader not in options.lock:
-            raise RobotError(
-                f"joint '{follower}' follows '{leader}' ({tag}), which is not supported; "
-                f"lock both joints, or remove the {tag} tag to move them independently"
-            )
+            problem = f"joint '{follower}' follows '{leader}' ({tag}), which is not supported"
+            raise RobotError(f"{problem}; lock both joints, or remove the {tag} tag to move them independently")
     return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
 
 

@@ -256,10 +256,8 @@ class LoadFriction(DryFriction):
 def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[common.PotentialTerm, Array]:
     bound, values = term.bind(robot), np.atleast_1d(value)
     if not isinstance(bound, common.PotentialTerm):
-        raise ParameterError(
-            f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone; "
-            f"allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}"
-        )
+        problem = f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone"
+        raise ParameterError(f"{problem}; allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}")
     if len(values) != len(bound.names):
         raise ParameterError(
             f"{type(term).__name__} in springs of {LOAD_FRICTION} has {len(values)} values for "

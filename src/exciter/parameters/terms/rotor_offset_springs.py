@@ -168,10 +168,8 @@ def _lever_columns(term: Lever | GravitySpring, robot: Robot, *kinds: Column) ->
     """Of a joint that must turn: the geometry is a lever."""
     index = robot.index(term.joint)
     if robot.joints[index].is_prismatic:
-        raise ParameterError(
-            f"{type(term).__name__} acts on a lever that turns, but joint '{term.joint}' is prismatic; "
-            "name a revolute one"
-        )
+        problem = f"{type(term).__name__} acts on a lever that turns, but joint '{term.joint}' is prismatic"
+        raise ParameterError(f"{problem}; name a revolute one")
     return common.joint_columns(robot, [index], *kinds)
 
 
@@ -187,10 +185,8 @@ class Lever(JointTerm):
 
     def __post_init__(self) -> None:
         if math.isclose(self.base_arm, self.link_arm, rel_tol=1e-6):
-            raise ParameterError(
-                f"base_arm and link_arm are both {self.base_arm:g} m, so the spring's length could vanish; "
-                "give two different lengths"
-            )
+            problem = f"base_arm and link_arm are both {self.base_arm:g} m, so the spring's length could vanish"
+            raise ParameterError(f"{problem}; give two different lengths")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _OnLever(_lever_columns(self, robot, *self.kinds), self)
@@ -282,10 +278,8 @@ class GasSpring(Lever):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (swept := self.area * (self.base_arm + self.link_arm - self.shortest)) >= self.volume:
-            raise ParameterError(
-                f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³; "
-                "give a larger volume, a smaller area or a shorter link_arm"
-            )
+            problem = f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³"
+            raise ParameterError(f"{problem}; give a larger volume, a smaller area or a shorter link_arm")
 
     def forces(self, length: Array) -> tuple[Array, Array, Array]:
         rate = self.area / self.volume  # [1/m]

@@ -116,10 +116,8 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
     """(m, 1) the value of each named joint, ready to broadcast over samples."""
     if isinstance(value, Mapping):
         if missing := [name for name in names if name not in value]:
-            raise ParameterError(
-                f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'; "
-                "give it for every joint of the term"
-            )
+            problem = f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'"
+            raise ParameterError(f"{problem}; give it for every joint of the term")
         numbers = np.array([value[name] for name in names], dtype=np.float64)
     elif isinstance(value, Sequence):
         if len(value) != len(names):
