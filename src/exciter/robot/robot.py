@@ -362,7 +362,7 @@ def carried(robot: Robot, where: Carried) -> Robot:
 def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     """The robot with joints frozen at ``positions`` [rad or m], by name: the body of a joint that does not move becomes
     part of whatever carries it. Inertias are added in the carrier's frame; frames, capsules and shapes are seen from
-    it. What ends up on the base keeps its frames and capsules but no inertia: the base does not move, it does no work."""
+    it. What ends up on the base keeps frames and capsules, but no inertia: the base does not move, and does no work."""
     frozen = {robot.index(name): _checked(robot.joints[robot.index(name)], q) for name, q in positions.items()}
     if not frozen:
         return robot

@@ -33,7 +33,6 @@ from exciter.typing import Array
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
-LOAD_FRICTION = "LoadFriction"
 
 
 @dataclass(frozen=True)
@@ -229,9 +228,7 @@ class LoadFriction(DryFriction):
 
     def __post_init__(self) -> None:
         if self.links == ():
-            raise ParameterError(
-                f"links of {LOAD_FRICTION} is empty; give ten inertial parameters for each joint, or none"
-            )
+            raise ParameterError("links of LoadFriction is empty; give ten inertial parameters for each joint, or none")
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if "springs" in data:
@@ -240,30 +237,23 @@ class LoadFriction(DryFriction):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         if rigid is None:
-            raise ParameterError(
-                "LoadFriction needs the rigid-body torque of nominal inertias; give rigid=…, or drop the term"
-            )
-        springs = tuple(_bound(term, value, robot) for term, value in self.springs)
+            problem = "LoadFriction needs the rigid-body torque of nominal inertias"
+            raise ParameterError(f"{problem}; give rigid=…, or drop the term")
+        springs = []
+        for term, value in self.springs:
+            bound, values, kind = term.bind(robot), np.atleast_1d(value), type(term).__name__
+            if not isinstance(bound, common.PotentialTerm):
+                problem = f"springs of LoadFriction have {kind}, which is no torque of position alone"
+                raise ParameterError(f"{problem}; allowed are {', '.join(one.__name__ for one in POSITION_TERMS)}")
+            if len(values) != len(bound.names):
+                problem = f"{kind} in springs of LoadFriction has {len(values)} values for {', '.join(bound.names)}"
+                raise ParameterError(f"{problem}; give one for each")
+            springs.append((bound, values))
         if self.links is not None and len(self.links) != robot.n:
-            raise ParameterError(
-                f"links of {LOAD_FRICTION} has {len(self.links)} rows, but robot '{robot.name}' has {robot.n} joints; "
-                "give ten inertial parameters for each, in order"
-            )
+            problem = f"links of LoadFriction has {len(self.links)} rows, but robot '{robot.name}' has {robot.n} joints"
+            raise ParameterError(f"{problem}; give ten inertial parameters for each, in order")
         links = None if self.links is None else np.array(self.links)
-        return _LoadFriction(*self.bound_parts(robot), rigid, links, springs)
-
-
-def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[common.PotentialTerm, Array]:
-    bound, values = term.bind(robot), np.atleast_1d(value)
-    if not isinstance(bound, common.PotentialTerm):
-        problem = f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone"
-        raise ParameterError(f"{problem}; allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}")
-    if len(values) != len(bound.names):
-        raise ParameterError(
-            f"{type(term).__name__} in springs of {LOAD_FRICTION} has {len(values)} values for "
-            f"{', '.join(bound.names)}; give one for each"
-        )
-    return bound, values
+        return _LoadFriction(*self.bound_parts(robot), rigid, links, tuple(springs))
 
 
 @dataclass(frozen=True, eq=False)
