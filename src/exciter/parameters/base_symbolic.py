@@ -172,48 +172,13 @@ def _generators(joint: Joint) -> tuple[Array, Array]:
 
 
 def symbolic_base(
-    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
+    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD, kinetic: bool = True
 ) -> BaseParameters:
     """Base parameters of the whole dynamics. terms: names of joint-term columns, in order, after the inertial ones: Ia1
     (rotor inertia), off1 (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple
-    of 90° count as that."""
-    return _grouped(robot, right_angle, terms, "closed form", kinetic=True)
-
-
-def symbolic_static_base(
-    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
-) -> BaseParameters:
-    """Base parameters of the gravity torques: what poses at rest can tell. terms: offsets (off1) only."""
-    for name in (name for name in terms if split_name(name)[0] != OFFSET_SYMBOL):
-        raise ParameterError(f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …")
-    return _grouped(robot, right_angle, terms, "closed form, gravity only", kinetic=False)
-
-
-def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
-    """The robot with nearly right angles made exact, gravity included; and the largest change."""
-    joints, changes = [], [0.0]
-    for joint in robot.joints:
-        rotation = np.where(np.abs(joint.rotation) < right_angle, 0.0, joint.rotation)
-        u, _, vt = np.linalg.svd(rotation)  # the nearest rotation to what is left
-        if (changed := float(np.abs(u @ vt - joint.rotation).max())) > 1e-14:
-            changes.append(changed)
-            joint = replace(joint, rotation=u @ vt, translation=_straightened(joint.translation, right_angle))
-        joints.append(joint)
-    return replace(robot, joints=tuple(joints), gravity=_straightened(robot.gravity, right_angle)), max(changes)
-
-
-def _straightened(vector: Array, right_angle: float) -> Array:
-    """The vector without components that only say it is not quite at a right angle to that axis."""
-    return np.where(np.abs(vector) < right_angle * np.linalg.norm(vector), 0.0, vector)
-
-
-def prismatic_links(robot: Robot) -> frozenset[int]:
-    """Numbers, from 1, of the links that slide on the link before."""
-    return frozenset(i + 1 for i, joint in enumerate(robot.joints) if joint.is_prismatic)
-
-
-def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str, *, kinetic: bool) -> BaseParameters:
+    of 90° count as that. kinetic=False: of the gravity torques alone."""
     robot, turned = square_up(robot, right_angle)
+    method = "closed form" if kinetic else "closed form, gravity only"
     if turned > 1e-9:  # more than rounding
         method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
     found = mobility(robot, kinetic=kinetic)
@@ -247,6 +212,36 @@ def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str
     drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
     scale = np.concatenate([np.tile(inertias, robot.n), drives])
     return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
+
+
+def symbolic_static_base(robot: Robot, terms: Sequence[str] = ()) -> BaseParameters:
+    """Base parameters of the gravity torques: what poses at rest can tell. terms: offsets (off1) only."""
+    for name in (name for name in terms if split_name(name)[0] != OFFSET_SYMBOL):
+        raise ParameterError(f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …")
+    return symbolic_base(robot, terms, kinetic=False)
+
+
+def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
+    """The robot with nearly right angles made exact, gravity included; and the largest change."""
+    joints, changes = [], [0.0]
+    for joint in robot.joints:
+        rotation = np.where(np.abs(joint.rotation) < right_angle, 0.0, joint.rotation)
+        u, _, vt = np.linalg.svd(rotation)  # the nearest rotation to what is left
+        if (changed := float(np.abs(u @ vt - joint.rotation).max())) > 1e-14:
+            changes.append(changed)
+            joint = replace(joint, rotation=u @ vt, translation=_straightened(joint.translation, right_angle))
+        joints.append(joint)
+    return replace(robot, joints=tuple(joints), gravity=_straightened(robot.gravity, right_angle)), max(changes)
+
+
+def _straightened(vector: Array, right_angle: float) -> Array:
+    """The vector without components that only say it is not quite at a right angle to that axis."""
+    return np.where(np.abs(vector) < right_angle * np.linalg.norm(vector), 0.0, vector)
+
+
+def prismatic_links(robot: Robot) -> frozenset[int]:
+    """Numbers, from 1, of the links that slide on the link before."""
+    return frozenset(i + 1 for i, joint in enumerate(robot.joints) if joint.is_prismatic)
 
 
 def _place(name: str, n: int) -> tuple[int, int]:

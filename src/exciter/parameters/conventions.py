@@ -41,10 +41,6 @@ from exciter.parameters.inertial import checked, from_mass_com_inertia, mass_com
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-Triple = tuple[float, float, float]
-Quadruple = tuple[float, float, float, float]
-Sextuple = tuple[float, float, float, float, float, float]
-
 #: Names in the papers' order, modified Denavit–Hartenberg frame.
 PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 Reordering = Callable[[ArrayLike], Array]
@@ -109,15 +105,15 @@ class DrakeInertia:
     moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin."""
 
     mass: float
-    com: Triple
-    moments: Triple
-    products: Triple
+    com: tuple[float, ...]
+    moments: tuple[float, ...]
+    products: tuple[float, ...]
 
 
 def to_drake(phi: ArrayLike) -> DrakeInertia:
     com, mass = inertial.centre_of_mass(phi), float(checked(phi)[0])
     gxx, gxy, gxz, gyy, gyz, gzz = (inertial.upper_triangle(inertial.inertia_matrix(phi)) / mass).tolist()
-    return DrakeInertia(mass=mass, com=_triple(com), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
+    return DrakeInertia(mass=mass, com=tuple(com.tolist()), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
 
 
 def from_drake(body: DrakeInertia) -> Array:
@@ -131,9 +127,9 @@ class MuJoCoInertia:
     principal axes to the body frame; principal moments [kg·m²], largest first as MuJoCo sorts them."""
 
     mass: float
-    ipos: Triple
-    iquat: Quadruple
-    diaginertia: Triple
+    ipos: tuple[float, ...]
+    iquat: tuple[float, ...]
+    diaginertia: tuple[float, ...]
 
     @property
     def inertia(self) -> Array:
@@ -147,7 +143,7 @@ class MuJoCoInertia:
         return (rotation * self.diaginertia) @ rotation.T
 
     @property
-    def fullinertia(self) -> Sextuple:
+    def fullinertia(self) -> tuple[float, ...]:
         """MJCF's ``fullinertia`` about the centre of mass [kg·m²]: xx, yy, zz, xy, xz, yz, in body axes."""
         xx, xy, xz, yy, yz, zz = inertial.upper_triangle(self.inertia).tolist()
         return xx, yy, zz, xy, xz, yz
@@ -162,14 +158,14 @@ def to_mujoco(phi: ArrayLike) -> MuJoCoInertia:
     if np.linalg.det(axes) < 0:  # eigenvectors may form a left-handed frame, which no quaternion describes
         axes = axes * np.array([1.0, 1.0, -1.0])
     x, y, z, w = Rotation.from_matrix(axes).as_quat().tolist()
-    return MuJoCoInertia(mass=mass, ipos=_triple(com), iquat=(w, x, y, z), diaginertia=_triple(moments))
+    return MuJoCoInertia(mass=mass, ipos=tuple(com.tolist()), iquat=(w, x, y, z), diaginertia=tuple(moments.tolist()))
 
 
 def from_mujoco(body: MuJoCoInertia) -> Array:
     return from_mass_com_inertia(body.mass, body.ipos, body.inertia)
 
 
-def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Array:
+def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: tuple[float, ...]) -> Array:
     """φ of an MJCF ``<inertial>`` that gives ``fullinertia`` instead of ``diaginertia``."""
     xx, yy, zz, xy, xz, yz = fullinertia
     return from_mass_com_inertia(mass, ipos, inertial.symmetric(xx, xy, xz, yy, yz, zz))
@@ -181,8 +177,8 @@ class UrdfInertia:
     entries of the matrix in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll)."""
 
     mass: float
-    xyz: Triple
-    rpy: Triple
+    xyz: tuple[float, ...]
+    rpy: tuple[float, ...]
     ixx: float
     ixy: float
     ixz: float
@@ -194,7 +190,7 @@ class UrdfInertia:
 def to_urdf(phi: ArrayLike) -> UrdfInertia:
     """Axes of the joint frame, so rpy = 0."""
     mass, com, inertia = mass_com_inertia(phi)
-    return UrdfInertia(mass, _triple(com), (0.0, 0.0, 0.0), *inertial.upper_triangle(inertia).tolist())
+    return UrdfInertia(mass, tuple(com.tolist()), (0.0, 0.0, 0.0), *inertial.upper_triangle(inertia).tolist())
 
 
 def from_urdf(body: UrdfInertia) -> Array:
@@ -202,8 +198,3 @@ def from_urdf(body: UrdfInertia) -> Array:
     rotation = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
     inertia = inertial.symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
     return from_mass_com_inertia(body.mass, body.xyz, rotation @ inertia @ rotation.T)
-
-
-def _triple(values: Array) -> Triple:
-    x, y, z = values.tolist()
-    return x, y, z

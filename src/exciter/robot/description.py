@@ -192,8 +192,12 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
         if (facts := link.joint) is not None:
             anchor = pin.SE3(np.eye(3), facts.anchor)
             index, placement, at = len(joints), at * anchor, anchor.inverse()
-            said = {"name": facts.name, "kind": facts.kind, "axis": facts.axis, "limits": facts.limits}
-            place = {"parent": parent, "rotation": placement.rotation, "translation": placement.translation}
+            said: dict[str, Any] = {"name": facts.name, "kind": facts.kind, "axis": facts.axis, "limits": facts.limits}
+            place: dict[str, Any] = {
+                "parent": parent,
+                "rotation": placement.rotation,
+                "translation": placement.translation,
+            }
             joints.append(Joint(**said, **place, inertia=np.zeros(10), link=link.name, bodiless=link.hidden))
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at

@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
+import pinocchio as pin
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
@@ -23,12 +24,12 @@ from exciter.robot import description
 from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.robot import Frame, named
+from exciter.robot.robot import Frame, JointKind, named
 from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array
 
-MOVING_JOINT_TYPES = ("revolute", "continuous", "prismatic")
+MOVING_JOINT_TYPES: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")
 URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction")
 MUJOCO_FORCES = {
@@ -100,10 +101,8 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
                 raise RobotError(f"joint '{name}' of {source} has the {which} link '{_end(joint, which)}', unknown")
         child = _end(joint, "child")
         if child in carrier:
-            raise RobotError(
-                f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}': "
-                "a kinematic loop; open it by removing one of the joints"
-            )
+            problem = f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}'"
+            raise RobotError(f"{problem}: a kinematic loop; open it by removing one of the joints")
         carrier[child] = name
         children.setdefault(_end(joint, "parent"), []).append((name, child))
     roots = [name for name in names if name not in carrier]
@@ -150,24 +149,18 @@ def _carried(joint: Element) -> tuple[str, Array, Array, JointFacts | None]:
 
 
 def _origin(element: Element, owner: str) -> tuple[Array, Array]:
-    """Rotation and translation of the first <origin>, as the URDF readers of the field do."""
+    """Rotation and translation of the first <origin>, as the URDF readers of the field do: rpy are angles [rad] about
+    the fixed x, y, z axes; by a quaternion, as other readers round it."""
     origin = element.find("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
     if element.tag in ("joint", "inertial") and origin.get("quat_xyzw") is not None:
         raise RobotError(f"<origin> of {owner} has quat_xyzw; write the rotation as rpy")
     xyz, rpy = (numbers(origin, word, 3, owner) or (0.0, 0.0, 0.0) for word in ("xyz", "rpy"))
-    return rpy_rotation(rpy), np.array(xyz)
-
-
-def rpy_rotation(rpy: tuple[float, ...]) -> Array:
-    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes; by a quaternion, as other readers round it."""
-    import pinocchio as pin
-
     (cr, sr), (cp, sp), (cy, sy) = ((math.cos(0.5 * angle), math.sin(0.5 * angle)) for angle in rpy)
     w, x = cr * cp * cy + sr * sp * sy, sr * cp * cy - cr * sp * sy
     y, z = cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy
-    return np.array(pin.Quaternion(w, x, y, z).normalized().matrix())
+    return np.array(pin.Quaternion(w, x, y, z).normalized().matrix()), np.array(xyz)
 
 
 def _facts(joint: Element) -> JointFacts:
@@ -175,30 +168,19 @@ def _facts(joint: Element) -> JointFacts:
     name, kind = joint.get("name", ""), joint.get("type", "")
     owner, element = f"joint '{name}'", joint.find("axis")
     axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
-    length = float(np.linalg.norm(axis))
-    if length < 1e-6:
+    if (length := float(np.linalg.norm(axis))) < 1e-6:
         raise RobotError(f"the axis of {owner} has no direction: {axis}; give a unit vector")
     limit, dynamics = joint.find("limit"), joint.find("dynamics")
     lower, upper = number(limit, "lower", owner), number(limit, "upper", owner)
     if kind == "continuous" or lower == upper == 0.0:
         lower, upper = -math.inf, math.inf
-    limits = Limits(
-        lower=lower,
-        upper=upper,
-        velocity=number(limit, "velocity", owner) or math.inf,
-        torque=number(limit, "effort", owner) or math.inf,
-    )
+    velocity, torque = (number(limit, word, owner) or math.inf for word in ("velocity", "effort"))
+    limits = Limits(lower=lower, upper=upper, velocity=velocity, torque=torque)
     viscous, coulomb = number(dynamics, "damping", owner), number(dynamics, "friction", owner)
     if viscous < 0 or coulomb < 0:
         raise RobotError(f"{owner} has negative damping or friction ({viscous:g}, {coulomb:g}); give zero or more")
-    return JointFacts(
-        name=name,
-        kind="continuous" if kind == "continuous" else "prismatic" if kind == "prismatic" else "revolute",
-        axis=np.array(axis) / length,
-        limits=limits.checked(name),
-        viscous=viscous,
-        coulomb=coulomb,
-    )
+    said = next(one for one in MOVING_JOINT_TYPES if one == kind)
+    return JointFacts(name, said, np.array(axis) / length, limits.checked(name), viscous=viscous, coulomb=coulomb)
 
 
 def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:

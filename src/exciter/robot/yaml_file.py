@@ -60,9 +60,10 @@ class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
-            if event.anchor in self.anchors and event.anchor not in self.sizes:
-                raise _problem(event, f"the alias {shown(event.anchor)} is inside itself: it {TOO_MANY_VALUES}")
-            size = self.sizes.get(event.anchor, 0)  # an unknown one is the composer's to refuse
+            anchor = str(event.anchor)
+            if anchor in self.anchors and anchor not in self.sizes:
+                raise _problem(event, f"the alias {shown(anchor)} is inside itself: it {TOO_MANY_VALUES}")
+            size = self.sizes.get(anchor, 0)  # an unknown one is the composer's to refuse
             self.values, self.aliased = self.values + size, self.aliased + size
             if self.aliased > MOST_ALIASED_VALUES:
                 raise _problem(event, f"with its aliases it {TOO_MANY_VALUES}")
