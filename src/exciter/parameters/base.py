@@ -134,14 +134,11 @@ class BaseParameters:
         terms = [(float(self.grouping[k, i]), self.standard[i]) for i in self.members(k)]
         return linear_combination(terms) if len(terms) > 1 else ""
 
-    def expression(self, k: int) -> str:
-        """``ZZR1 = ZZ1 + YY2 + 0.4 MZ3``; the bare name for a parameter that stands alone."""
-        combined = self.combination(k)
-        return f"{self.names[k]} = {combined}" if combined else self.names[k]
-
     @property
     def expressions(self) -> tuple[str, ...]:
-        return tuple(self.expression(k) for k in range(len(self)))
+        """``ZZR1 = ZZ1 + YY2 + 0.4 MZ3``; the bare name for a parameter that stands alone."""
+        combined = (self.combination(k) for k in range(len(self)))
+        return tuple(f"{name} = {text}" if text else name for name, text in zip(self.names, combined, strict=True))
 
 
 def linear_combination(terms: Sequence[tuple[float, str]]) -> str:
@@ -254,7 +251,11 @@ def numeric_base(
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
     r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
-    heard = _heard(lengths, names, tolerance)
+    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
+    if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
+        same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
+        kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
+        heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
     scale = np.where(heard, lengths, 1.0)
     even = np.where(heard, r / scale, 0.0)
     _, values, vt = np.linalg.svd(even, full_matrices=False)
@@ -263,16 +264,6 @@ def numeric_base(
     threshold, method = max(1e-7, decision.gap**-0.5), f"numeric, {len(w)} rows"
     kept = vt[: decision.rank]
     return select(kept, scale, names, decision, method, prismatic=prismatic, threshold=threshold, noise=noise)
-
-
-def _heard(lengths: Array, names: Sequence[str], tolerance: float | None) -> NDArray[np.bool_]:
-    """Which columns say anything at all."""
-    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
-    if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
-        same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
-        kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
-        heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
-    return heard
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:

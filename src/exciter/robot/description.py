@@ -192,19 +192,16 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
         if (facts := link.joint) is not None:
             anchor = pin.SE3(np.eye(3), facts.anchor)
             index, placement, at = len(joints), at * anchor, anchor.inverse()
-            said: dict[str, Any] = {"name": facts.name, "kind": facts.kind, "axis": facts.axis, "limits": facts.limits}
-            place: dict[str, Any] = {
-                "parent": parent,
-                "rotation": placement.rotation,
-                "translation": placement.translation,
-            }
-            joints.append(Joint(**said, **place, inertia=np.zeros(10), link=link.name, bodiless=link.hidden))
+            at_zero = parent, placement.rotation, placement.translation
+            nothing = np.zeros(10)
+            own = Joint(facts.name, facts.kind, *at_zero, facts.axis, facts.limits, nothing, link.name, link.hidden)
+            joints.append(own)
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at
         if index != BASE:
-            own = pin.Inertia.Zero()
-            own.mass, own.lever, own.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
-            bodies[index] += at.act(own)
+            body = pin.Inertia.Zero()
+            body.mass, body.lever, body.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
+            bodies[index] += at.act(body)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
     return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
 

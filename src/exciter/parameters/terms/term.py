@@ -92,9 +92,8 @@ def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: s
     turning = [index for index, joint in enumerate(robot.joints) if not joint.is_prismatic]
     wanted = turning if joints is None else joint_indices(robot, joints)
     if not wanted:
-        raise ParameterError(
-            f"{what} repeats every turn, but no joint of robot '{robot.name}' turns; leave the term out"
-        )
+        problem = f"{what} repeats every turn, but no joint of robot '{robot.name}' turns"
+        raise ParameterError(f"{problem}; leave the term out")
     if sliding := [robot.joint_names[index] for index in wanted if index not in turning]:
         raise ParameterError(f"{what} repeats every turn, but joint '{sliding[0]}' is prismatic; name revolute joints")
     return wanted
@@ -237,8 +236,6 @@ class BoundTerm(ABC):
         """What a user should know about how the term computes, in words."""
         return ()
 
-    # -- torque ----------------------------------------------------------------------------------------
-
     @abstractmethod
     def values(self, motion: Motion) -> Array:
         """(len(rows), N) each entry over time, contiguous [torque per unit of the parameter]."""
@@ -287,8 +284,6 @@ class BoundTerm(ABC):
         q = None if force is None or potential_seed is None else potential_seed[column] * force
         qd = None if momentum is None or kinetic_seed is None else kinetic_seed[column] * momentum
         return scatter(motion, self.columns.joints, q, qd)
-
-    # -- for the terms themselves ----------------------------------------------------------------------
 
     def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
         """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
