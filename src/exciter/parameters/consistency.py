@@ -63,7 +63,6 @@ class Consistency:
 
     @property
     def margin(self) -> float:
-        """The worst link's margin."""
         return min(link.margin for link in self.links)
 
     def __str__(self) -> str:

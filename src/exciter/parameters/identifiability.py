@@ -48,7 +48,6 @@ class Reasons:
         self.turning = [self._turning(i) for i in range(robot.n)]
 
     def not_felt(self, name: str) -> str:
-        """Why nothing feels a parameter."""
         symbol, number = split_name(name)
         if not is_inertial(name):
             return "the given samples do not excite it: its column is zero"
@@ -94,7 +93,6 @@ class Reasons:
         return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
 
     def combined(self, name: str, partners: Sequence[str], *, kept: bool) -> str:
-        """Why a parameter is felt with others."""
         symbol, number = split_name(name)
         if not is_inertial(name):
             return self._joint_term(symbol, number, partners)
@@ -222,7 +220,6 @@ class Identifiability:
     verdicts: tuple[IdentifiabilityVerdict, ...]
 
     def verdict(self, name: str) -> IdentifiabilityVerdict:
-        """The verdict on one standard parameter, by name."""
         if name not in self.base.standard:
             raise ParameterError(unknown_name("standard parameter", name, self.base.standard))
         return self.verdicts[self.base.standard.index(name)]

@@ -31,7 +31,6 @@ def units(n: int) -> tuple[str, ...]:
 
 
 def checked(phi: ArrayLike, what: str = "the inertial parameters") -> Array:
-    """(…, 10) finite float64, or a clear error."""
     try:
         array = np.array(phi, dtype=np.float64)
     except (TypeError, ValueError):

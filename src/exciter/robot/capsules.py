@@ -228,7 +228,6 @@ def with_collision_pairs(robot: Robot) -> Robot:
 
 
 def without_capsule(robot: Robot) -> tuple[str, ...]:
-    """The joints whose body no capsule stands for."""
     covered = {capsule.joint for capsule in robot.capsules}
     return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
 

@@ -102,7 +102,6 @@ def refuse_giants(joints: int, links: int, source: str) -> None:
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
-    """Names identify; two of the same are an error."""
     seen: set[str] = set()
     for name in names:
         if not name:

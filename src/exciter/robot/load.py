@@ -58,7 +58,6 @@ class RobotOptions(Settings):
         return replace(self, limits=limits, lock=lock, gravity=more.gravity or self.gravity)
 
     def apply(self, robot: Robot) -> Robot:
-        """The robot with limits and gravity set, then joints locked."""
         robot = robot.with_limits(**self.limits)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)

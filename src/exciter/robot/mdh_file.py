@@ -146,7 +146,6 @@ class _Section:
             yield str(name), _Section(entry, f"{one} '{name}' of {self.what}", keys)
 
     def joint(self, names: list[str], key: str = "joint") -> int:
-        """The index of a joint among those whose names are known."""
         name = self.value(key)
         if name not in names and name != "base":
             raise RobotError(f"{key} of {self.of}: {unknown_name('joint', str(name), [*names, 'base'])}")

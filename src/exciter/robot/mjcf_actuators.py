@@ -63,7 +63,6 @@ def limits_of(element: Any, what: str, autolimits: bool) -> Range:
 
 
 def read_drives(root: Element, spec: Any) -> tuple[MjcfDrive, ...]:
-    """All actuators of a file, in its order."""
     elements = [element for section in root.findall("actuator") for element in section if element.tag in ACTUATOR_TAGS]
     defaults = [element for section in root.findall("default") for element in section.iter()]
     anywhere = any(word in element.attrib for element in defaults for word in INPUT_ATTRIBUTES)

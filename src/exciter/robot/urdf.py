@@ -121,7 +121,6 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
 
 
 def _inertia(link: Element) -> CentralInertia:
-    """Of its first <inertial>; none where the link has none."""
     owner, inertial = f"link '{link.get('name', '')}'", link.find("inertial")
     if inertial is None:
         return description.MASSLESS_BODY

@@ -143,7 +143,6 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
 
 
 def _is_below(path: Path, root: Path) -> bool:
-    """True when the path, with every link and .. resolved, is in ``root``."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, an embedded NUL

@@ -323,7 +323,6 @@ class DryFriction(JointTerm):
         return BoundDryFriction(*self.bound_parts(robot))
 
     def bound_parts(self, robot: Robot) -> tuple[common.Columns, list[int], BoundShape]:
-        """Columns, the joints, and the shape on them."""
         joints = common.joint_indices(robot, self.joints)
         kinds = (Column(symbol, self.units, nonnegative=True) for symbol in self.symbols)
         shape = self.shape.bind([robot.joint_names[j] for j in joints])

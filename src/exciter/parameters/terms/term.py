@@ -128,7 +128,6 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
 
 
 def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
-    """Refuse anything outside lower … upper."""
     given = list(value.values()) if isinstance(value, Mapping) else value
     try:
         numbers = np.atleast_1d(np.asarray(given, dtype=np.float64))

@@ -104,7 +104,6 @@ class _UserTerm(BoundTerm):
         return np.stack(columns, axis=1)
 
     def _call(self, function: Function, what: str, at: Samples, shape: tuple[int, ...]) -> Array:
-        """A function of the user, what it returns checked."""
         alone = isinstance(self.term.joints, str)  # one joint: plain (N,) arrays for the user
         arrays, wanted = [a[0] if alone else a.view() for a in (at.q, at.qd, at.qdd)], shape[-1:] if alone else shape
         for array in arrays:
