@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
 
@@ -188,31 +188,15 @@ class BoundTerm(ABC):
     """
 
     columns: Columns
+    names: tuple[str, ...] = field(init=False)  #: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)
+    units: tuple[str, ...] = field(init=False)
+    rows: tuple[tuple[int, int], ...] = field(init=False)  #: (joint row, column) of every entry that can be non-zero
+    nonnegative: tuple[bool, ...] = field(init=False)  #: whether physics wants each parameter ≥ 0 (friction, stiffness)
+    conservative: tuple[bool, ...] = field(init=False)  #: whether each column derives from an energy
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the k parameters: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)."""
-        return self.columns.names
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Units of the k parameters."""
-        return self.columns.units
-
-    @property
-    def rows(self) -> tuple[tuple[int, int], ...]:
-        """(joint row, column) of every entry that can be non-zero."""
-        return self.columns.rows
-
-    @property
-    def nonnegative(self) -> tuple[bool, ...]:
-        """Whether physics wants each parameter ≥ 0 (friction, rotor inertia, stiffness)."""
-        return self.columns.nonnegative
-
-    @property
-    def conservative(self) -> tuple[bool, ...]:
-        """Whether each column derives from an energy; the others work through their power q̇ᵀ · column."""
-        return self.columns.conservative
+    def __post_init__(self) -> None:
+        for name in ("names", "units", "rows", "nonnegative", "conservative"):
+            object.__setattr__(self, name, getattr(self.columns, name))
 
     @property
     def has_memory(self) -> bool:
