@@ -292,18 +292,27 @@ def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
-    clamped = [name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))]
-    notes = drive_notes(found.drives, clamped)
-    if absent := found.file.absent:
-        notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
-    if unmeasured:
-        which = f"no capsule for {named([f'{kinds} of {link}' for link, kinds in unmeasured.items()])}"
-        needed = "what moves needs other shapes (box, sphere, cylinder, capsule, mesh file)"
-        notes.append(warning(COLLISION_SUBJECT, f"{which}: {needed}, what stands still can be given as obstacles"))
-    if found.moved:
-        text = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
-        notes.append(note("mocap bodies", text))
-    return tuple(notes)
+    """Among them drives whose limits are no torque limit of a joint. A joint with an actuatorfrcrange has that one, and
+    a doubt where its own drives may not reach it."""
+    known = {name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))}
+    enabled = [drive for drive in found.drives if drive.enabled]
+    free = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
+    joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
+    one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
+    unread = f"no torque limit can be read of actuators {_called(free)}: give limits: torque where they act"
+    pushed = f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque"
+    absent = f"asset files absent: {len(found.file.absent)} (first: {''.join(found.file.absent[:1])})"
+    which = f"no capsule for {named([f'{kinds} of {link}' for link, kinds in unmeasured.items()])}"
+    needed = "what moves needs other shapes (box, sphere, cylinder, capsule, mesh file)"
+    fixed = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
+    remarks = (
+        (free, warning("torque limit", unread)),
+        (one_way, warning("torque limit", pushed)),
+        (found.file.absent, note("asset files", absent)),
+        (unmeasured, warning(COLLISION_SUBJECT, f"{which}: {needed}, what stands still can be given as obstacles")),
+        (found.moved, note("mocap bodies", fixed)),
+    )
+    return tuple(remark for reason, remark in remarks if reason)
 
 
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
@@ -438,17 +447,3 @@ def _both_ways(drives: list[MjcfDrive]) -> float:
 
 def _called(drives: list[MjcfDrive]) -> str:
     return ", ".join(f"'{d.name}' ({d.kind}{'' if d.joint else ', not on a joint'})" for d in drives)
-
-
-def drive_notes(drives: Iterable[MjcfDrive], clamped: Iterable[str]) -> list[Note]:
-    """Drives whose limits are no torque limit of a joint; clamped: joints with an actuatorfrcrange, whose limit is that
-    one, with a doubt where their own drives may not reach it."""
-    known, enabled = set(clamped), [drive for drive in drives if drive.enabled]
-    open_ = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
-    joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
-    one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
-    said = {
-        f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act": open_,
-        f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque": one_way,
-    }
-    return [warning("torque limit", text) for text, found in said.items() if found]
