@@ -212,17 +212,15 @@ def with_collision_pairs(robot: Robot) -> Robot:
     inseparable = close >= ALWAYS_CLOSE_FRACTION
     names = np.array([f"{a} – {b}" for a, b in pairs], dtype=str)
     left_out, overlap = names[inseparable].tolist(), names[(reference < 0.0) & ~inseparable].tolist()
-    said = list[str]()
-    if bare := without_capsule(robot):
-        said.append(f"{bodies_have(bare)} no capsule: no collision check covers that")
-    if left_out:
-        said.append(
-            f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
-            f"{100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures: {', '.join(left_out)}"
-        )
-    if overlap:
-        said.append(f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}")
-    notes = (*robot.notes, *(warning(COLLISION_SUBJECT, text) for text in said))
+    bare = without_capsule(robot)
+    close_by = f"whose capsules are closer than {100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures"
+    unchecked = f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs"
+    said = {
+        f"{bodies_have(bare)} no capsule: no collision check covers that": bare,
+        f"{unchecked}, {close_by}: {', '.join(left_out)}": left_out,
+        f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}": overlap,
+    }
+    notes = (*robot.notes, *(warning(COLLISION_SUBJECT, text) for text, which in said.items() if which))
     kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
     return replace(robot, collision_pairs=kept, notes=notes)
 

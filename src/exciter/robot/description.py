@@ -217,11 +217,8 @@ def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
     visual_only = list(dict.fromkeys(link for link, _ in given if link not in solid))
     drawn = dict.fromkeys(shape.mesh for _, shape in shapes if shape.kind == "mesh" and not shape.collides)
     absent = [mesh for mesh in drawn if not isfile(mesh)]
-    notes = list[Note]()
-    if visual_only:
-        which = f"no collision shape on {named(visual_only)}"
-        text = f"{which}: what is drawn of them is taken for what collides; give <collision> shapes"
-        notes.append(note(COLLISION_SUBJECT, text))
+    taken = "what is drawn of them is taken for what collides; give <collision> shapes"
+    notes = [note(COLLISION_SUBJECT, f"no collision shape on {named(visual_only)}: {taken}")] if visual_only else []
     if absent:
         count = f"mesh files absent: {len(absent)} (first: {Path(absent[0]).name})"
         notes.append(note("mesh files", f"{count}; these are only needed for pictures"))
