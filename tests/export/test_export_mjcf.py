@@ -14,6 +14,7 @@ from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
 from exciter.robot.description import read_mjcf
 from exciter.robot.drawing import drawing
+from exciter.robot.load import RobotOptions
 from support.export_cases import identified
 from support.meshes import meshed_arm, write_mesh
 from support.paths import ROBOTS
@@ -123,7 +124,7 @@ def test_visuals_are_those_of_the_description(tmp_path):
         wanted = shape.surface.vertices @ shape.rotation.T + shape.translation + body
         assert_allclose(seen.min(axis=0), wanted.min(axis=0), atol=1e-6)
         assert_allclose(seen.max(axis=0), wanted.max(axis=0), atol=1e-6)
-    assert [shape.kind for shape in read_mjcf(path, mesh_root=tmp_path).shapes] == ["mesh", "mesh", "box"]
+    assert [shape.kind for shape in read_mjcf(path, RobotOptions(mesh_root=tmp_path)).shapes] == ["mesh", "mesh", "box"]
 
 
 def test_a_mesh_that_mujoco_refuses_is_left_out(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.dynamics.model import DynamicModel, RigidBodies
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -347,7 +347,7 @@ def test_springs_relieve_the_gears() -> None:
     carried = model.torque(motion, np.where(friction, 0.0, chi))
     assert np.abs(carried - model.torque(motion, np.where(friction, 0.0, model.nominal))).max() > 10.0
     term = replace(gear_load(model, chi), shape=Sign())
-    values = term.bind(model.dynamics.robot, RigidBodies(model.dynamics)).values(motion)
+    values = term.bind(model.dynamics.robot, model.dynamics).values(motion)
     np.testing.assert_allclose(np.abs(values), np.abs(carried.T), rtol=1e-9, atol=1e-9)
 
 

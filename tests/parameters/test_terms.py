@@ -414,7 +414,7 @@ def test_coupled_root_is_that_of_the_motor_on_both_joints(ratio: float) -> None:
 
 def test_load_friction_reads_the_rigid_torque() -> None:
     motion = random_motion(12)
-    expected = np.sign(motion.qd) * np.abs(LOAD.value(motion))
+    expected = np.sign(motion.qd) * np.abs(LOAD.inverse_dynamics(motion))
     np.testing.assert_allclose(t.LoadFriction(joints=TWO).bind(ARM, LOAD).values(motion), expected.T[[2, 0]])
 
 

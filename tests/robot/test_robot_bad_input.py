@@ -14,7 +14,7 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.robot import xml_safety
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.load import load, options_from
+from exciter.robot.load import RobotOptions, load, options_from
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import asset_path
 from exciter.robot.yaml_file import read_yaml
@@ -374,7 +374,8 @@ def test_a_wider_root_allows_what_the_folder_does_not(tmp_path: Path) -> None:
     file.write_text(changed(GRIPPER, MESH, "../meshes/a.stl"))
     with pytest.raises(RobotError, match="outside"):
         read_urdf(file)
-    (mesh,) = (s.mesh for s in read_urdf(file, mesh_root=tmp_path).shapes if s.visible and s.kind == "mesh")
+    shapes = read_urdf(file, RobotOptions(mesh_root=tmp_path)).shapes
+    (mesh,) = (s.mesh for s in shapes if s.visible and s.kind == "mesh")
     assert Path(mesh).samefile(tmp_path / "meshes" / "a.stl")
     (tmp_path / "options.yaml").write_text("mesh_root: .")
     assert (

@@ -28,22 +28,16 @@ ARM = make_robot("revolute", "continuous", "revolute")
 class SmoothLoad:
     """A stand-in for the rigid torque: couples all joints, derivatives by hand."""
 
-    scale: Array | float = 1.0  # of each joint, (n,)
     mixing = np.array([[0.8, -0.3, 0.2], [0.1, 1.1, -0.4], [0.5, 0.2, 0.9]])
 
-    def value(self, motion: Motion) -> Array:
+    def inverse_dynamics(self, motion: Motion, inertias: Array | None = None) -> Array:
         torque = 3.0 + np.sin(motion.q) @ self.mixing.T + (motion.qd**2 + 0.3 * motion.qdd) @ self.mixing
-        return torque * self.scale
+        return torque if inertias is None else torque * inertias[:, 0]
 
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        seed = seed * self.scale
+    def torque_pullback(self, motion: Motion, seed: Array, inertias: Array | None = None) -> MotionGradient:
+        seed = seed if inertias is None else seed * inertias[:, 0]
         onto = seed @ self.mixing.T
         return MotionGradient(np.cos(motion.q) * (seed @ self.mixing), 2 * motion.qd * onto, 0.3 * onto)
-
-    def of(self, links: Array) -> SmoothLoad:
-        other = SmoothLoad()
-        other.scale = links[:, 0]
-        return other
 
 
 LOAD = SmoothLoad()

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.engine import Chain, ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
+from exciter.dynamics.engine import default_engine
+from exciter.dynamics.reference import Chain, ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -32,7 +33,7 @@ class Dynamics:
     """Regressor, inverse dynamics, energies, inertia matrix and kinematics of ``robot``."""
 
     robot: Robot
-    engine: Engine = field(default_factory=default_engine)
+    engine: NumpyEngine = field(default_factory=default_engine)
 
     @cached_property
     def chain(self) -> Chain:

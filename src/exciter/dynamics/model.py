@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.engine import ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
+from exciter.dynamics.engine import default_engine
+from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
@@ -43,24 +44,6 @@ BASE_JOINTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class RigidBodies:
-    """Torque of rigid bodies with known inertias (n, 10), the robot's own unless given, for terms that depend on the
-    load."""
-
-    dynamics: Dynamics
-    links: Array | None = None
-
-    def value(self, motion: Motion) -> Array:
-        return self.dynamics.inverse_dynamics(motion, self.links)
-
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        return self.dynamics.torque_pullback(motion, seed, self.links)
-
-    def of(self, links: Array) -> RigidBodies:
-        return RigidBodies(self.dynamics, links)
-
-
-@dataclass(frozen=True, eq=False)
 class DynamicModel:
     """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order.
 
@@ -74,7 +57,7 @@ class DynamicModel:
 
     robot: Robot
     terms: tuple[JointTerm, ...] = ()
-    engine: Engine = field(default_factory=default_engine)
+    engine: NumpyEngine = field(default_factory=default_engine)
 
     def __post_init__(self) -> None:
         if not isinstance(self.robot, Robot):
@@ -99,8 +82,7 @@ class DynamicModel:
 
     @cached_property
     def bound(self) -> tuple[BoundTerm, ...]:
-        rigid = RigidBodies(self.dynamics)
-        return tuple(term.bind(self.dynamics.robot, rigid) for term in self.terms)
+        return tuple(term.bind(self.dynamics.robot, self.dynamics) for term in self.terms)
 
     @property
     def n(self) -> int:
@@ -186,10 +168,8 @@ class DynamicModel:
         return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
 
     def energy(self, motion: Motion, rows: LagrangeRows | None = None) -> Array:
-        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative.
-
-        rows: ``dynamics.lagrange(motion)`` where it is there already.
-        """
+        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative. rows:
+        ``dynamics.lagrange(motion)`` where it is there already."""
         rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
         h[:, : 10 * self.n] = rows.e + rows.u
@@ -213,10 +193,8 @@ class DynamicModel:
         return gradient
 
     def momentum_rows(self, motion: Motion) -> tuple[Array, Array]:
-        """B1 = ∂e/∂q̇ and B2 = ∂u/∂q − ∂e/∂q (N, n, p) [12.36, 12.37]: Γ = (d/dt B1 + B2) χ.
-
-        A joint term that stores no energy (friction) is wholly in B2, as in [12.35].
-        """
+        """B1 = ∂e/∂q̇ and B2 = ∂u/∂q − ∂e/∂q (N, n, p) [12.36, 12.37]: Γ = (d/dt B1 + B2) χ. A joint term that stores
+        no energy (friction) is wholly in B2, as in [12.35]."""
         rows = self.dynamics.lagrange(motion)
         memory = np.zeros((2, self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
         b1, b2 = memory.transpose(0, 3, 1, 2)

@@ -5,20 +5,147 @@ of its d ancestor joints (itself last) are handled together. Notation of the pap
 angular and linear acceleration of the link frame, in the link frame, with a₀ = −g so that gravity needs no
 further term; (s_v, s_w) is the twist of the link per unit velocity of an ancestor joint. The engine applies the
 equations to batches of samples that fit the cache.
+
+What is computed with is plain arrays, every joint axis along z of its own frame. A robot whose axes point elsewhere is
+seen through frames turned so that they do; ``parameter_map`` turns the inertial parameters along, so that the rest of
+the package never notices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.engine import Chain, LagrangeRows, Placements, RowBatch
+from exciter.errors import ParameterError
+from exciter.robot.robot import BASE, Robot
+from exciter.robot.spatial import inertia_transform, rotation_to
 from exciter.typing import Array
 
+Index = NDArray[np.int64]
 BATCH_SAMPLES = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Kinematic tree of n joints and its P pairs (link i, ancestor-or-own joint j), ordered by link, from the base.
+    parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0; gravity
+    (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them. Pairs of row (joint)
+    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): φ seen in this
+    chain's frames = parameter_map[i] @ φ in the robot's joint frames. axis_frames (n, 3, 3): this chain's link frame in
+    the robot's joint frame."""
+
+    parent: Index
+    prismatic: NDArray[np.bool_]
+    rotation: Array
+    origin: Array
+    gravity: Array
+    first: Index
+    joint: Index
+    link_of: Index
+    row_pairs: Index
+    row_first: Index
+    parameter_map: Array
+    axis_frames: Array
+
+    @classmethod
+    def of(cls, robot: Robot) -> Chain:
+        turned = np.array([rotation_to(joint.axis) for joint in robot.joints])
+        above = [np.eye(3) if j.parent == BASE else turned[j.parent] for j in robot.joints]
+        rotation = [u.T @ j.rotation @ t for u, j, t in zip(above, robot.joints, turned, strict=True)]
+        origin = [u.T @ j.translation for u, j in zip(above, robot.joints, strict=True)]
+        ancestors = [robot.ancestors(i) for i in range(robot.n)]
+        joint = np.array([j for path in ancestors for j in path], dtype=np.int64)
+        depth = [len(path) for path in ancestors]
+        return cls(
+            parent=robot.parents,
+            prismatic=np.array([j.is_prismatic for j in robot.joints]),
+            rotation=np.array(rotation),
+            origin=np.array(origin),
+            gravity=np.array(robot.gravity),
+            first=np.concatenate([[0], np.cumsum(depth)]).astype(np.int64),
+            joint=joint,
+            link_of=np.repeat(np.arange(robot.n), depth).astype(np.int64),
+            row_pairs=np.argsort(joint, kind="stable").astype(np.int64),
+            row_first=np.searchsorted(np.sort(joint), np.arange(robot.n + 1)).astype(np.int64),
+            parameter_map=np.array([inertia_transform(t.T, np.zeros(3)) for t in turned]),
+            axis_frames=turned,
+        )
+
+    @property
+    def n(self) -> int:
+        return int(self.parent.size)
+
+    @cached_property
+    def is_aligned(self) -> bool:
+        """Whether the robot's own axes are already along z, so that no parameter needs turning."""
+        return bool((self.axis_frames == np.eye(3)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnLayout:
+    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out. inertial (n, 10);
+    term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H."""
+
+    inertial: Index
+    term_row: Index
+    term_column: Index
+    size: int
+
+    @classmethod
+    def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
+        """Keep the given standard columns, in the given order. Standard columns are the 10 n inertial ones, then the
+        term columns; entries are (joint row, term column)."""
+        count = 10 * n + 1 + max((c for _, c in entries), default=-1)
+        wanted = np.asarray(columns, dtype=np.int64)
+        if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
+            raise ParameterError(f"columns must be different numbers from 0 to {count - 1}; given {wanted.tolist()}")
+        place = np.full(count, -1, dtype=np.int64)
+        place[wanted] = np.arange(len(wanted))
+        rows = np.array([row for row, _ in entries], dtype=np.int64)
+        terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
+        inertial = place[: 10 * n].reshape(n, 10).copy()
+        return cls(inertial=inertial, term_row=rows, term_column=place[terms], size=len(wanted))
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Rows of W over samples, as the engines take them: q, qd, qdd (n, N), values of the term entries (E, N), and
+    a weight 1/σ² per joint (n,)."""
+
+    chain: Chain
+    layout: ColumnLayout
+    terms: Array
+    weights: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LagrangeRows:
+    """Energies of the ten parameters of every link and their derivatives, samples last. e, u (n, 10, N): kinetic and
+    potential energy per parameter [12.33, 12.34]. momentum, de_dq, du_dq (n, n, 10, N): ∂e/∂q̇_j, ∂e/∂q_j, ∂u/∂q_j by
+    joint, link, parameter [12.36, 12.37]."""
+
+    e: Array
+    u: Array
+    momentum: Array
+    de_dq: Array
+    du_dq: Array
+
+
+class Placements(NamedTuple):
+    """Link frames in the base: rotation (n, 3, 3, N), origin (n, 3, N) [m]; screws (P, 3, N) in the link frames."""
+
+    rotation: Array
+    origin: Array
+    sv: Array
+    sw: Array
 
 
 def cross(u: Array, v: Array) -> Array:
@@ -78,10 +205,8 @@ def placement(chain: Chain, i: int, q: Array) -> tuple[Array, Array]:
     if chain.prismatic[i]:
         return np.broadcast_to(a, (3, 3, q.size)), p + a[:, 2] * q
     c, s = np.cos(q), np.sin(q)
-    rotation = np.stack(
-        [a[:, 0] * c + a[:, 1] * s, a[:, 1] * c - a[:, 0] * s, np.broadcast_to(a[:, 2], (3, q.size))], 1
-    )
-    return rotation, np.broadcast_to(p, (3, q.size))
+    columns = a[:, 0] * c + a[:, 1] * s, a[:, 1] * c - a[:, 0] * s, np.broadcast_to(a[:, 2], (3, q.size))
+    return np.stack(columns, 1), np.broadcast_to(p, (3, q.size))
 
 
 def z_cross(u: Array) -> Array:
@@ -96,42 +221,35 @@ def forward(chain: Chain, q: Array, qd: Array, qdd: Array, gravity: Array | None
     """Outward recursion for (n, N) positions, velocities, accelerations."""
     samples = q.shape[1]
     gravity = chain.gravity if gravity is None else gravity
-    nothing = np.zeros((3, samples))
-    none = np.empty((0, 3, samples))
+    nothing, none = np.zeros((3, samples)), np.empty((0, 3, samples))
     acc = np.repeat(-gravity[:, None], samples, 1)
     base = LinkState(rotation=np.empty(0), p=nothing, omega=nothing, alpha=nothing, acc=acc, sv=none, sw=none)
+    own = np.zeros((1, 3, samples))
+    own[0, 2] = 1.0
     links: list[LinkState] = []
     for i in range(chain.n):
         up = links[chain.parent[i]] if chain.parent[i] >= 0 else base
-        links.append(_next_link(chain, i, up, q[i], qd[i], qdd[i]))
+        rotation, p = placement(chain, i, q[i])
+        to_child = rotation.swapaxes(0, 1)
+        omega = matvec(to_child, up.omega)
+        alpha = matvec(to_child, up.alpha)
+        acc = matvec(to_child, up.acc + cross(up.alpha, p) + cross(up.omega, cross(up.omega, p)))
+        turn, slide = (np.zeros_like(own), own) if chain.prismatic[i] else (own, np.zeros_like(own))
+        if chain.prismatic[i]:
+            acc = acc + 2.0 * qd[i] * z_cross(omega) + slide[0] * qdd[i]
+        else:
+            alpha = alpha + qd[i] * z_cross(omega) + turn[0] * qdd[i]
+            omega = omega + turn[0] * qd[i]
+        sv = np.concatenate([matvec(to_child, up.sv + cross(up.sw, p)), slide])
+        sw = np.concatenate([matvec(to_child, up.sw), turn])
+        links.append(LinkState(rotation=rotation, p=p, omega=omega, alpha=alpha, acc=acc, sv=sv, sw=sw))
     return links
-
-
-def _next_link(chain: Chain, i: int, up: LinkState, q: Array, qd: Array, qdd: Array) -> LinkState:
-    rotation, p = placement(chain, i, q)
-    to_child = rotation.swapaxes(0, 1)
-    omega = matvec(to_child, up.omega)
-    alpha = matvec(to_child, up.alpha)
-    acc = matvec(to_child, up.acc + cross(up.alpha, p) + cross(up.omega, cross(up.omega, p)))
-    own = np.zeros((1, 3, q.size))
-    own[0, 2] = 1.0
-    none = np.zeros_like(own)
-    turn, slide = (none, own) if chain.prismatic[i] else (own, none)
-    if chain.prismatic[i]:
-        acc = acc + 2.0 * qd * z_cross(omega) + slide[0] * qdd
-    else:
-        alpha = alpha + qd * z_cross(omega) + turn[0] * qdd
-        omega = omega + turn[0] * qd
-    sv = np.concatenate([matvec(to_child, up.sv + cross(up.sw, p)), slide])
-    sw = np.concatenate([matvec(to_child, up.sw), turn])
-    return LinkState(rotation=rotation, p=p, omega=omega, alpha=alpha, acc=acc, sv=sv, sw=sw)
 
 
 def regressor_rows(link: LinkState, sv: Array | None = None, sw: Array | None = None) -> Array:
     """(d, 10, N): rows of the link's d joints for its ten parameters (screws of the link unless given). m: s_v·a; first
     moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w; inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ."""
-    sv = link.sv if sv is None else sv
-    sw = link.sw if sw is None else sw
+    sv, sw = link.sv if sv is None else sv, link.sw if sw is None else sw
     w, al, a = link.omega, link.alpha, link.acc
     t = cross(sw, w)
     rows = np.empty((sv.shape[0], 10, sv.shape[2]))
@@ -215,11 +333,12 @@ def batches(samples: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class NumpyEngine:
-    """See ``engine.Engine``."""
+    """What every engine computes, on arrays with samples last: q, q̇, q̈ are (n, N). name: a word for it."""
 
-    name: str = "numpy"
+    name: ClassVar[str] = "numpy"
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
+        """Φ as (n, n, 10, N): joint row, link, parameter, sample; into ``out`` when given."""
         out = np.empty((chain.n, chain.n, 10, q.shape[1])) if out is None else out
         out[:] = 0.0
         for s in batches(q.shape[1]):
@@ -228,6 +347,7 @@ class NumpyEngine:
         return out
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
+        """τ (n, N) of inertial parameters (n, 10)."""
         out = np.zeros((chain.n, q.shape[1]))
         for s in batches(q.shape[1]):
             for i, link in enumerate(forward(chain, q[:, s], qd[:, s], qdd[:, s])):
@@ -236,18 +356,22 @@ class NumpyEngine:
         return out
 
     def gram(self, rows: RowBatch) -> Array:
+        """H = Σ_j weights_j W_jᵀ W_j (b, b), W never stored."""
         h = np.zeros((rows.layout.size, rows.layout.size))
         for _, j, w, index in _packed_batches(rows):
             h[np.ix_(index, index)] += rows.weights[j] * (w @ w.T)
         return h
 
     def columns(self, rows: RowBatch, out: Array) -> None:
+        """The b columns of W into out (n, ≥ b, N), which was zero: joint row, column, sample."""
         for s, j, w, index in _packed_batches(rows):
             out[j, index, s] = w
 
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
+        """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
+        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out."""
         chain = rows.chain
         gradient, terms_bar = np.empty((3, *rows.q.shape)), np.zeros_like(rows.terms)
         for s in batches(rows.q.shape[1]):
@@ -267,6 +391,7 @@ class NumpyEngine:
         return gradient[0], gradient[1], gradient[2], terms_bar
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
+        """Energies, momenta and their position derivatives."""
         n, samples = q.shape
         rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
         for s in batches(samples):
@@ -274,6 +399,7 @@ class NumpyEngine:
         return rows
 
     def placements(self, chain: Chain, q: Array) -> Placements:
+        """Forward kinematics."""
         links = forward(chain, q, np.zeros_like(q), np.zeros_like(q))
         rotation, origin = np.empty((chain.n, 3, 3, q.shape[1])), np.empty((chain.n, 3, q.shape[1]))
         for i, link in enumerate(links):
@@ -285,12 +411,12 @@ class NumpyEngine:
         return Placements(rotation, origin, sv, sw)
 
 
-def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
+def _joints(chain: Chain, i: int) -> Index:
     """Joints that move link i, from the base to its own."""
     return chain.joint[chain.first[i] : chain.first[i + 1]]
 
 
-def _row_blocks(rows: RowBatch, j: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+def _row_blocks(rows: RowBatch, j: int) -> Iterator[tuple[int, int, Index]]:
     """Links moved by joint j: (link, place of j among its joints, wanted parameters)."""
     chain = rows.chain
     for pair in chain.row_pairs[chain.row_first[j] : chain.row_first[j + 1]]:
@@ -298,12 +424,12 @@ def _row_blocks(rows: RowBatch, j: int) -> Iterator[tuple[int, int, NDArray[np.i
         yield i, int(pair - chain.first[i]), np.flatnonzero(rows.layout.inertial[i] >= 0)
 
 
-def _own_terms(rows: RowBatch, j: int) -> NDArray[np.int64]:
+def _own_terms(rows: RowBatch, j: int) -> Index:
     """Wanted term entries in the row of joint j."""
     return np.flatnonzero((rows.layout.term_row == j) & (rows.layout.term_column >= 0))
 
 
-def _packed(rows: RowBatch, j: int, blocks: list[Array], s: slice) -> tuple[Array, NDArray[np.int64]]:
+def _packed(rows: RowBatch, j: int, blocks: list[Array], s: slice) -> tuple[Array, Index]:
     """Rows of joint j without structural zeros: (m, N), and their m places in H."""
     layout, own = rows.layout, _own_terms(rows, j)
     parts = [(blocks[i][k][wanted], layout.inertial[i][wanted]) for i, k, wanted in _row_blocks(rows, j)]
@@ -311,7 +437,7 @@ def _packed(rows: RowBatch, j: int, blocks: list[Array], s: slice) -> tuple[Arra
     return np.concatenate([w for w, _ in parts]), np.concatenate([index for _, index in parts])
 
 
-def _packed_batches(rows: RowBatch) -> Iterator[tuple[slice, int, Array, NDArray[np.int64]]]:
+def _packed_batches(rows: RowBatch) -> Iterator[tuple[slice, int, Array, Index]]:
     """Batch after batch, joint after joint: samples, joint, and ``_packed``."""
     for s in batches(rows.q.shape[1]):
         blocks = [regressor_rows(link) for link in forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])]

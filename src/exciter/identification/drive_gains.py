@@ -122,7 +122,7 @@ def _hint(base: BaseParameters, inside: list[int]) -> str:
         return f"{names} has no effect on this robot's torques, so that it fixes nothing; give others"
     shortest = min(touched, key=lambda k: len(set(base.members(k)) - set(inside)))
     missing = ", ".join(base.standard[i] for i in base.members(shortest) if i not in inside)
-    whole = base.expression(shortest)
+    whole = base.expressions[shortest]
     return f"{names} alone fixes no base parameter; {whole} would be fixed if {missing} were given, too"
 
 

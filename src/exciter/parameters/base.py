@@ -19,15 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
-from exciter.parameters.parameter_names import (
-    FIRST_MOMENT_SYMBOLS,
-    INERTIA_SYMBOLS,
-    is_inertial,
-    keeping_order,
-    paper_order,
-    regrouped_name,
-    split_name,
-)
+from exciter.parameters import parameter_names
+from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
@@ -41,12 +34,9 @@ SILENT_COLUMN_FRACTION = 1e-12  #: a column shorter than this, relative to the l
 
 @dataclass(frozen=True, eq=False)
 class RankDecision:
-    """Why a rank is what it is.
-
-    kept: the smallest singular value that was taken as different from zero. dropped: the largest one that was
-    taken as zero, or what rounding alone may leave behind when that is more. values: all of them, descending.
-    Values are relative: 1 is the size of the largest or of the robot.
-    """
+    """Why a rank is what it is. kept: the smallest singular value that was taken as different from zero. dropped: the
+    largest one that was taken as zero, or what rounding alone may leave behind when that is more. values: all of them,
+    descending, relative: 1 is the size of the largest or of the robot."""
 
     rank: int
     kept: float
@@ -55,7 +45,7 @@ class RankDecision:
 
     @property
     def gap(self) -> float:
-        """Ratio of the smallest kept to the largest dropped value: the evidence for the rank."""
+        """The evidence for the rank."""
         return self.kept / self.dropped
 
     @property
@@ -67,25 +57,18 @@ class RankDecision:
         """The decision in one sentence, doubts included."""
         if not self.rank:
             return "rank 0: no parameter has any effect"
-        doubt = ""
-        if not self.is_clear:
-            doubt = (
-                "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
-            )
-        elif self.kept < WEAK_DIRECTION_FRACTION:
-            doubt = "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
+        unclear = "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
+        weak = "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
+        doubt = unclear if not self.is_clear else weak if self.kept < WEAK_DIRECTION_FRACTION else ""
         values = f"smallest value kept {self.kept:.1e}, largest dropped {self.dropped:.1e}, gap {self.gap:.1e}"
         return f"rank {self.rank}: {values}{doubt}"
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """β = P χ and how to get it.
-
-    standard (p,): names of the standard parameters. independent (b,): standard columns that are kept, in
-    reading order. grouping (b, p): P, the identity on the independent columns. decision: the evidence for b.
-    method: how it was found, in words.
-    """
+    """β = P χ. standard (p,): names of the standard parameters. independent (b,): standard columns that are kept, in
+    reading order. grouping (b, p): P, the identity on the independent columns. decision: the evidence for b. method:
+    how it was found, in words."""
 
     standard: tuple[str, ...]
     independent: IntArray
@@ -99,16 +82,11 @@ class BaseParameters:
             array = np.array(getattr(self, name), dtype=kind)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        if self.grouping.shape != (len(self), len(self.standard)):
-            raise ParameterError(
-                f"the grouping matrix has shape {self.grouping.shape}; "
-                f"it must be {(len(self), len(self.standard))}: base × standard parameters"
-            )
-
-    # -- numbers -------------------------------------------------------------------------------------------
+        if self.grouping.shape != (fitting := (len(self), len(self.standard))):
+            problem = f"the grouping matrix has shape {self.grouping.shape}; it must be {fitting}"
+            raise ParameterError(f"{problem}: base × standard parameters")
 
     def __len__(self) -> int:
-        """b, the number of base parameters."""
         return len(self.independent)
 
     @property
@@ -127,13 +105,9 @@ class BaseParameters:
     def _checked(self, values: ArrayLike, what: str) -> Array:
         array = np.asarray(values, dtype=np.float64)
         if array.ndim == 0 or array.shape[-1] != len(self.standard):
-            raise ParameterError(
-                f"{what} of shape {array.shape} do not fit {len(self.standard)} standard parameters; "
-                "the last dimension must be that number"
-            )
+            problem = f"{what} of shape {array.shape} do not fit {len(self.standard)} standard parameters"
+            raise ParameterError(f"{problem}; the last dimension must be that number")
         return array
-
-    # -- words ---------------------------------------------------------------------------------------------
 
     def members(self, k: int) -> tuple[int, ...]:
         """Standard parameters in base parameter k: its own, the rest of its link, then link by link."""
@@ -144,28 +118,27 @@ class BaseParameters:
 
     @cached_property
     def _reading(self) -> list[int]:
-        return paper_order(self.standard)
+        return parameter_names.paper_order(self.standard)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """One name per base parameter: ZZR1 for a combination, MY2 for a parameter that stands alone."""
         grouped = np.count_nonzero(self.grouping, axis=1) > 1
         own = [self.standard[i] for i in self.independent]
-        return tuple(regrouped_name(name) if many else name for name, many in zip(own, grouped, strict=True))
+        return tuple(
+            parameter_names.regrouped_name(name) if many else name for name, many in zip(own, grouped, strict=True)
+        )
 
     def combination(self, k: int) -> str:
         """``ZZ1 + YY2 + 0.4 MZ3``; nothing for a parameter that stands alone."""
         terms = [(float(self.grouping[k, i]), self.standard[i]) for i in self.members(k)]
         return linear_combination(terms) if len(terms) > 1 else ""
 
-    def expression(self, k: int) -> str:
-        """``ZZR1 = ZZ1 + YY2 + 0.4 MZ3``; the bare name for a parameter that stands alone."""
-        combined = self.combination(k)
-        return f"{self.names[k]} = {combined}" if combined else self.names[k]
-
     @property
     def expressions(self) -> tuple[str, ...]:
-        return tuple(self.expression(k) for k in range(len(self)))
+        """``ZZR1 = ZZ1 + YY2 + 0.4 MZ3``; the bare name for a parameter that stands alone."""
+        combined = (self.combination(k) for k in range(len(self)))
+        return tuple(f"{name} = {text}" if text else name for name, text in zip(self.names, combined, strict=True))
 
 
 def linear_combination(terms: Sequence[tuple[float, str]]) -> str:
@@ -208,16 +181,12 @@ def select(
     threshold: float = 1e-6,
     noise: float = COEFFICIENT_ROUNDING,
 ) -> BaseParameters:
-    """Base parameters whose space is spanned by ``rows`` (b, p), orthonormal.
-
-    The rows refer to scaled parameters, scale · χ, so that kg, kg·m and kg·m² compare. Walking the columns
-    from the most to the least preferred, a column is kept when it is not a combination of those kept before;
-    the process is Gram–Schmidt, twice for stability. ``threshold``: what counts as a combination (all
-    columns of orthonormal rows are at most 1 long). ``noise``: coefficients below it become exactly zero.
-    """
-    kept = _independent_columns(rows, keeping_order(names, prismatic), threshold)
-    place = {column: k for k, column in enumerate(paper_order(names))}
-    kept.sort(key=lambda column: place[column])
+    """Base parameters whose space is spanned by ``rows`` (b, p), orthonormal, of scaled parameters, scale · χ, so that
+    kg, kg·m and kg·m² compare. Walking the columns from the most to the least preferred, a column is kept when it is
+    not a combination of those kept before; the process is Gram–Schmidt, twice for stability. ``threshold``: what counts
+    as a combination (all columns of orthonormal rows are at most 1 long). ``noise``: coefficients below it become 0."""
+    kept = _independent_columns(rows, parameter_names.keeping_order(names, prismatic), threshold)
+    kept.sort(key=parameter_names.paper_order(names).index)
     coefficients = np.linalg.solve(rows[:, kept], rows)  # rows = rows[:, kept] · coefficients
     coefficients[np.abs(coefficients) < noise] = 0.0
     grouping = coefficients * scale / scale[kept][:, None]
@@ -253,10 +222,7 @@ def _independent_columns(rows: Array, order: Sequence[int], threshold: float) ->
 
 
 def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection[int] = ()) -> BaseParameters:
-    """Base parameters when only ``names`` are unknown and every other standard parameter is known or zero.
-
-    ``restricted(base, [s for s in base.standard if s[:-1] in INERTIA_SYMBOLS])`` is the inertia-only set.
-    """
+    """Base parameters when only ``names`` are unknown and every other standard parameter is known or zero."""
     if missing := [name for name in names if name not in base.standard]:
         raise ParameterError(f"unknown standard parameter '{missing[0]}'; valid names: {', '.join(base.standard)}")
     columns = [base.standard.index(name) for name in names]
@@ -271,26 +237,25 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
 def numeric_base(
     rows: ArrayLike, names: Sequence[str], *, prismatic: Collection[int] = (), tolerance: float | None = None
 ) -> BaseParameters:
-    """Base parameters of regressor rows W (rows, p) with column ``names`` (p,).
-
-    Columns are brought to equal length first, so units do not matter. Without a ``tolerance`` the rank is where the
-    singular values show their largest gap, rounding counted as the floor; ``BaseParameters.decision`` carries the
-    values and says in words when the gap is not clear. With a tolerance, relative singular values above it count, of
-    columns longer than it relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide;
-    it decides which names are kept, not the space.
-    """
+    """Base parameters of regressor rows W (rows, p) with column ``names`` (p,). Columns are brought to equal length
+    first, so units do not matter. Without a ``tolerance`` the rank is where the singular values show their largest gap,
+    rounding counted as the floor. With a tolerance, relative singular values above it count, of columns longer than it
+    relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide; it decides which names
+    are kept, not the space."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
-        raise ParameterError(
-            f"regressor rows of shape {w.shape} do not fit {len(names)} names; "
-            f"give at least one row of {len(names)} columns"
-        )
+        problem = f"regressor rows of shape {w.shape} do not fit {len(names)} names"
+        raise ParameterError(f"{problem}; give at least one row of {len(names)} columns")
     if not np.isfinite(w).all():
         raise ParameterError("the regressor rows contain NaN or infinity; give finite samples of q, q̇, q̈")
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
     r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
-    heard = _heard(lengths, names, tolerance)
+    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
+    if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
+        same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
+        kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
+        heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
     scale = np.where(heard, lengths, 1.0)
     even = np.where(heard, r / scale, 0.0)
     _, values, vt = np.linalg.svd(even, full_matrices=False)
@@ -299,16 +264,6 @@ def numeric_base(
     threshold, method = max(1e-7, decision.gap**-0.5), f"numeric, {len(w)} rows"
     kept = vt[: decision.rank]
     return select(kept, scale, names, decision, method, prismatic=prismatic, threshold=threshold, noise=noise)
-
-
-def _heard(lengths: Array, names: Sequence[str], tolerance: float | None) -> NDArray[np.bool_]:
-    """Which columns say anything at all."""
-    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
-    if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
-        same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
-        kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
-        heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
-    return heard
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:

@@ -48,11 +48,9 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 
 @dataclass(frozen=True, eq=False)
 class LinkMobility:
-    """Link i (frame i, lengths divided by the robot's size).
-
-    velocities (·, 6): basis of L_i, rows (v, ω). conditions (·, 12): C_i, orthonormal rows over the ten inertial
-    parameters, the rotor inertia and the torque offset of joint i. carry (10, 10): A, φ_i seen from the parent.
-    """
+    """Link i (frame i, lengths divided by the robot's size). velocities (·, 6): basis of L_i, rows (v, ω). conditions
+    (·, 12): C_i, orthonormal rows over the ten inertial parameters, the rotor inertia and the torque offset of joint i.
+    carry (10, 10): A, φ_i seen from the parent."""
 
     parent: int
     velocities: Array
@@ -62,10 +60,8 @@ class LinkMobility:
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """All links, and what the ranks relied on.
-
-    length [m]: the robot's size. values: every singular value that was compared with the tolerance.
-    """
+    """All links, and what the ranks relied on. length [m]: the robot's size. values: every singular value that was
+    compared with the tolerance."""
 
     links: tuple[LinkMobility, ...]
     length: float
@@ -94,10 +90,8 @@ class _Spans:
 
 
 def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
-    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts.
-
-    Lengths are in units of the robot's size: the longest offset between two joints; 1 when all are zero.
-    """
+    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Lengths are in units of the
+    robot's size: the longest offset between two joints; 1 when all are zero."""
     length = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints) or 1.0
     spans = _Spans()
     down = np.zeros((1, 11))  # the energy row of the base, and 1: see _across
@@ -107,10 +101,9 @@ def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
     links: list[LinkMobility] = []
     energies: list[Array] = []
     for joint in robot.joints:
-        above = joint.parent
-        reach = np.zeros((0, 6)) if above == BASE else links[above].velocities
-        seen = down if above == BASE else energies[above]
-        link, energy = _across(joint, length, reach, seen, spans, kinetic)
+        on_base = joint.parent == BASE
+        above = (np.zeros((0, 6)), down) if on_base else (links[joint.parent].velocities, energies[joint.parent])
+        link, energy = _across(joint, length, *above, spans, kinetic)
         links.append(link)
         energies.append(energy)
     values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
@@ -125,12 +118,10 @@ def _offset(joint: Joint) -> Array:
 def _across(
     joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool
 ) -> tuple[LinkMobility, Array]:
-    """Cross one joint: what its link can do, from what the carrying link can do.
-
-    ``seen`` (·, 11): energy rows of the carrying link and one more entry, 1 for a row that occurs in the
-    potential energy as it stands and 0 for differences of such rows. A constant torque τ₀ at joint i has the
-    potential τ₀ q_i, so it joins the first derivative of exactly those rows.
-    """
+    """Cross one joint: what its link can do, from what the carrying link can do. ``seen`` (·, 11): energy rows of the
+    carrying link and one more entry, 1 for a row that occurs in the potential energy as it stands and 0 for differences
+    of such rows. A constant torque τ₀ at joint i has the potential τ₀ q_i, so it joins the first derivative of exactly
+    those rows."""
     translation = _offset(joint) / length
     carry = inertia_transform(joint.rotation, translation)
     g6, g10 = _generators(joint)
@@ -144,15 +135,13 @@ def _across(
     arriving = np.column_stack([seen[:, :10] @ carry, seen[:, 10]])
     # Dependence on q_i: first derivative of every row, the offset with it; then all higher derivatives.
     slope = np.column_stack([arriving[:, :10] @ g10, np.zeros(len(seen)), arriving[:, 10]])
-    rows = [spans.closure(slope, np.block([[g10, np.zeros((10, 2))], [np.zeros((2, 12))]]))]
+    rows = [spans.closure(slope, np.pad(g10, (0, 2)))]
     if kinetic:  # dependence on q̇_i: momentum along the joint; ½ Ia q̇² joins the screw with itself
         momentum = [np.append(energy_row(screw, v), [0.0, 0.0]) for v in carried]
         rows += [np.array(momentum).reshape(-1, 12), np.append(energy_row(screw, screw), [1.0, 0.0])[None]]
     conditions = spans.basis(*rows)
 
-    shift = np.zeros((11, 11))
-    shift[:10, :10] = g10
-    energies = [spans.closure(arriving, shift)]
+    energies = [spans.closure(arriving, np.pad(g10, (0, 1)))]
     if kinetic:
         energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
     link = LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry)
@@ -183,30 +172,58 @@ def _generators(joint: Joint) -> tuple[Array, Array]:
 
 
 def symbolic_base(
-    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
+    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD, kinetic: bool = True
 ) -> BaseParameters:
-    """Base parameters of the whole dynamics.
+    """Base parameters of the whole dynamics. terms: names of joint-term columns, in order, after the inertial ones: Ia1
+    (rotor inertia), off1 (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple
+    of 90° count as that. kinetic=False: of the gravity torques alone."""
+    robot, turned = square_up(robot, right_angle)
+    method = "closed form" if kinetic else "closed form, gravity only"
+    if turned > 1e-9:  # more than rounding
+        method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
+    found = mobility(robot, kinetic=kinetic)
+    places = [_place(name, robot.n) for name in terms]
+    names, wide = (*inertial.names(robot.n), *terms), 10 * robot.n
+    blocks, values = list[Array](), [found.values]
+    for i, link in enumerate(found.links):
+        own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
+        columns = [*range(10), *(column for _, column in own)]
+        conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
+        values.append(seen)
+        block = np.zeros((len(conditions), len(names)))
+        carried = {i: np.eye(10)}  # link i and all links it carries, with what turns their φ into frame i at q = 0
+        for d, other in enumerate(found.links):
+            if other.parent in carried:
+                carried[d] = carried[other.parent] @ other.carry
+            if d in carried:
+                block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carried[d]
+        block[:, [k for k, _ in own]] = conditions[:, 10:]
+        blocks.append(block)
+    friction = [wide + k for k, (_, column) in enumerate(places) if column < 0]
+    blocks.append(np.eye(len(names))[friction])
+    stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
+    rows = np.linalg.qr(stacked.T)[0].T
+    decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
+    inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
+    # joint terms, made comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight
+    weight = float(np.linalg.norm(robot.gravity)) or 1.0
+    levers = [1.0 if robot.joints[joint].is_prismatic else found.length for joint, _ in places]
+    factors = [{ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)} for lever in levers]
+    drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
+    scale = np.concatenate([np.tile(inertias, robot.n), drives])
+    return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
 
-    terms: names of joint-term columns, in order, after the inertial ones: Ia1 (rotor inertia), off1
-    (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple of 90° count
-    as that.
-    """
-    return _grouped(robot, right_angle, terms, "closed form", kinetic=True)
 
-
-def symbolic_static_base(
-    robot: Robot, terms: Sequence[str] = (), *, right_angle: float = RIGHT_ANGLE_ERROR_RAD
-) -> BaseParameters:
+def symbolic_static_base(robot: Robot, terms: Sequence[str] = ()) -> BaseParameters:
     """Base parameters of the gravity torques: what poses at rest can tell. terms: offsets (off1) only."""
     for name in (name for name in terms if split_name(name)[0] != OFFSET_SYMBOL):
         raise ParameterError(f"'{name}' has no effect at rest; poses at rest allow only offsets: {OFFSET_SYMBOL}1, …")
-    return _grouped(robot, right_angle, terms, "closed form, gravity only", kinetic=False)
+    return symbolic_base(robot, terms, kinetic=False)
 
 
 def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple[Robot, float]:
     """The robot with nearly right angles made exact, gravity included; and the largest change."""
-    joints = []
-    changes = [0.0]
+    joints, changes = [], [0.0]
     for joint in robot.joints:
         rotation = np.where(np.abs(joint.rotation) < right_angle, 0.0, joint.rotation)
         u, _, vt = np.linalg.svd(rotation)  # the nearest rotation to what is left
@@ -214,8 +231,7 @@ def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple
             changes.append(changed)
             joint = replace(joint, rotation=u @ vt, translation=_straightened(joint.translation, right_angle))
         joints.append(joint)
-    gravity = _straightened(robot.gravity, right_angle)
-    return replace(robot, joints=tuple(joints), gravity=gravity), max(changes)
+    return replace(robot, joints=tuple(joints), gravity=_straightened(robot.gravity, right_angle)), max(changes)
 
 
 def _straightened(vector: Array, right_angle: float) -> Array:
@@ -228,64 +244,12 @@ def prismatic_links(robot: Robot) -> frozenset[int]:
     return frozenset(i + 1 for i, joint in enumerate(robot.joints) if joint.is_prismatic)
 
 
-def _grouped(robot: Robot, right_angle: float, terms: Sequence[str], method: str, *, kinetic: bool) -> BaseParameters:
-    robot, turned = square_up(robot, right_angle)
-    if turned > 1e-9:  # more than rounding
-        method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
-    found = mobility(robot, kinetic=kinetic)
-    places = [_place(name, robot.n) for name in terms]
-    names = (*inertial.names(robot.n), *terms)
-    wide = 10 * robot.n
-    blocks: list[Array] = []
-    values = [found.values]
-    for i, link in enumerate(found.links):
-        own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
-        columns = [*range(10), *(column for _, column in own)]
-        conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
-        values.append(seen)
-        block = np.zeros((len(conditions), len(names)))
-        for d, carry in _carried(found, i):
-            block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carry
-        block[:, [k for k, _ in own]] = conditions[:, 10:]
-        blocks.append(block)
-    friction = [wide + k for k, (_, column) in enumerate(places) if column < 0]
-    blocks.append(np.eye(len(names))[friction])
-    stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
-    rows = np.linalg.qr(stacked.T)[0].T
-    decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
-    inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
-    scale = np.concatenate([np.tile(inertias, robot.n), _term_scale(robot, places, found)])
-    return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
-
-
-def _carried(found: Mobility, i: int) -> list[tuple[int, Array]]:
-    """Link i and all links it carries, each with the matrix that turns its φ into frame i at q = 0."""
-    seen: dict[int, Array] = {i: np.eye(10)}
-    for d in range(i + 1, len(found.links)):
-        parent = found.links[d].parent
-        if parent != BASE and parent in seen:
-            seen[d] = seen[parent] @ found.links[d].carry
-    return list(seen.items())
-
-
 def _place(name: str, n: int) -> tuple[int, int]:
     """Joint index and column of C_i of a joint term; column −1 for friction."""
     symbol, number = split_name(name)
     columns = {ROTOR_SYMBOL: ROTOR, OFFSET_SYMBOL: OFFSET, **dict.fromkeys(FRICTION_SYMBOLS, -1)}
     if symbol not in columns or not 1 <= number <= n:
         allowed = ", ".join(f"{s}1…{s}{n}" for s in columns)
-        raise ParameterError(
-            f"the closed form does not know the joint term '{name}'; it knows {allowed}; "
-            "use the numeric base parameters for others"
-        )
+        problem = f"the closed form does not know the joint term '{name}'; it knows {allowed}"
+        raise ParameterError(f"{problem}; use the numeric base parameters for others")
     return number - 1, columns[symbol]
-
-
-def _term_scale(robot: Robot, places: Sequence[tuple[int, int]], found: Mobility) -> Array:
-    """Factors that make joint terms comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight."""
-    weight = float(np.linalg.norm(robot.gravity)) or 1.0
-    scale = []
-    for joint, column in places:
-        lever = 1.0 if robot.joints[joint].is_prismatic else found.length
-        scale.append({ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)}.get(column, 1.0))
-    return np.array(scale)

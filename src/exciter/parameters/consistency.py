@@ -36,12 +36,8 @@ SAME_INERTIA_FRACTION = 1e-10  #: of the body's size: inertias that differ by le
 
 @dataclass(frozen=True)
 class LinkConsistency:
-    """Verdict on one link.
-
-    margin: smallest eigenvalue of the pseudo-inertia scaled to unit mass and length, in about −1…1;
-    negative when no body can have these parameters, zero on the boundary. problems: what is wrong, in
-    words; empty when consistent.
-    """
+    """Verdict on one link. margin: smallest eigenvalue of the pseudo-inertia scaled to unit mass and length, in about
+    −1…1, negative when no body can have these parameters. problems: what is wrong, in words."""
 
     name: str
     margin: float
@@ -52,8 +48,7 @@ class LinkConsistency:
         return not self.problems
 
     def __str__(self) -> str:
-        verdict = "; ".join(self.problems) if self.problems else "physically consistent"
-        return f"{self.name}: {verdict} (margin {self.margin:.3g})"
+        return f"{self.name}: {'; '.join(self.problems) or 'physically consistent'} (margin {self.margin:.3g})"
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,6 @@ class Consistency:
 
     @property
     def margin(self) -> float:
-        """The worst link's margin."""
         return min(link.margin for link in self.links)
 
     def __str__(self) -> str:
@@ -76,7 +70,6 @@ class Consistency:
 
 
 def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = CONSISTENT_WITHIN) -> LinkConsistency:
-    """Judge φ (10,) of one link."""
     phi = checked(phi, f"the inertial parameters of {name}")
     if phi.shape != (10,):
         raise ParameterError(f"the inertial parameters of {name} have shape {phi.shape}; one link has (10,)")
@@ -84,9 +77,7 @@ def link_consistency(phi: ArrayLike, name: str = "link", *, tolerance: float = C
     return LinkConsistency(name=name, margin=margin, problems=_problems(phi) if margin < -tolerance else ())
 
 
-def consistency(
-    inertias: ArrayLike, names: Sequence[str] | None = None, *, tolerance: float = CONSISTENT_WITHIN
-) -> Consistency:
+def consistency(inertias: ArrayLike, names: Sequence[str] | None = None) -> Consistency:
     """Judge (n, 10) inertial parameters; ``names`` of the links, by default link 1, link 2, …"""
     values = checked(inertias)
     if values.ndim != 2 or len(values) == 0:
@@ -94,7 +85,7 @@ def consistency(
     names = [f"link {i}" for i in range(1, len(values) + 1)] if names is None else names
     if len(names) != len(values):
         raise ParameterError(f"{len(names)} names are given for {len(values)} links; give one name per link")
-    return Consistency(tuple(link_consistency(*one, tolerance=tolerance) for one in zip(values, names, strict=True)))
+    return Consistency(tuple(map(link_consistency, values, names)))
 
 
 def consistency_margin(phi: ArrayLike) -> float:
@@ -137,10 +128,8 @@ def _problems(phi: Array) -> tuple[str, ...]:
     listed = ", ".join(f"{v:.4g}" for v in moments)
     problem = f"negative moment of inertia about the centre of mass (principal moments {listed} kg·m²)"
     if moments[0] >= 0:
-        problem = (
-            "triangle inequality violated: the largest principal moment exceeds the sum of the other two "
-            f"({listed} kg·m² about the centre of mass)"
-        )
+        problem = "triangle inequality violated: the largest principal moment exceeds the sum of the other two "
+        problem += f"({listed} kg·m² about the centre of mass)"
     if np.linalg.eigvalsh(pseudo_inertia(phi)[:3, :3])[0] < 0:
         return (problem,)
     c = ", ".join(f"{v:.4g}" for v in com)  # fine about the joint frame, not about the centre
@@ -162,20 +151,19 @@ def dummies(robot: Robot) -> str:
     size = np.sqrt(np.abs(moments).max(axis=1)) / np.sqrt(masses)  # radius of gyration [m]
     if (size < POINT_GYRATION_RADIUS_M).all():
         return "all links are points: mass without moments of inertia"
-    if len(bodies) > 1 and _alike(moments):
-        mass = f"the same mass ({masses[0]:.4g} kg) and " if _alike(masses) else ""
+    same_mass, same_moments = (
+        len(bodies) > 1 and np.allclose(v, v[0], rtol=ALIKE_FRACTION, atol=ALIKE_FRACTION * float(np.abs(v).max()))
+        for v in (masses, moments)
+    )
+    if same_moments:
+        mass = f"the same mass ({masses[0]:.4g} kg) and " if same_mass else ""
         return f"all links have {mass}the same moments of inertia"
-    if len(bodies) > 1 and _alike(masses) and np.allclose(masses, 1.0, rtol=ALIKE_FRACTION):
+    if same_mass and np.allclose(masses, 1.0, rtol=ALIKE_FRACTION):
         return "all links have a mass of 1 kg"
     centred = all(np.linalg.norm(centre) <= 1e-6 * s for (_, centre, _), s in zip(bodies, size, strict=True))
     if centred and (np.ptp(moments, axis=1) <= BALL_MOMENTS_FRACTION * moments.max(axis=1)).all():
         return "all links are balls about the origins of their joints"
     return ""
-
-
-def _alike(values: Array) -> bool:
-    """Whether all links have the same numbers (links along the first dimension)."""
-    return bool(np.allclose(values, values[0], rtol=ALIKE_FRACTION, atol=ALIKE_FRACTION * float(np.abs(values).max())))
 
 
 def presentable(phi: ArrayLike) -> Array:
@@ -205,9 +193,7 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
         return {main: rest}
     old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
     try:
-        affine = upper_factor(new) @ np.linalg.inv(
-            upper_factor(old)
-        )  # its last row is (0, 0, 0, √(new mass / old mass))
+        affine = upper_factor(new) @ np.linalg.inv(upper_factor(old))  # last row: (0, 0, 0, √(new mass / old mass))
     except np.linalg.LinAlgError:
         affine = None
     if affine is None or min(consistency_margin(phi) for phi in parts.values()) < 0.0:

@@ -28,63 +28,34 @@ one θ, so an optimiser may move θ without constraints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.parameters import inertial
 from exciter.parameters.consistency import upper_factor
-from exciter.parameters.inertial import (
-    UPPER_TRIANGLE,
-    centre_of_mass,
-    checked,
-    from_mass_com_inertia,
-    inertia_matrix,
-    mass_com_inertia,
-    symmetric,
-    upper_triangle,
-)
+from exciter.parameters.inertial import checked, from_mass_com_inertia, mass_com_inertia
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-Triple = tuple[float, float, float]
-Quadruple = tuple[float, float, float, float]
-Sextuple = tuple[float, float, float, float, float, float]
-
 #: Names in the papers' order, modified Denavit–Hartenberg frame.
 PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-_PAPER_ORDER = (*UPPER_TRIANGLE, 1, 2, 3, 0)
-_IDYNTREE_ORDER = (0, 1, 2, 3, *UPPER_TRIANGLE)
+Reordering = Callable[[ArrayLike], Array]
 _LOGARITHMS = ((0, 0), (1, 1), (2, 2))  # places of d1, d2, d3 in U
 _OTHERS = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
 
 
-def to_pinocchio(phi: ArrayLike) -> Array:
-    """What ``Inertia.toDynamicParameters`` returns: φ itself."""
-    return checked(phi)
+def _both_ways(*order: int) -> tuple[Reordering, Reordering]:
+    """To ten numbers that are those of φ in another order, and back."""
+    return lambda phi: checked(phi)[..., list(order)], lambda given: checked(given)[..., np.argsort(order)]
 
 
-def from_pinocchio(parameters: ArrayLike) -> Array:
-    return checked(parameters)
-
-
-def to_idyntree(phi: ArrayLike) -> Array:
-    """What ``SpatialInertia.asVector`` returns."""
-    return checked(phi)[..., list(_IDYNTREE_ORDER)]
-
-
-def from_idyntree(parameters: ArrayLike) -> Array:
-    return checked(parameters)[..., np.argsort(_IDYNTREE_ORDER)]
-
-
-def to_papers(phi: ArrayLike) -> Array:
-    """In the order of ``PAPER_NAMES``."""
-    return checked(phi)[..., list(_PAPER_ORDER)]
-
-
-def from_papers(parameters: ArrayLike) -> Array:
-    return checked(parameters)[..., np.argsort(_PAPER_ORDER)]
+to_pinocchio, from_pinocchio = _both_ways(*range(10))  # as ``Inertia.toDynamicParameters`` returns
+to_idyntree, from_idyntree = _both_ways(0, 1, 2, 3, *inertial.UPPER_TRIANGLE)  # as ``SpatialInertia.asVector``
+to_papers, from_papers = _both_ways(*inertial.UPPER_TRIANGLE, 1, 2, 3, 0)  # as ``PAPER_NAMES``
 
 
 def to_log_cholesky(phi: ArrayLike) -> Array:
@@ -130,22 +101,19 @@ def _factor(theta: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class DrakeInertia:
-    """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``.
-
-    mass [kg]; com [m]; moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin.
-    """
+    """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``: mass [kg]; com [m];
+    moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's origin."""
 
     mass: float
-    com: Triple
-    moments: Triple
-    products: Triple
+    com: tuple[float, ...]
+    moments: tuple[float, ...]
+    products: tuple[float, ...]
 
 
 def to_drake(phi: ArrayLike) -> DrakeInertia:
-    com = centre_of_mass(phi)
-    mass = float(checked(phi)[0])
-    gxx, gxy, gxz, gyy, gyz, gzz = (upper_triangle(inertia_matrix(phi)) / mass).tolist()
-    return DrakeInertia(mass=mass, com=_triple(com), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
+    com, mass = inertial.centre_of_mass(phi), float(checked(phi)[0])
+    gxx, gxy, gxz, gyy, gyz, gzz = (inertial.upper_triangle(inertial.inertia_matrix(phi)) / mass).tolist()
+    return DrakeInertia(mass=mass, com=tuple(com.tolist()), moments=(gxx, gyy, gzz), products=(gxy, gxz, gyz))
 
 
 def from_drake(body: DrakeInertia) -> Array:
@@ -155,34 +123,29 @@ def from_drake(body: DrakeInertia) -> Array:
 
 @dataclass(frozen=True)
 class MuJoCoInertia:
-    """MuJoCo's ``body_mass, body_ipos, body_iquat, body_inertia``.
-
-    mass [kg]; ipos [m] centre of mass; iquat (w, x, y, z) from the principal axes to the body frame;
-    diaginertia [kg·m²] principal moments, largest first as MuJoCo sorts them.
-    """
+    """MuJoCo's ``body_mass, body_ipos, body_iquat, body_inertia``: mass [kg]; centre of mass [m]; (w, x, y, z) from the
+    principal axes to the body frame; principal moments [kg·m²], largest first as MuJoCo sorts them."""
 
     mass: float
-    ipos: Triple
-    iquat: Quadruple
-    diaginertia: Triple
+    ipos: tuple[float, ...]
+    iquat: tuple[float, ...]
+    diaginertia: tuple[float, ...]
 
     @property
     def inertia(self) -> Array:
         """(3, 3) about the centre of mass [kg·m²], in body axes."""
         from scipy.spatial.transform import Rotation
 
-        w, x, y, z = self.iquat
         if not np.isfinite(self.iquat).all() or not any(self.iquat):
-            raise ParameterError(
-                f"iquat {self.iquat} is not a rotation; give a finite quaternion w, x, y, z that is not 0"
-            )
-        rotation = np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix(), dtype=np.float64)
+            problem = f"iquat {self.iquat} is not a rotation"
+            raise ParameterError(f"{problem}; give a finite quaternion w, x, y, z that is not 0")
+        rotation = np.asarray(Rotation.from_quat(np.roll(self.iquat, -1)).as_matrix(), dtype=np.float64)
         return (rotation * self.diaginertia) @ rotation.T
 
     @property
-    def fullinertia(self) -> Sextuple:
+    def fullinertia(self) -> tuple[float, ...]:
         """MJCF's ``fullinertia`` about the centre of mass [kg·m²]: xx, yy, zz, xy, xz, yz, in body axes."""
-        xx, xy, xz, yy, yz, zz = upper_triangle(self.inertia).tolist()
+        xx, xy, xz, yy, yz, zz = inertial.upper_triangle(self.inertia).tolist()
         return xx, yy, zz, xy, xz, yz
 
 
@@ -195,29 +158,27 @@ def to_mujoco(phi: ArrayLike) -> MuJoCoInertia:
     if np.linalg.det(axes) < 0:  # eigenvectors may form a left-handed frame, which no quaternion describes
         axes = axes * np.array([1.0, 1.0, -1.0])
     x, y, z, w = Rotation.from_matrix(axes).as_quat().tolist()
-    return MuJoCoInertia(mass=mass, ipos=_triple(com), iquat=(w, x, y, z), diaginertia=_triple(moments))
+    return MuJoCoInertia(mass=mass, ipos=tuple(com.tolist()), iquat=(w, x, y, z), diaginertia=tuple(moments.tolist()))
 
 
 def from_mujoco(body: MuJoCoInertia) -> Array:
     return from_mass_com_inertia(body.mass, body.ipos, body.inertia)
 
 
-def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Array:
+def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: tuple[float, ...]) -> Array:
     """φ of an MJCF ``<inertial>`` that gives ``fullinertia`` instead of ``diaginertia``."""
     xx, yy, zz, xy, xz, yz = fullinertia
-    return from_mass_com_inertia(mass, ipos, symmetric(xx, xy, xz, yy, yz, zz))
+    return from_mass_com_inertia(mass, ipos, inertial.symmetric(xx, xy, xz, yy, yz, zz))
 
 
 @dataclass(frozen=True)
 class UrdfInertia:
-    """URDF's ``<inertial>``: mass [kg], origin xyz [m] and rpy [rad], inertia about that origin [kg·m²].
-
-    The six numbers are matrix entries in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll).
-    """
+    """URDF's ``<inertial>``: mass [kg], origin xyz [m] and rpy [rad], and the inertia about that origin [kg·m²],
+    entries of the matrix in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll)."""
 
     mass: float
-    xyz: Triple
-    rpy: Triple
+    xyz: tuple[float, ...]
+    rpy: tuple[float, ...]
     ixx: float
     ixy: float
     ixz: float
@@ -229,16 +190,11 @@ class UrdfInertia:
 def to_urdf(phi: ArrayLike) -> UrdfInertia:
     """Axes of the joint frame, so rpy = 0."""
     mass, com, inertia = mass_com_inertia(phi)
-    return UrdfInertia(mass, _triple(com), (0.0, 0.0, 0.0), *upper_triangle(inertia).tolist())
+    return UrdfInertia(mass, tuple(com.tolist()), (0.0, 0.0, 0.0), *inertial.upper_triangle(inertia).tolist())
 
 
 def from_urdf(body: UrdfInertia) -> Array:
     roll, pitch, yaw = body.rpy
     rotation = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
-    inertia = symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
+    inertia = inertial.symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
     return from_mass_com_inertia(body.mass, body.xyz, rotation @ inertia @ rotation.T)
-
-
-def _triple(values: Array) -> Triple:
-    x, y, z = values.tolist()
-    return x, y, z

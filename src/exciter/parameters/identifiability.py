@@ -16,7 +16,7 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, orthonormal_rows
 from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, mobility, square_up
-from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
+from exciter.parameters.parameter_names import INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
@@ -47,8 +47,6 @@ class Reasons:
         self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False)
         self.turning = [self._turning(i) for i in range(robot.n)]
 
-    # -- not felt at all -----------------------------------------------------------------------------------
-
     def not_felt(self, name: str) -> str:
         symbol, number = split_name(name)
         if not is_inertial(name):
@@ -58,33 +56,24 @@ class Reasons:
             return "the given samples do not excite it, though the robot could"
         if not self.kinetic and self.weightless:
             return "there is no gravity: at rest nothing is felt"
-        if symbol in INERTIA_SYMBOLS:
-            return self._inertia(i, symbol)
-        return self._first_moment(i, symbol) if symbol in FIRST_MOMENT_SYMBOLS else self._mass(i)
-
-    def _inertia(self, i: int, symbol: str) -> str:
-        turning = self.turning[i]
-        if not self.kinetic:
+        if symbol == "M":
+            return self._mass(i)
+        turning, inertia = self.turning[i], symbol in INERTIA_SYMBOLS
+        if inertia and not self.kinetic:
             return "at rest no inertia is felt, only weight"
         if turning.directions == 0:
-            return f"link {i + 1} only slides and never turns: its inertia is never felt"
-        if turning.directions == 1:
-            return f"link {i + 1} only turns about {self._axis(i)}: only its inertia about that axis matters"
-        return self._handed_down(i, symbol)
-
-    def _first_moment(self, i: int, symbol: str) -> str:
-        turning = self.turning[i]
-        if turning.directions == 0:
-            return f"link {i + 1} only slides and never turns: where its mass sits does not matter"
+            why = "its inertia is never felt" if inertia else "where its mass sits does not matter"
+            return f"link {number} only slides and never turns: {why}"
         if turning.directions > 1:
             return self._handed_down(i, symbol)
-        direction = np.eye(3)[FIRST_MOMENT_SYMBOLS.index(symbol)]
-        if np.linalg.norm(np.cross(direction, turning.along)) < NEGLIGIBLE_COEFFICIENT:
+        if inertia:
+            why = "only its inertia about that axis matters"
+        elif np.linalg.norm(np.cross(_unit(symbol)[1:4], turning.along)) < NEGLIGIBLE_COEFFICIENT:
             why = "moving its mass along that axis changes nothing"
         else:
             why = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
             why += ", and for turning only the inertia about that axis matters" if self.kinetic else ""
-        return f"link {i + 1} only turns about {self._axis(i)}: {why}"
+        return f"link {number} only turns about {self._axis(i)}: {why}"
 
     def _mass(self, i: int) -> str:
         turning = self.turning[i]
@@ -103,8 +92,6 @@ class Reasons:
         alike = f"{inertial.INERTIAL_NAMES[largest]}{parent + 1}"
         return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
 
-    # -- felt with others ----------------------------------------------------------------------------------
-
     def combined(self, name: str, partners: Sequence[str], *, kept: bool) -> str:
         symbol, number = split_name(name)
         if not is_inertial(name):
@@ -117,9 +104,8 @@ class Reasons:
         if other in partners and not self._feels(i, both) and not self.robot.joints[i].is_prismatic:
             carrier = self._carrier(i, "act like an inertia of {}", "are not felt")
             return f"joint {number} feels only XX{number} - YY{number}; equal amounts of both {carrier}"
-        if kept:
-            return self._gathers(number, partners)
-        return f"its effect is the same as a combination of {_listed(partners)}"
+        alike = f"its effect is the same as a combination of {_listed(partners)}"
+        return self._gathers(number, partners) if kept else alike
 
     def _passed_on(self, i: int, symbol: str) -> str:
         number = i + 1
@@ -166,8 +152,6 @@ class Reasons:
     def _carrier(self, i: int, with_link: str, with_base: str) -> str:
         parent = self.robot.joints[i].parent
         return with_base if parent == BASE else with_link.format(f"link {parent + 1}")
-
-    # -- facts ---------------------------------------------------------------------------------------------
 
     def _turning(self, i: int) -> _Turning:
         directions, _ = orthonormal_rows(self.moving.links[i].velocities[:, 3:], NEGLIGIBLE_COEFFICIENT)
@@ -236,11 +220,9 @@ class Identifiability:
     verdicts: tuple[IdentifiabilityVerdict, ...]
 
     def verdict(self, name: str) -> IdentifiabilityVerdict:
-        """The verdict on one standard parameter, by name."""
-        for verdict in self.verdicts:
-            if verdict.name == name:
-                return verdict
-        raise ParameterError(unknown_name("standard parameter", name, self.base.standard))
+        if name not in self.base.standard:
+            raise ParameterError(unknown_name("standard parameter", name, self.base.standard))
+        return self.verdicts[self.base.standard.index(name)]
 
     def with_status(self, status: Status) -> tuple[IdentifiabilityVerdict, ...]:
         return tuple(v for v in self.verdicts if v.status == status)
@@ -260,17 +242,12 @@ class Identifiability:
 
 
 def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True) -> Identifiability:
-    """Judge every standard parameter of ``base``.
-
-    robot: in the frames that the parameters refer to (modified DH). kinetic=False: base parameters of poses
-    at rest.
-    """
+    """Judge every standard parameter of ``base``. robot: in the frames that the parameters refer to (modified DH).
+    kinetic=False: base parameters of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
     if last > robot.n:
-        raise ParameterError(
-            f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links; "
-            "give the robot they were made for"
-        )
+        problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links"
+        raise ParameterError(f"{problem}; give the robot they were made for")
     reasons = Reasons(robot, kinetic=kinetic)
     verdicts = tuple(_verdict(base, column, reasons) for column in range(len(base.standard)))
     return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=verdicts)

@@ -27,20 +27,17 @@ def names(n: int) -> tuple[str, ...]:
 
 
 def units(n: int) -> tuple[str, ...]:
-    """The units of ``names(n)``."""
     return INERTIAL_UNITS * n
 
 
 def checked(phi: ArrayLike, what: str = "the inertial parameters") -> Array:
-    """(…, 10) finite float64, or a clear error."""
     try:
         array = np.array(phi, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{what} must be numbers, ten per link") from None
     if array.ndim == 0 or array.shape[-1] != 10:
-        raise ParameterError(
-            f"{what} have shape {array.shape}; ten numbers per link are needed ({', '.join(INERTIAL_NAMES)})"
-        )
+        needed = f"ten numbers per link are needed ({', '.join(INERTIAL_NAMES)})"
+        raise ParameterError(f"{what} have shape {array.shape}; {needed}")
     if not np.isfinite(array).all():
         raise ParameterError(f"{what} contain NaN or infinity; give finite numbers")
     return array
@@ -62,8 +59,7 @@ def inertia_matrix(phi: ArrayLike) -> Array:
 
 
 def has_centre(phi: Array) -> bool:
-    """Whether φ (10,) has a mass, and one beside which the first moments are not so large that the centre of mass is
-    farther away than anything on a robot."""
+    """Whether φ (10,) has a mass, and the centre of mass is not farther away than anything on a robot."""
     return bool(phi[0] != 0.0 and np.abs(phi[1:4]).max() <= LARGEST_OF_A_ROBOT * abs(phi[0]))
 
 
@@ -91,9 +87,8 @@ def from_mass_com_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Ar
     """φ (10,) of mass [kg], centre of mass (3,) [m], inertia (3, 3) about it [kg·m²], in joint-frame axes."""
     com, inertia = np.asarray(com, dtype=np.float64), np.asarray(inertia, dtype=np.float64)
     if inertia.shape != (3, 3) or com.shape != (3,):
-        raise ParameterError(
-            f"centre of mass and inertia have shapes {com.shape}, {inertia.shape}; they must be (3,), (3, 3)"
-        )
+        shapes = f"{com.shape}, {inertia.shape}; they must be (3,), (3, 3)"
+        raise ParameterError(f"centre of mass and inertia have shapes {shapes}")
     if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * float(np.abs(inertia).max())):
         raise ParameterError(f"the inertia matrix is not symmetric: {inertia.tolist()}")
     phi = np.zeros(10)

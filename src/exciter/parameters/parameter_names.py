@@ -69,16 +69,12 @@ def regrouped_name(name: str) -> str:
 
 def paper_order(names: Sequence[str]) -> list[int]:
     """Indices as papers list them: per link inertias, first moments, mass; then the joint terms as given."""
-
     return _by_link(names, lambda symbol, link: READING_ORDER[symbol])
 
 
 def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list[int]:
-    """Indices from 'keep by all means' to 'give away first'; ``prismatic``: link numbers (from 1) that slide.
-
-    Links nearer to the base come first: outer links are grouped into inner ones, and joint terms into links.
-    """
-
+    """Indices from 'keep by all means' to 'give away first'; ``prismatic``: link numbers (from 1) that slide. Links
+    nearer to the base come first: outer links are grouped into inner ones, and joint terms into links."""
     orders = {True: _KEEP_PRISMATIC, False: _KEEP_REVOLUTE}
     return _by_link(names, lambda symbol, link: orders[link in prismatic].index(symbol))
 

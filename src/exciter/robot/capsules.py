@@ -54,10 +54,8 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
         radius, length = 0.5 * float(np.hypot(*np.delete(shape.size, longest))), shape.size[longest]
     else:
         radius, length = shape.size
-    half = 0.5 * length * (shape.rotation @ axis)
-    return Capsule(
-        name=name, joint=shape.joint, start=shape.translation - half, end=shape.translation + half, radius=radius
-    )
+    half, middle = 0.5 * length * (shape.rotation @ axis), shape.translation
+    return Capsule(name=name, joint=shape.joint, start=middle - half, end=middle + half, radius=radius)
 
 
 def lowest_point(shape: Shape) -> float:
@@ -125,7 +123,7 @@ def _along(axis: Array, points: Array) -> tuple[Array, Array, float]:
     radii = np.maximum(needed * CAPSULE_WIDENING_FACTORS, SMALLEST_MESH_RADIUS_M)[:, None]
     reach = np.sqrt(np.maximum(radii**2 - aside**2, 0.0))  # of a cap, beyond its end, at the points
     low, high = (height + reach).min(axis=1), (height - reach).max(axis=1)
-    low, high = np.where(low < high, low, 0.5 * (low + high)), np.where(low < high, high, 0.5 * (low + high))
+    low, high = np.where(low < high, (low, high), 0.5 * (low + high))
     middle = across.T @ centre
     found = [(middle + a * axis, middle + b * axis, float(r)) for a, b, (r,) in zip(low, high, radii, strict=True)]
     return min(found, key=_volume)
@@ -203,40 +201,31 @@ def body_names(robot: Robot) -> tuple[str, ...]:
 
 
 def with_collision_pairs(robot: Robot) -> Robot:
-    """The robot with every pair of capsules that can be kept apart; the notes name the others.
-
-    Bodies joined by a joint touch there, and a capsule is wider than what it stands for. Left out are parent and child,
-    and pairs closer than 2 cm in 95 % of random postures within the position limits: capsules cannot tell these from
-    neighbours. A pair that overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept,
-    because many arms are folded at zero.
-    """
-    pairs = [
-        (a.name, b.name)  # on two bodies of which neither carries the other
-        for a, b in combinations(robot.capsules, 2)
-        if a.joint != b.joint and not are_neighbours(robot, a.joint, b.joint)
-    ]
+    """The robot with every pair of capsules that can be kept apart; the notes name the others. Bodies joined by a joint
+    touch there, and a capsule is wider than what it stands for. Left out are parent and child, and pairs closer than 2
+    cm in 95 % of random postures within the position limits: capsules cannot tell these from neighbours. A pair that
+    overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept, because many arms are
+    folded at zero."""
+    both = [(a, b) for a, b in combinations(robot.capsules, 2) if a.joint != b.joint]
+    pairs = [(a.name, b.name) for a, b in both if not are_neighbours(robot, a.joint, b.joint)]
     reference, close = _closeness(robot, pairs)
     inseparable = close >= ALWAYS_CLOSE_FRACTION
-    names = [f"{a} – {b}" for a, b in pairs]
-    left_out = [name for name, out in zip(names, inseparable, strict=True) if out]
-    overlap = [name for name, d, out in zip(names, reference, inseparable, strict=True) if d < 0.0 and not out]
-    said = list[str]()
-    if bare := without_capsule(robot):
-        said.append(f"{bodies_have(bare)} no capsule: no collision check covers that")
-    if left_out:
-        said.append(
-            f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
-            f"{100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures: {', '.join(left_out)}"
-        )
-    if overlap:
-        said.append(f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}")
-    notes = (*robot.notes, *(warning(COLLISION_SUBJECT, text) for text in said))
+    names = np.array([f"{a} – {b}" for a, b in pairs], dtype=str)
+    left_out, overlap = names[inseparable].tolist(), names[(reference < 0.0) & ~inseparable].tolist()
+    bare = without_capsule(robot)
+    close_by = f"whose capsules are closer than {100.0 * CLOSE_DISTANCE_M:g} cm in nearly all postures"
+    unchecked = f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs"
+    said = {
+        f"{bodies_have(bare)} no capsule: no collision check covers that": bare,
+        f"{unchecked}, {close_by}: {', '.join(left_out)}": left_out,
+        f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}": overlap,
+    }
+    notes = (*robot.notes, *(warning(COLLISION_SUBJECT, text) for text, which in said.items() if which))
     kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
     return replace(robot, collision_pairs=kept, notes=notes)
 
 
 def without_capsule(robot: Robot) -> tuple[str, ...]:
-    """The joints whose body no capsule stands for."""
     covered = {capsule.joint for capsule in robot.capsules}
     return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
 
@@ -258,33 +247,27 @@ def are_neighbours(robot: Robot, one: int, other: int) -> bool:
 
 
 def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array]:
-    """(P,) distance [m] at the reference posture, and the part of random postures in which the pair is close."""
-    if not pairs:
-        return np.zeros(0), np.zeros(0)
-    lower, upper = np.clip(robot.position_range(), -FARTHEST_POSITION_LIMIT, FARTHEST_POSITION_LIMIT)
-    postures = np.random.default_rng(0).uniform(lower, upper, (SAMPLED_POSTURES, robot.n))
-    reference, *others = _distances(robot, pairs, [np.clip(0.0, lower, upper), *postures])
-    return reference, (np.array(others) < CLOSE_DISTANCE_M).mean(axis=0)
-
-
-def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]) -> list[Array]:
-    """For every posture (n,) the distances (P,) [m], negative where capsules overlap."""
+    """(P,) distance [m], negative where capsules overlap, at the reference posture, and the part of random postures in
+    which the pair is close."""
     import coal
     import pinocchio as pin
 
+    if not pairs:
+        return np.zeros(0), np.zeros(0)
     model, geometry, number = to_pinocchio(robot), pin.GeometryModel(), dict[str, int]()
     for capsule in robot.capsules:
         shape, (radius, length) = capsule.solid, capsule.solid.size
         solid = coal.Capsule(radius, length) if length > 0.0 else coal.Sphere(radius)
         at = pin.SE3(shape.rotation, shape.translation)
-        number[capsule.name] = geometry.addGeometryObject(
-            pin.GeometryObject(capsule.name, capsule.joint + 1, at, solid)
-        )
+        body = pin.GeometryObject(capsule.name, capsule.joint + 1, at, solid)
+        number[capsule.name] = geometry.addGeometryObject(body)
     for a, b in pairs:
         geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
-    data, measured = model.createData(), pin.GeometryData(geometry)
-    found = []
-    for q in postures:
+    lower, upper = np.clip(robot.position_range(), -FARTHEST_POSITION_LIMIT, FARTHEST_POSITION_LIMIT)
+    postures = np.random.default_rng(0).uniform(lower, upper, (SAMPLED_POSTURES, robot.n))
+    data, measured, distances = model.createData(), pin.GeometryData(geometry), []
+    for q in (np.clip(0.0, lower, upper), *postures):
         pin.computeDistances(model, data, geometry, measured, q)
-        found.append(np.array([result.min_distance for result in measured.distanceResults]))
-    return found
+        distances.append([result.min_distance for result in measured.distanceResults])
+    reference, *others = np.array(distances)
+    return reference, (np.array(others) < CLOSE_DISTANCE_M).mean(axis=0)

@@ -1,17 +1,18 @@
 """Robots from URDF and MJCF files.
 
-The file is first made plain (``urdf.py``, ``mjcf.py``): a tree of links, and what is attached to them. This module
-merges what is rigidly connected, and turns the result into a ``Robot``. Frames: every link (body) of the file by its
-name, fixed joints and sites too; where a name occurs twice the link wins, then the moving joint. Joints come in the
-order of Pinocchio's readers: depth first, siblings of a URDF by name.
+The file is first made plain (``urdf.py``, ``mjcf.py``), checked and free of special cases: one tree of links, the root
+first, each with its inertia, its place in the link that carries it, and the joint that moves it; what is attached to
+links is listed beside it, by their names. Then what is rigidly connected is merged, and becomes a ``Robot``. Frames:
+every link (body) of the file by its name, fixed joints and sites too; where a name occurs twice the link wins, then the
+moving joint. Joints come in the order of Pinocchio's readers: depth first, siblings of a URDF by name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,49 +24,121 @@ from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain_description import PlainDescription
-from exciter.robot.robot import BASE, Frame, Joint, Robot, bodies_have, named
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
-from exciter.robot.urdf import plain_urdf
 from exciter.typing import Array
 
-LinkShapes = list[tuple[str, Shape]]
+MOST_MOVING_JOINTS = 200
+MOST_LINKS = 2000
 BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
 LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
+LinkShapes = Sequence[tuple[str, Shape]]
 OnAny = TypeVar("OnAny", Frame, Shape)
+CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the link's axes, and the centre of mass (3,)
+MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 
 
-def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
-    """The robot of a URDF file.
+@dataclass(frozen=True, eq=False)
+class JointFacts:
+    """What a file says of a moving joint, seen from its link: a unit vector along the axis, a point on it [m]; friction
+    in N·m(·s/rad), rotor in kg·m²."""
 
-    mesh_root: folder that mesh paths may not leave (default: the folder of the file).
-    options: limits, gravity and locked joints to apply; coupled (mimic) joints must be locked here.
-    Acceleration limits that are still missing come from the default policy of ``Limits``.
-    """
-    path, options = Path(path), options or RobotOptions()
-    return _robot(plain_urdf(path, mesh_root or options.mesh_root), f"URDF file {path.name}", options)
+    name: str
+    kind: JointKind
+    axis: Array
+    limits: Limits
+    anchor: Array = field(default_factory=lambda: np.zeros(3))
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    rotor_inertia: float = 0.0
 
 
-def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link at (rotation, translation) [m] in its parent at q = 0, fixed there unless a joint moves it. weighed: False
+    where the inertia lacks a share that is not known. hidden: the file has no such link."""
+
+    name: str
+    parent: str
+    rotation: Array
+    translation: Array
+    inertia: CentralInertia = MASSLESS_BODY
+    joint: JointFacts | None = None
+    weighed: bool = True
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class PlainDescription:
+    """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with. solid: the
+    links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape is not
+    given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the file
+    speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. couplings:
+    joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality). A ``Frame`` or
+    ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
+
+    name: str
+    links: tuple[Link, ...]
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    frames: tuple[tuple[str, Frame], ...] = ()
+    shapes: LinkShapes = ()
+    solid: frozenset[str] = frozenset()
+    unmeasured: frozenset[str] = frozenset()
+    ground: float | None = None
+    couplings: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+    lacking: tuple[str, ...] = ()
+    unlimited: tuple[Unlimited, ...] = ()
+
+
+def refuse_giants(joints: int, links: int, source: str) -> None:
+    """Bounds that no robot comes near; beyond them the recursive readers of the field run out of memory."""
+    if joints > MOST_MOVING_JOINTS or links > MOST_LINKS:
+        problem = f"{source} has {joints} moving joints and {links} links"
+        raise RobotError(f"{problem}; at most {MOST_MOVING_JOINTS} and {MOST_LINKS} are allowed")
+
+
+def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not name:
+            raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
+        check_name(what, name)
+        if name in seen:
+            raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
+        seen.add(name)
+
+
+def read_urdf(path: str | Path, options: RobotOptions | None = None) -> Robot:
+    """The robot of a URDF file. options: limits, gravity and locked joints to apply, the folder that mesh paths may not
+    leave (default: that of the file); coupled (mimic) joints must be locked here. Acceleration limits that are still
+    missing come from the default policy of ``Limits``."""
+    from exciter.robot.urdf import plain_urdf
+
+    return _read(plain_urdf, "URDF", Path(path), options or RobotOptions())
+
+
+def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
     """The robot of an MJCF file; as ``read_urdf``."""
     from exciter.robot.mjcf import plain_mjcf  # MuJoCo takes a while to load, and URDF needs none
 
-    path, options = Path(path), options or RobotOptions()
-    return _robot(plain_mjcf(path, mesh_root or options.mesh_root), f"MJCF file {path.name}", options)
+    return _read(plain_mjcf, "MJCF", Path(path), options or RobotOptions())
 
 
-def _robot(plain: PlainDescription, source: str, options: RobotOptions) -> Robot:
-    robot = _assembled(plain, source, options.meshes)
+def _read(
+    reader: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
+) -> Robot:
+    plain = reader(path, options.mesh_root)
+    robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     for name in options.lock:
         robot.index(name)  # an unknown name is told before a coupling is
     for follower, leader, tag in plain.couplings:
         if follower not in options.lock or leader not in options.lock:
-            raise RobotError(
-                f"joint '{follower}' follows '{leader}' ({tag}), which is not supported; "
-                f"lock both joints, or remove the {tag} tag to move them independently"
-            )
+            problem = f"joint '{follower}' follows '{leader}' ({tag}), which is not supported"
+            raise RobotError(f"{problem}; lock both joints, or remove the {tag} tag to move them independently")
     return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
 
 
@@ -73,24 +146,31 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     """meshes: whether shapes in files of their own are looked at."""
     joints, links = _tree(plain)
     given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
-    shapes, shape_notes = _collision_shapes(given)
-    capsules, failed = _capsules(shapes, links)
+    shapes, notes = _collision_shapes([(link, _placed(shape, links[link])) for link, shape in given])
+    capsules, failed = _capsules(shapes)
     for first in [*failed.values()][:1]:
         text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
-        shape_notes.append(warning(COLLISION_SUBJECT, text))
+        notes.append(warning(COLLISION_SUBJECT, text))
+    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
+    taken = {*links, *(joint.name for joint in joints)}
+    for link, frame in plain.frames:  # of fixed joints and sites
+        if frame.name not in taken:
+            frames.setdefault(frame.name, _placed(frame, links[link]))
+    facts = [link.joint for link in plain.links if link.joint is not None]
+    terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     robot = Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
-        frames=_frames(plain, links, {joint.name for joint in joints}),
+        frames=tuple(frames.values()),
         capsules=capsules,
-        shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
+        shapes=tuple(shape for _, shape in shapes),
         ground=plain.ground,
-        base_bottom=_base_bottom(shapes, links),
-        unshaped=_unshaped(plain, shapes, links, failed),
-        friction=_friction(plain),
+        base_bottom=_base_bottom([shape for _, shape in shapes if shape.collides and shape.joint == BASE]),
+        unshaped=_unshaped(plain, shapes, links, failed.keys()),
+        friction={term: values for term, values in terms.items() if np.any(values != 0.0)},
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -111,37 +191,18 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
         if (facts := link.joint) is not None:
             anchor = pin.SE3(np.eye(3), facts.anchor)
             index, placement, at = len(joints), at * anchor, anchor.inverse()
-            joints.append(
-                Joint(
-                    name=facts.name,
-                    kind=facts.kind,
-                    parent=parent,
-                    rotation=placement.rotation,
-                    translation=placement.translation,
-                    axis=facts.axis,
-                    limits=facts.limits,
-                    inertia=np.zeros(10),
-                    link=link.name,
-                    bodiless=link.hidden,
-                )
-            )
+            at_zero = parent, placement.rotation, placement.translation
+            nothing = np.zeros(10)
+            own = Joint(facts.name, facts.kind, *at_zero, facts.axis, facts.limits, nothing, link.name, link.hidden)
+            joints.append(own)
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at
         if index != BASE:
-            own = pin.Inertia.Zero()
-            own.mass, own.lever, own.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
-            bodies[index] += at.act(own)
+            body = pin.Inertia.Zero()
+            body.mass, body.lever, body.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
+            bodies[index] += at.act(body)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
     return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
-
-
-def _frames(plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
-    """Links, then the frames of fixed joints and sites whose names are still free."""
-    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
-    for link, frame in plain.frames:
-        if frame.name not in joints and frame.name not in links:
-            frames.setdefault(frame.name, _placed(frame, links[link]))
-    return tuple(frames.values())
 
 
 def _placed(one: OnAny, on: Frame) -> OnAny:
@@ -156,18 +217,15 @@ def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
     visual_only = list(dict.fromkeys(link for link, _ in given if link not in solid))
     drawn = dict.fromkeys(shape.mesh for _, shape in shapes if shape.kind == "mesh" and not shape.collides)
     absent = [mesh for mesh in drawn if not isfile(mesh)]
-    notes = list[Note]()
-    if visual_only:
-        which = f"no collision shape on {named(visual_only)}"
-        text = f"{which}: what is drawn of them is taken for what collides; give <collision> shapes"
-        notes.append(note(COLLISION_SUBJECT, text))
+    taken = "what is drawn of them is taken for what collides; give <collision> shapes"
+    notes = [note(COLLISION_SUBJECT, f"no collision shape on {named(visual_only)}: {taken}")] if visual_only else []
     if absent:
         count = f"mesh files absent: {len(absent)} (first: {Path(absent[0]).name})"
         notes.append(note("mesh files", f"{count}; these are only needed for pictures"))
     return shapes, notes
 
 
-def _capsules(given: LinkShapes, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], dict[str, str]]:
+def _capsules(given: LinkShapes) -> tuple[tuple[Capsule, ...], dict[str, str]]:
     """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and links with a
     shape that has none, such as a mesh whose file is missing, with the reason."""
     solids = [(link, shape) for link, shape in given if shape.collides]
@@ -180,39 +238,31 @@ def _capsules(given: LinkShapes, links: dict[str, Frame]) -> tuple[tuple[Capsule
             number += 1
             name = f"{link}/{number}"
         try:
-            capsules[name] = enclosing_capsule(name, _placed(shape, links[link]))
+            capsules[name] = enclosing_capsule(name, shape)
         except RobotError as error:
             failed.setdefault(link, str(error))
     return tuple(capsules.values()), failed
 
 
 def _unshaped(
-    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Mapping[str, str]
+    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Set[str]
 ) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
     heavy = {link.name for link in plain.links if link.weighed and link.inertia[0][0] > LARGEST_FRAME_MASS_KG}
     moving = {link for link in (heavy | plain.solid) - shaped if links[link].joint != BASE}
-    return tuple(link for link in links if link in moving | plain.unmeasured | failed.keys())
+    return tuple(link for link in links if link in moving | plain.unmeasured | failed)
 
 
-def _base_bottom(shapes: LinkShapes, links: dict[str, Frame]) -> float:
+def _base_bottom(shapes: Sequence[Shape]) -> float:
     """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
     and do not stand on anything)."""
     lowest = 0.0
-    for link, shape in shapes:
-        if shape.collides and links[link].joint == BASE:
-            with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
-                lowest = min(lowest, lowest_point(_placed(shape, links[link])))
+    for shape in shapes:
+        with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
+            lowest = min(lowest, lowest_point(shape))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
-
-
-def _friction(plain: PlainDescription) -> dict[str, Array]:
-    """Joint terms that the file gives for at least one joint, zero for the others."""
-    facts = [link.joint for link in plain.links if link.joint is not None]
-    terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
-    return {term: values for term, values in terms.items() if np.any(values != 0.0)}
 
 
 def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:

@@ -19,7 +19,6 @@ _FOLDER = Path(__file__).parent / "library"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The embedded robots, in alphabetical order."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
 

@@ -90,13 +90,11 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Shape(OnBody):
-    """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame.
-
-    size [m]: box (x, y, z), sphere (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z).
-    colour: red, green, blue, alpha in 0…1. mesh: file below the allowed root, for kind "mesh" only.
-    role: what the description has it for; a visual shape is only looked at, a collision shape only measured.
-    surface: of a mesh whose file was read for a picture, coarser than the file, scaled, in the shape's own frame.
-    """
+    """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame. size [m]: box (x, y, z), sphere
+    (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z). colour: red, green, blue, alpha in
+    0…1. mesh: file below the allowed root, for kind "mesh" only. role: what the description has it for; a visual shape
+    is only looked at, a collision shape only measured. surface: of a mesh whose file was read for a picture, coarser
+    than the file, scaled, in the shape's own frame."""
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
     joint: int

@@ -56,10 +56,8 @@ class Limits:
             if name not in ("lower", "upper") and value <= 0:
                 raise RobotError(f"the {name} limit of joint '{joint}' is {value:g}; it must be positive")
         if not self.lower < self.upper:
-            raise RobotError(
-                f"joint '{joint}' has lower limit {self.lower:g} and upper limit {self.upper:g}; "
-                "the lower one must be smaller"
-            )
+            problem = f"joint '{joint}' has lower limit {self.lower:g} and upper limit {self.upper:g}"
+            raise RobotError(f"{problem}; the lower one must be smaller")
         return self
 
     def replaced(self, joint: str, **values: float) -> Limits:

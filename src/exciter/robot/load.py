@@ -58,7 +58,6 @@ class RobotOptions(Settings):
         return replace(self, limits=limits, lock=lock, gravity=more.gravity or self.gravity)
 
     def apply(self, robot: Robot) -> Robot:
-        """The robot with limits and gravity set, then joints locked."""
         robot = robot.with_limits(**self.limits)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
@@ -94,25 +93,16 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     options = replace(options, limits=given, **{name: value for name, value in said.items() if name in own})
     if isinstance(source, str) and source in embedded.names():
         return replace(options.apply(embedded.robot(source)), file=embedded.path(source), options=options)
-    path = existing(path_of(source, "the robot"))
-    return replace(_from_file(path, options), file=path, options=options)
-
-
-def existing(source: str | Path) -> Path:
-    from exciter.robot.embedded_robots import names
-
-    path = Path(source)
+    path = path_of(source, "the robot")
     try:
         missing = not path.exists() and not path.is_symlink()
     except OSError as error:  # a name too long, a folder that may not be entered
-        raise RobotError(f"cannot look for '{str(source)[:80]}': {error.strerror}; check the path") from None
+        raise RobotError(f"cannot look for '{str(path)[:80]}': {error.strerror}; check the path") from None
     if missing:
         kind = "no file" if path.suffix in DESCRIPTION_SUFFIXES or len(path.parts) > 1 else "no robot or file"
-        raise RobotError(
-            f"there is {kind} '{source}'; give an existing URDF, MJCF or YAML file, or an embedded robot: "
-            f"{', '.join(names())}"
-        )
-    return path
+        allowed = f"an existing URDF, MJCF or YAML file, or an embedded robot: {', '.join(embedded.names())}"
+        raise RobotError(f"there is {kind} '{path}'; give {allowed}")
+    return replace(_from_file(path, options), file=path, options=options)
 
 
 def _from_file(path: Path, options: RobotOptions) -> Robot:

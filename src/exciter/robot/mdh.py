@@ -97,11 +97,8 @@ class MDHTable:
         """(4, 4) placement of frame j in its antecedent's frame at joint position q [rad or m]."""
         row = self.rows[j]
         turn, slide = (0.0, q) if row.sigma else (q, 0.0)
-        placement: Array = (
-            _screw_z(row.gamma, row.b) @ _screw_x(row.alpha, row.d) @ _screw_z(row.theta + turn, row.r + slide)
-        )
-        placement += 0.0  # no negative zeros, for people who print it
-        return placement
+        common, own = _screw_x(row.alpha, row.d), _screw_z(row.theta + turn, row.r + slide)
+        return np.asarray(_screw_z(row.gamma, row.b) @ common @ own + 0.0)  # no negative zeros, for people who print it
 
     def joint(self, j: int, **facts: Any) -> Joint:
         """The joint whose frame is frame j of this table, so its axis is exactly z; facts: what else ``Joint`` has."""
@@ -139,16 +136,16 @@ def _screw_x(angle: float, length: float) -> Array:
 def to_mdh(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> MDHTable:
     """The table of a robot, with the placements of its frames in the joint frames."""
     local = [homogeneous(joint.rotation, joint.translation) for joint in robot.joints]
-    kept = _has_mdh_frames(robot, local)
-    placements = [np.eye(4)] * robot.n if kept else _choose_frames(robot, local, parallel)
     first = _first_children(robot)
+    kept = all(np.abs(joint.axis - _Z).max() <= 1e-12 for joint in robot.joints)  # γ = b = 0 for every first child
+    kept = kept and all(_is_simple(local[child]) for child in first if child is not None)
+    placements = [np.eye(4)] * robot.n if kept else _choose_frames(robot, local, parallel)
     rows = []
     for j, joint in enumerate(robot.joints):
-        relative = _relative(joint, local[j], placements, j)
+        relative = _relative(joint, placements, j)
         simple = joint.parent != BASE and first[joint.parent] == j
         numbers = _simple_row(relative) if simple or _is_simple(relative) else _general_row(relative, parallel)
-        alpha, d, theta, r, gamma, b = numbers
-        cleaned = (_clean_angle(alpha), _clean(d), _clean_angle(theta), _clean(r), _clean_angle(gamma), _clean(b))
+        cleaned = (clean(value) for clean, value in zip((_clean_angle, _clean) * 3, numbers, strict=True))
         rows.append(MDHRow(joint.name, joint.parent, int(joint.is_prismatic), *cleaned))
     stacked = np.array(placements)
     return MDHTable(name=robot.name, rows=tuple(rows), rotations=stacked[:, :3, :3], translations=stacked[:, :3, 3])
@@ -163,10 +160,8 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
     back = [_inverse(p) for p in placements]  # joint frame in the new frame
     joints = []
     for j, joint in enumerate(robot.joints):
-        relative = _relative(joint, homogeneous(joint.rotation, joint.translation), placements, j)
-        tidy = table.transform(j)
-        if np.abs(tidy - relative).max() < 1e-12:
-            relative = tidy
+        exact, tidy = _relative(joint, placements, j), table.transform(j)
+        relative = tidy if np.abs(tidy - exact).max() < 1e-12 else exact
         inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
         joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
     old = {j: (j, t[:3, :3], t[:3, 3]) for j, t in [*enumerate(back), (BASE, np.eye(4))]}
@@ -184,19 +179,14 @@ def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Ar
     for j, joint in enumerate(robot.joints):
         above = np.eye(4) if joint.parent == BASE else frames[joint.parent]
         point = above[:3, 3] if joint.is_prismatic else world[j][:3, 3]
-        u, _, foot = _perpendicular(above, axes[j], point, parallel)
-        x, origin = u, foot
-        child = first[j]
-        if child is not None:
-            seen_from = _frame(u, axes[j], foot)
-            through = foot if robot.joints[child].is_prismatic else world[child][:3, 3]
+        x, _, origin = _perpendicular(above, axes[j], point, parallel)
+        if (child := first[j]) is not None:
+            seen_from = _frame(x, axes[j], origin)
+            through = origin if robot.joints[child].is_prismatic else world[child][:3, 3]
             x, origin, _ = _perpendicular(seen_from, axes[child], through, parallel)
         frames.append(_frame(x, axes[j], origin))
-    placements = []
-    for j, joint in enumerate(robot.joints):
-        placement = _inverse(world[j]) @ frames[j]
-        placements.append(_tidy(_frame(placement[:3, 0], joint.axis, placement[:3, 3])))
-    return placements
+    found = [_inverse(there) @ frame for there, frame in zip(world, frames, strict=True)]
+    return [_tidy(_frame(t[:3, 0], joint.axis, t[:3, 3])) for t, joint in zip(found, robot.joints, strict=True)]
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
@@ -232,14 +222,6 @@ def _frame(x: Array, z: Array, origin: Array) -> Array:
     return homogeneous(np.column_stack([x, np.cross(z, x), z]), origin)
 
 
-def _has_mdh_frames(robot: Robot, local: list[Array]) -> bool:
-    """Whether the joint frames obey the table's form, i.e. γ = b = 0 for every first child."""
-    if any(np.abs(joint.axis - _Z).max() > 1e-12 for joint in robot.joints):
-        return False
-    first = _first_children(robot)
-    return all(_is_simple(local[child]) for child in first if child is not None)
-
-
 def _is_simple(t: Array) -> bool:
     """Whether t = Rot_x(α) Trans_x(d) Rot_z(θ) Trans_z(r) for some α, d, θ, r."""
     z, p = t[:3, 2], t[:3, 3]
@@ -265,7 +247,7 @@ def _clean_angle(value: float) -> float:
     """Rounding noise removed: multiples of 90° made exact; −180° becomes 180°."""
     quarters = round(value / (math.pi / 2))
     if abs(value - quarters * (math.pi / 2)) < TABLE_ROUNDING:
-        return abs(quarters) * (math.pi / 2) if abs(quarters) == 2 else quarters * (math.pi / 2)
+        return (2 if quarters == -2 else quarters) * (math.pi / 2)
     return _clean(value)
 
 
@@ -297,7 +279,7 @@ def _inverse(t: Array) -> Array:
     return homogeneous(t[:3, :3].T, -t[:3, :3].T @ t[:3, 3])
 
 
-def _relative(joint: Joint, local: Array, placements: list[Array], j: int) -> Array:
+def _relative(joint: Joint, placements: list[Array], j: int) -> Array:
     """Placement of new frame j in the new frame of its antecedent, at q = 0."""
-    inside: Array = local @ placements[j]
+    inside: Array = homogeneous(joint.rotation, joint.translation) @ placements[j]
     return inside if joint.parent == BASE else _inverse(placements[joint.parent]) @ inside

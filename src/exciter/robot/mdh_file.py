@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,7 +59,6 @@ _NEEDED = object()  # in place of a default
 
 
 def read_mdh(path: str | Path) -> Robot:
-    """The robot described by a YAML file; every mistake in the file is one clear line."""
     return robot_from(load_yaml(path), f"'{path}'")
 
 
@@ -71,7 +70,7 @@ def robot_from(data: dict[str, Any], where: str) -> Robot:
     """The robot of an already loaded file; ``where`` names it in errors."""
     file = _Section(data, where, TOP_KEYS)
     names: list[str] = []
-    rows, facts, frictions = [], [], []
+    rows, facts, frictions, point = [], [], [], _vector(3)
     for number, entry in enumerate(file.read(_sequence, "joints"), start=1):
         unnamed = _Section(entry, f"joint {number} of {where}")
         names.append(_text(unnamed.value("joint"), unnamed.what))
@@ -82,17 +81,23 @@ def robot_from(data: dict[str, Any], where: str) -> Robot:
         friction = section.below("friction", NOMINAL_FRICTION_KEYS)
         frictions.append({key: friction.read(_number, key) for key in friction.given})
         facts.append({"kind": kind, "limits": limits, "inertia": inertia, "link": section.read(_text, "link", "")})
-    capsules = _capsules(file, names)
+    capsules = tuple(
+        Capsule(name, one.joint(names), one.read(point, "start"), one.read(point, "end"), one.read(_number, "radius"))
+        for name, one in file.entries("capsules", "capsule", ("joint", "start", "end", "radius"))
+    )
     table = MDHTable(file.read(_text, "name"), tuple(rows))
     given = [k for k in NOMINAL_FRICTION_KEYS if any(k in f for f in frictions)]
     return Robot(
         name=table.name,
         joints=tuple(table.joint(j, **fact) for j, fact in enumerate(facts)),
         friction={k: np.array([f.get(k, 0.0) for f in frictions]) for k in given},
-        gravity=file.read(_vector(3), "gravity", STANDARD_GRAVITY),
-        frames=_frames(file, names),
+        gravity=file.read(point, "gravity", STANDARD_GRAVITY),
+        frames=tuple(
+            Frame(name, entry.joint(names), *_placement(entry))
+            for name, entry in file.entries("frames", "frame", ("joint", "xyz", "rpy"))
+        ),
         capsules=capsules,
-        collision_pairs=file.read(_pairs([capsule.name for capsule in capsules]), "collision_pairs", []),
+        collision_pairs=_pairs(file, [capsule.name for capsule in capsules]),
         shapes=_shapes(file, capsules, names),
         ground=None if data.get("ground") is None else file.read(_number, "ground"),
         nominal=file.read(_truth, "nominal", False),
@@ -135,6 +140,17 @@ class _Section:
         """The mapping of a key, empty where it is not given."""
         return _Section(self.given.get(key, {}), f"{key} of {self.what}", keys, of=self.what)
 
+    def entries(self, key: str, one: str, keys: Iterable[str]) -> Iterator[tuple[str, _Section]]:
+        """Name and mapping of each entry of the mapping of a key; one: what an entry is."""
+        for name, entry in self.below(key).given.items():
+            yield str(name), _Section(entry, f"{one} '{name}' of {self.what}", keys)
+
+    def joint(self, names: list[str], key: str = "joint") -> int:
+        name = self.value(key)
+        if name not in names and name != "base":
+            raise RobotError(f"{key} of {self.of}: {unknown_name('joint', str(name), [*names, 'base'])}")
+        return names.index(name) if name in names else BASE
+
 
 def _kind(joint: _Section) -> JointKind:
     given, what = joint.given, joint.what
@@ -153,7 +169,7 @@ def _row(joint: _Section, kind: JointKind, names: list[str]) -> MDHRow:
     """names: of all joints so far, its own last."""
     angles = {k: joint.read(_angle, k, 0.0) for k in ("alpha", "theta", "gamma")}
     lengths = {k: joint.read(_number, k, 0.0) for k in ("d", "r", "b")}
-    parent = joint.read(_joint_of(names[:-1]), "parent") if "parent" in joint.given else len(names) - 2
+    parent = joint.joint(names[:-1], "parent") if "parent" in joint.given else len(names) - 2
     return MDHRow(joint=names[-1], parent=parent, sigma=int(kind == "prismatic"), **angles, **lengths)
 
 
@@ -181,35 +197,15 @@ def _inertia(joint: _Section) -> Array:
     return phi
 
 
-def _frames(file: _Section, names: list[str]) -> tuple[Frame, ...]:
-    frames = []
-    for name, entry in file.below("frames").given.items():
-        given = _Section(entry, f"frame '{name}' of {file.what}", ("joint", "xyz", "rpy"))
-        frames.append(Frame(str(name), given.read(_joint_of(names), "joint"), *_placement(given)))
-    return tuple(frames)
-
-
-def _capsules(file: _Section, names: list[str]) -> tuple[Capsule, ...]:
-    capsules = []
-    for name, entry in file.below("capsules").given.items():
-        given = _Section(entry, f"capsule '{name}' of {file.what}", ("joint", "start", "end", "radius"))
-        joint, start = given.read(_joint_of(names), "joint"), given.read(_vector(3), "start")
-        end, radius = given.read(_vector(3), "end"), given.read(_number, "radius")
-        capsules.append(Capsule(name=str(name), joint=joint, start=start, end=end, radius=radius))
-    return tuple(capsules)
-
-
-def _pairs(capsules: list[str]) -> Reader[tuple[tuple[str, str], ...]]:
-    def read(given: Any, what: str) -> tuple[tuple[str, str], ...]:
-        for pair in _sequence(given, what):
-            if not isinstance(pair, list) or len(pair) != 2:
-                raise RobotError(f"{what}: {shown(pair)} is not a pair of capsule names")
-            for name in pair:
-                if name not in capsules:
-                    raise RobotError(f"{what}: {unknown_name('capsule', str(name), capsules)}")
-        return tuple((one, other) for one, other in given)
-
-    return read
+def _pairs(file: _Section, capsules: list[str]) -> tuple[tuple[str, str], ...]:
+    given, what = file.read(_sequence, "collision_pairs", []), f"collision_pairs of {file.what}"
+    for pair in given:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise RobotError(f"{what}: {shown(pair)} is not a pair of capsule names")
+        for name in pair:
+            if name not in capsules:
+                raise RobotError(f"{what}: {unknown_name('capsule', str(name), capsules)}")
+    return tuple((one, other) for one, other in given)
 
 
 def _shapes(file: _Section, capsules: Iterable[Capsule], names: list[str]) -> tuple[Shape, ...]:
@@ -222,8 +218,7 @@ def _shapes(file: _Section, capsules: Iterable[Capsule], names: list[str]) -> tu
         kind = given.value("kind")
         if kind not in tuple(SHAPE_SIZES):
             raise RobotError(f"{what}: {unknown_name('kind', str(kind), SHAPE_SIZES)}")
-        joint = given.read(_joint_of(names), "joint")
-        size = tuple(given.read(_vector(SHAPE_SIZES[kind]), "size").tolist())
+        joint, size = given.joint(names), tuple(given.read(_vector(SHAPE_SIZES[kind]), "size").tolist())
         red, green, blue, alpha = given.read(_vector(4), "colour", GREY).tolist()
         mesh, role = given.read(_text, "mesh", ""), given.value("role", Shape.role)
         if role not in ROLES:
@@ -300,12 +295,3 @@ def _truth(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise RobotError(f"{what} is {shown(value)}; expected true or false")
     return value
-
-
-def _joint_of(names: list[str]) -> Reader[int]:
-    def read(name: Any, what: str) -> int:
-        if name not in names and name != "base":
-            raise RobotError(f"{what}: {unknown_name('joint', str(name), [*names, 'base'])}")
-        return names.index(name) if name in names else BASE
-
-    return read

@@ -3,15 +3,22 @@
 ``mujoco.MjSpec`` parses the file (``mjcf_model.py``). Of 860 damaged files that a parser of our own accepted, MuJoCo
 refuses 328 (misplaced elements, words like angle="degre"), and reads the others alike. What stays ours, and why: the
 words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force by a new one), <inertial> and mass
-bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give (``mjcf_actuators.py``).
+bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give.
 
 A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
 MuJoCo. What no robot here has (ball and free joints, loops) is refused.
+
+Actuators act on their joints through the gear: rotor inertia, friction, and the torque they can give. MuJoCo's torque
+at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``. The force of each
+is clamped to ``forcerange``; that of a motor (a fixed gain, no bias) is gain · control, or gain · activation, and these
+are clamped to ``ctrlrange`` and ``actrange``. Servos and muscles have no other bound; what they reach of it depends on
+posture and speed, unless a servo can be commanded to any force: that is a doubt about the limit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +29,11 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
+from exciter.robot.description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import DISABLED, MjcfDrive, drive_notes, drives_of, is_off, limits_of, read_drives
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
-from exciter.robot.mjcf_vocabulary import COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.plain_description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
+from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS, COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
 from exciter.robot.robot import Frame, named
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml
@@ -43,6 +49,31 @@ LEVEL_PLANE_VERSINE = 1e-9  # 1 − cos of the tilt of a plane that counts as le
 SHORTEST_AXIS = 1e-6  # norm of the axis of a joint that still has a direction
 LAST_VISIBLE_GROUP = 2  # MuJoCo's custom: geoms of group 3 and above are hidden
 TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature", "range", "actuatorfrcrange")
+Range = tuple[float, float]
+UNBOUNDED_RANGE: Range = (-math.inf, math.inf)
+LIMITED, DISABLED, DYNAMICS = mujoco.mjtLimited, mujoco.mjtDisableBit, mujoco.mjtDyn
+#: Activations that follow the control, and stay within its range.
+FOLLOWING_ACTIVATIONS = (DYNAMICS.mjDYN_FILTER, DYNAMICS.mjDYN_FILTEREXACT)
+FORCE_CONTROL, SERVO_CONTROLS = 0, (0, 1, 2)  # ctrlspec: bits of position (1) and velocity (2) commands
+INPUT_ATTRIBUTES = ("input", "ffrange", "velrange")  # whose control is neither a force nor what a servo follows
+
+
+@dataclass(frozen=True)
+class MjcfDrive:
+    """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
+    rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
+    give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off. posed: True where
+    what it can give of that depends on posture or speed. unmodelled: what it adds besides, in words of MJCF."""
+
+    name: str
+    kind: str
+    joint: str | None
+    rotor_inertia: float = 0.0
+    viscous: float = 0.0
+    torque: Range = UNBOUNDED_RANGE
+    enabled: bool = True
+    posed: bool = False
+    unmodelled: tuple[str, ...] = ()
 
 
 @dataclass
@@ -181,8 +212,7 @@ def _unreferenced(joint: Any, rotation: Array, translation: Array, angle: float,
 
 def _axis(joint: Any, owner: str) -> Array:
     axis = np.array(joint.axis)
-    length = float(np.linalg.norm(axis))
-    if length < SHORTEST_AXIS:
+    if (length := float(np.linalg.norm(axis))) < SHORTEST_AXIS:
         raise RobotError(f"the axis of a joint of {owner} has no direction: {axis.tolist()}")
     return axis / length
 
@@ -200,9 +230,8 @@ def _joint(joint: Any, name: str, found: _Gathered) -> JointFacts:
         raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
     limits = Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name)
     if any(joint.springdamper):
-        raise RobotError(
-            f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {COMPILED_ADVICE}"
-        )
+        problem = f"{owner} has springdamper, from which MuJoCo computes a spring and damping"
+        raise RobotError(f"{problem}; {COMPILED_ADVICE}")
     found.joints[name] = joint
     return JointFacts(
         name=name,
@@ -253,34 +282,37 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
 def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...]:
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
         return ()
-    couplings = []
-    for equality in (one for one in found.file.spec.equalities if one.active):
-        if equality.type != mujoco.mjtEq.mjEQ_JOINT:
-            kind = word_of(equality.type)
-            raise RobotError(
-                f"{source} ties '{equality.name1 or '?'}' by the equality <{kind}>: a kinematic loop, which is "
-                "not supported; remove the constraint to open it"
-            )
-        couplings.append((equality.name1, equality.name2 or equality.name1, "equality"))
-    return tuple(couplings)
+    active = [one for one in found.file.spec.equalities if one.active]
+    for loop in (one for one in active if one.type != mujoco.mjtEq.mjEQ_JOINT):
+        raise RobotError(
+            f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop, which is "
+            "not supported; remove the constraint to open it"
+        )
+    return tuple((one.name1, one.name2 or one.name1, "equality") for one in active)
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
-    clamped = [name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))]
-    notes = drive_notes(found.drives, clamped)
-    if absent := found.file.absent:
-        notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
-    if unmeasured:
-        each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
-        text = (
-            f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
-            "what stands still can be given as obstacles"
-        )
-        notes.append(warning(COLLISION_SUBJECT, text))
-    if found.moved:
-        text = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
-        notes.append(note("mocap bodies", text))
-    return tuple(notes)
+    """Among them drives whose limits are no torque limit of a joint. A joint with an actuatorfrcrange has that one, and
+    a doubt where its own drives may not reach it."""
+    known = {name for name, joint in found.joints.items() if any(map(math.isfinite, found.limits(joint, "actfrc")))}
+    enabled = [drive for drive in found.drives if drive.enabled]
+    free = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
+    joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
+    one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
+    unread = f"no torque limit can be read of actuators {_called(free)}: give limits: torque where they act"
+    pushed = f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque"
+    absent = f"asset files absent: {len(found.file.absent)} (first: {''.join(found.file.absent[:1])})"
+    which = f"no capsule for {named([f'{kinds} of {link}' for link, kinds in unmeasured.items()])}"
+    needed = "what moves needs other shapes (box, sphere, cylinder, capsule, mesh file)"
+    fixed = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
+    remarks = (
+        (free, warning("torque limit", unread)),
+        (one_way, warning("torque limit", pushed)),
+        (found.file.absent, note("asset files", absent)),
+        (unmeasured, warning(COLLISION_SUBJECT, f"{which}: {needed}, what stands still can be given as obstacles")),
+        (found.moved, note("mocap bodies", fixed)),
+    )
+    return tuple(remark for reason, remark in remarks if reason)
 
 
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
@@ -288,29 +320,130 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     forces, spec = list[str](), found.file.spec
     if meshed := [link.name for link in found.links if not link.weighed]:
         from_geoms = spec.compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
-        advice = 'give <inertial> and inertiafromgeom="auto"' if from_geoms else "give <inertial>"
-        whence = "take their inertia from meshes or height fields, which are not weighed"
-        forces.append(f"bodies {named(meshed)} {whence}: {advice}")
+        whence = "take their inertia from meshes or height fields, which are not weighed: give <inertial>"
+        forces.append(f"bodies {named(meshed)} {whence}" + (' and inertiafromgeom="auto"' if from_geoms else ""))
     springs = [name for name, joint in found.joints.items() if any(joint.stiffness)]
     if springs and not found.off(DISABLED.mjDSBL_SPRING):
-        forces.append(
-            f"springs (stiffness) of joints {named(springs)} are not part of the robot: its torques lack them"
-        )
+        which = f"springs (stiffness) of joints {named(springs)}"
+        forces.append(f"{which} are not part of the robot: its torques lack them")
     curved = [name for name, joint in found.joints.items() if any(joint.damping[1:])]
     if curved and not found.off(DISABLED.mjDSBL_DAMPER):
-        forces.append(
-            f"damping of joints {named(curved)} that grows with the square or cube of velocity is not part "
-            "of the robot: its torques lack it"
-        )
-    tendons = {
-        tendon.name or f"tendon {k}": [
-            w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))
-        ]
-        for k, tendon in enumerate(spec.tendons, start=1)
-    }
+        which = f"damping of joints {named(curved)} that grows with the square or cube of velocity"
+        forces.append(f"{which} is not part of the robot: its torques lack it")
+    tendons = {}
+    for k, tendon in enumerate(spec.tendons, start=1):
+        words = [w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))]
+        tendons[tendon.name or f"tendon {k}"] = words
     for what, each in (("tendon", tendons), ("drive", {drive.name: drive.unmodelled for drive in found.drives})):
         if said := "; ".join(f"'{name}': {', '.join(words)}" for name, words in each.items() if words):
             forces.append(f"forces and limits of {what}s are not part of the robot, its torques lack them: {said}")
     if plugins := [plugin.get("plugin", "") for plugin in root.findall("extension/plugin")]:
         forces.append(f"plugins {named(plugins)} are not run: forces that they make are not part of the robot")
     return tuple(forces)
+
+
+def is_off(option: Any, *flags: Any) -> bool:
+    return any(option.disableflags & int(flag) for flag in flags)
+
+
+def limits_of(element: Any, what: str, autolimits: bool) -> Range:
+    """The range of an element where it is in force, as MuJoCo decides."""
+    low, high = (float(end) for end in getattr(element, f"{what}range"))
+    limited = getattr(element, f"{what}limited")
+    in_force = limited == LIMITED.mjLIMITED_TRUE or (limited == LIMITED.mjLIMITED_AUTO and autolimits and low < high)
+    return (low, high) if in_force else UNBOUNDED_RANGE
+
+
+def read_drives(root: Element, spec: Any) -> tuple[MjcfDrive, ...]:
+    elements = [element for section in root.findall("actuator") for element in section if element.tag in ACTUATOR_TAGS]
+    defaults = [element for section in root.findall("default") for element in section.iter()]
+    anywhere = any(word in element.attrib for element in defaults for word in INPUT_ATTRIBUTES)
+    found: list[MjcfDrive] = []
+    for element, actuator in zip(elements, spec.actuators, strict=True):
+        inputs = anywhere or any(word in element.attrib for word in INPUT_ATTRIBUTES)
+        found.append(_drive(actuator, actuator.name or f"actuator {len(found) + 1}", element.tag, spec, inputs))
+    return tuple(found)
+
+
+def _drive(actuator: Any, name: str, kind: str, spec: Any, inputs: bool) -> MjcfDrive:
+    option, group = spec.option, 1 << actuator.group if actuator.group >= 0 else 0
+    enabled = not is_off(option, DISABLED.mjDSBL_ACTUATION) and not option.disableactuator & group
+    unmodelled = []
+    if actuator.biastype == mujoco.mjtBias.mjBIAS_DCMOTOR:  # the first part of its bias is cogging, the second LuGre
+        parts = {"cogging": actuator.biasprm[:3], "lugre": (*actuator.biasprm[3:6], *actuator.dynprm[5:7])}
+        unmodelled = [word for word, values in parts.items() if any(values)]
+    if actuator.trntype not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+        unmodelled += [word for word in ("armature", "damping") if np.any(getattr(actuator, word))]
+        return MjcfDrive(name=name, kind=kind, joint=None, enabled=enabled, unmodelled=tuple(unmodelled))
+    if any(actuator.damping[1:]):
+        raise RobotError(f"actuator '{name}' has damping beyond the linear one, which is not supported; remove it")
+    gear = float(actuator.gear[0])
+    torque, posed = _force(actuator, spec, inputs)
+    return MjcfDrive(
+        name=name,
+        kind=kind,
+        joint=actuator.target,
+        rotor_inertia=gear**2 * actuator.armature,
+        viscous=gear**2 * float(actuator.damping[0]),
+        torque=_scaled(torque, gear),
+        enabled=enabled,
+        posed=posed,
+        unmodelled=tuple(unmodelled),
+    )
+
+
+def _force(actuator: Any, spec: Any, inputs: bool) -> tuple[Range, bool]:
+    """Before the gear, and whether it depends on posture or speed how much of it there is."""
+    automatic = spec.compiler.autolimits
+    force, activation = limits_of(actuator, "force", automatic), limits_of(actuator, "act", automatic)
+    clamped = not is_off(spec.option, DISABLED.mjDSBL_CLAMPCTRL)
+    control = limits_of(actuator, "ctrl", automatic) if clamped else UNBOUNDED_RANGE
+    dynamics, gain = actuator.dyntype, float(actuator.gainprm[0])
+    fixed = actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED and not inputs
+    biased = actuator.biastype != mujoco.mjtBias.mjBIAS_NONE
+    if not fixed or actuator.ctrlspec != FORCE_CONTROL or (biased and any(actuator.biasprm)):
+        # a servo of a fixed gain can be commanded to any force, wherever the joint is, unless its command is limited
+        servo = fixed and actuator.ctrlspec in SERVO_CONTROLS and gain != 0.0 and not actuator.inheritrange
+        servo &= not biased or actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE
+        free = control == activation == UNBOUNDED_RANGE and dynamics in (DYNAMICS.mjDYN_NONE, *FOLLOWING_ACTIVATIONS)
+        return force, not (servo and free)
+    if dynamics not in (DYNAMICS.mjDYN_NONE, DYNAMICS.mjDYN_INTEGRATOR, *FOLLOWING_ACTIVATIONS):
+        return force, True
+    if dynamics != DYNAMICS.mjDYN_NONE:
+        control = _common(control, activation) if dynamics in FOLLOWING_ACTIVATIONS else activation
+    return _common(force, _scaled(control, gain)), False
+
+
+def _scaled(bounds: Range, factor: float) -> Range:
+    if factor == 0.0:
+        return 0.0, 0.0
+    low, high = sorted(factor * end for end in bounds)
+    return low, high
+
+
+def _common(one: Range, other: Range) -> Range:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def drives_of(drives: Iterable[MjcfDrive], joint: str, clamp: Range) -> tuple[float, str, float, float]:
+    """Of all drives of a joint: the torque limit [N·m, N], in both directions and clamped to a range, infinite where
+    nothing bounds it; why they may give less than that, in words; rotor inertia [kg·m², kg]; viscous friction."""
+    own = [drive for drive in drives if drive.joint == joint]
+    working = [drive for drive in own if drive.enabled]
+    both_ways, doubt = _both_ways(working), ""
+    torque = min(both_ways if both_ways > 0.0 else math.inf, -clamp[0], clamp[1])
+    if posed := [drive for drive in working if drive.posed]:
+        doubt = f"what {_called(posed)} can give of it depends on posture or speed; give limits: {{torque: …}}"
+    elif both_ways <= 0.0:
+        doubt = f"its drives {_called(working)} push one way at most; give limits: {{torque: …}}"
+    inertia, viscous = sum(drive.rotor_inertia for drive in own), sum(drive.viscous for drive in own)
+    return torque, doubt if math.isfinite(torque) else "", inertia, viscous
+
+
+def _both_ways(drives: list[MjcfDrive]) -> float:
+    ends = [drive.torque for drive in drives]
+    return min(-sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else math.inf
+
+
+def _called(drives: list[MjcfDrive]) -> str:
+    return ", ".join(f"'{d.name}' ({d.kind}{'' if d.joint else ', not on a joint'})" for d in drives)

@@ -23,16 +23,9 @@ import mujoco
 import numpy as np
 
 from exciter.errors import RobotError, shown
+from exciter.robot import spatial
+from exciter.robot.description import CentralInertia
 from exciter.robot.geometry import GREY, Shape
-from exciter.robot.plain_description import CentralInertia
-from exciter.robot.spatial import (
-    MOMENTS_OF_PHI,
-    OPPOSITE_AXIS_SINE,
-    from_pseudo_inertia,
-    moment_matrix,
-    rotation_to,
-    transform_inertia,
-)
 from exciter.robot.xml_safety import asset_path
 from exciter.typing import Array
 
@@ -116,7 +109,7 @@ def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
     model = _by_mujoco(whole, path, lambda _: still.compile())
-    absent, meshes = _absent_assets(root, spec, path, mesh_root), _asset_meshes(spec, path, mesh_root)
+    absent, meshes = _assets(root, spec, path, mesh_root)
     return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
 
 
@@ -154,7 +147,7 @@ def _refuse_ambiguous_axis(orientation: Any, ends: Any, owner: str) -> None:
     if ends is not None and not np.isnan(ends[0]):
         axis = np.asarray(ends[:3]) - np.asarray(ends[3:])
     sine = np.hypot(axis[0], axis[1]) / max(float(np.linalg.norm(axis)), np.finfo(float).tiny)
-    if axis[2] < 0.0 and OPPOSITE_AXIS_SINE <= sine < AMBIGUOUS_ZAXIS_SINE:
+    if axis[2] < 0.0 and spatial.OPPOSITE_AXIS_SINE <= sine < AMBIGUOUS_ZAXIS_SINE:
         raise RobotError(
             f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about different axes; "
             "give exactly 0 0 -1, or quat"
@@ -191,7 +184,7 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     if kind == "ellipsoid":
         longest = int(np.argmax(half))
         radius = float(np.delete(half, longest).max())
-        turn = rotation @ rotation_to(np.eye(3)[longest])
+        turn = rotation @ spatial.rotation_to(np.eye(3)[longest])
         return Shape("capsule", -1, (radius, 2.0 * (float(half[longest]) - radius)), turn, translation)
     red, green, blue, alpha = (round(float(part), 6) for part in geom.rgba)  # MuJoCo keeps single precision
     colour = GREY if (red, green, blue, alpha) == MUJOCO_GREY else (red, green, blue, alpha)
@@ -200,43 +193,35 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     return Shape(kind, -1, size, rotation, translation, colour)
 
 
-def _absent_assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> list[str]:
-    """Every file an asset names stays below the root; those that do not exist are returned."""
-    absent = []
+def _assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> tuple[list[str], dict[str, Shape]]:
+    """Every file an asset names stays below the root; those that do not exist. And the meshes that lie in files, by
+    name, without those that MuJoCo moves as it reads them."""
+
+    def seen(reference: str, folder: str) -> tuple[str, Path]:
+        """What an attribute names, seen from the description, and where that lies."""
+        if spec.strippath:
+            reference = PurePosixPath(reference.replace("\\", "/")).name
+        named = reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
+        return named, asset_path(named, path.parent, mesh_root)
+
+    absent, meshes, compiler = list[str](), {}, spec.compiler
     for asset in (asset for section in root.findall("asset") for asset in section.iter()):
-        folder = spec.compiler.texturedir if asset.tag == "texture" else spec.compiler.meshdir
-        for reference in filter(None, map(asset.get, FILE_ATTRIBUTES)):
-            seen = _reference(reference, folder, spec)
-            if not isfile(asset_path(seen, path.parent, mesh_root)):
-                absent.append(seen)
-    return absent
-
-
-def _asset_meshes(spec: Any, path: Path, mesh_root: Path) -> dict[str, Shape]:
-    """The meshes that lie in files, by name; without those that MuJoCo moves as it reads them."""
-    found = {}
+        folder = compiler.texturedir if asset.tag == "texture" else compiler.meshdir
+        files = [seen(reference, folder) for reference in filter(None, map(asset.get, FILE_ATTRIBUTES))]
+        absent += [named for named, file in files if not isfile(file)]
     for mesh in spec.meshes:
         if mesh.file and not np.any(mesh.refpos) and np.allclose(mesh.refquat, (1.0, 0.0, 0.0, 0.0)):
-            file = asset_path(_reference(mesh.file, spec.compiler.meshdir, spec), path.parent, mesh_root)
-            scale = tuple(float(part) for part in mesh.scale)
-            found[mesh.name or file.stem] = Shape("mesh", -1, scale, np.eye(3), np.zeros(3), mesh=str(file))
-    return found
-
-
-def _reference(reference: str, folder: str, spec: Any) -> str:
-    """What an attribute names, seen from the description."""
-    if spec.strippath:
-        reference = PurePosixPath(reference.replace("\\", "/")).name
-    return reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
+            file, scale = seen(mesh.file, compiler.meshdir)[1], tuple(float(part) for part in mesh.scale)
+            meshes[mesh.name or file.stem] = Shape("mesh", -1, scale, np.eye(3), np.zeros(3), mesh=str(file))
+    return absent, meshes
 
 
 def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[CentralInertia, bool]:
     """From <inertial> or geoms, as MuJoCo's compiler decides: inertia about the centre of mass, and the centre; and
     whether it lacks the share of meshes. Where no geom weighs, <inertial> holds whatever the compiler is told."""
     compiler, model = file.spec.compiler, file.model
-    rule = compiler.inertiafromgeom
-    automatic = rule == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
-    from_geoms = automatic or rule == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
+    automatic = compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_AUTO and not body.explicitinertial
+    from_geoms = automatic or compiler.inertiafromgeom == FROM_GEOMS.mjINERTIAFROMGEOM_TRUE
     first, last = compiler.inertiagrouprange
     counted = [geom for geom in body.geoms if from_geoms and first <= geom.group <= last]
     meshed = [_weighs_by_mesh(geom, owner) for geom in counted]
@@ -245,15 +230,15 @@ def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[
         own, centre = _from_inertial(body, file, owner)
     elif weighs:
         mass, moments = model.body_mass[twin.id], model.body_inertia[twin.id]
-        own = from_pseudo_inertia(np.diag([*(0.5 * moments.sum() - moments), mass]))
-        own = transform_inertia(own, matrix(model.body_iquat[twin.id]), np.zeros(3))
+        own = spatial.from_pseudo_inertia(np.diag([*(0.5 * moments.sum() - moments), mass]))
+        own = spatial.transform_inertia(own, matrix(model.body_iquat[twin.id]), np.zeros(3))
         centre = model.body_ipos[twin.id].copy()
     else:  # MuJoCo puts the mass that bounds give such a body at the coordinates of the body itself, in its own frame
         own, centre = np.zeros(10), np.array(body.pos)
     own[0] = max(own[0], compiler.boundmass)
     if compiler.boundinertia > 0:
-        values, vectors = np.linalg.eigh(moment_matrix(own))
-        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[MOMENTS_OF_PHI]
+        values, vectors = np.linalg.eigh(spatial.moment_matrix(own))
+        own[4:] = (vectors @ np.diag(np.maximum(values, compiler.boundinertia)) @ vectors.T)[spatial.MOMENTS_OF_PHI]
     return (own, centre), any(meshed)
 
 
@@ -261,10 +246,9 @@ def _weighs_by_mesh(geom: Any, owner: str) -> bool:
     """True when MuJoCo would compute mass or moments from a mesh file or a height field."""
     kind = geom_kind(geom)
     weight = geom.density if np.isnan(geom.mass) else geom.mass
-    if kind not in (*GEOM_SIZES, "plane", "hfield", "mesh"):
-        raise RobotError(
-            f"a geom of {owner} is of type '{kind}', whose inertia is not known here; {OWN_INERTIA_ADVICE}"
-        )
+    if kind not in (*MEASURED_GEOMS, "hfield", "mesh"):
+        problem = f"a geom of {owner} is of type '{kind}', whose inertia is not known here"
+        raise RobotError(f"{problem}; {OWN_INERTIA_ADVICE}")
     if geom.typeinertia == mujoco.mjtGeomInertia.mjINERTIA_SHELL:
         raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; {OWN_INERTIA_ADVICE}")
     return kind in ("mesh", "hfield") and weight != 0.0
@@ -278,10 +262,10 @@ def _from_inertial(body: Any, file: CompiledMjcf, owner: str) -> CentralInertia:
     quaternion, compiler = np.asarray(body.iquat) / np.linalg.norm(body.iquat), file.spec.compiler
     if body.ialt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
         _refuse_ambiguous_axis(body.ialt, None, owner)
-        rules = {"degree": compiler.degree, "sequence": compiler.eulerseq}
         try:
-            quaternion = mujoco.MjSpec.resolve_orientation(**rules, orientation=body.ialt)
+            resolved = mujoco.MjSpec.resolve_orientation
+            quaternion = resolved(degree=compiler.degree, sequence=compiler.eulerseq, orientation=body.ialt)
         except ValueError as error:
             raise RobotError(f"the orientation of <inertial> of {owner} has no direction: {error}") from None
     own = np.array([body.mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])
-    return transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)
+    return spatial.transform_inertia(own, matrix(quaternion), np.zeros(3)), np.array(body.ipos)

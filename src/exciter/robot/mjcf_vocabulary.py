@@ -116,7 +116,6 @@ HARMLESS_SECTIONS = ("size", "statistic", "visual", "contact", "sensor", "keyfra
 
 
 def refuse_unknown(root: Element, source: str) -> None:
-    """Refuse elements and attributes that are not known here."""
     for section in root:
         if section.tag in HARMLESS_SECTIONS:
             continue

@@ -38,10 +38,8 @@ def to_pinocchio(robot: Robot) -> Any:
         # set, not appended: adding inertias in Pinocchio assumes a positive mass; one holds a centre: m = 0 is special
         phi, massless = np.array(joint.inertia), joint.inertia[0] == 0.0
         if massless and np.any(phi[1:4] != 0.0):
-            raise RobotError(
-                f"the body of joint '{joint.name}' has first moments {phi[1:4].tolist()} but no mass; "
-                "Pinocchio cannot hold that: give it a mass"
-            )
+            problem = f"the body of joint '{joint.name}' has first moments {phi[1:4].tolist()} but no mass"
+            raise RobotError(f"{problem}; Pinocchio cannot hold that: give it a mass")
         phi[0] = 1.0 if massless else phi[0]  # centred: the mass adds nothing to I
         inertia = pin.Inertia.FromDynamicParameters(phi)
         inertia.mass = 0.0 if massless else inertia.mass

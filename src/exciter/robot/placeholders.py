@@ -86,7 +86,6 @@ def _enough_is_known(robot: Robot, j: int, total: float) -> bool:
 
 
 def placeholder_torques(robot: Robot) -> tuple[int, ...]:
-    """Joints whose torque limit is a number in place of one."""
     limit, weight = robot.limit("torque"), float(np.linalg.norm(STANDARD_GRAVITY)) * moved_mass(robot.inertias)
     most = max(PLACEHOLDER_TORQUE_NM, PLACEHOLDER_LEVER_M * weight)
     return tuple(np.flatnonzero(np.isfinite(limit) & (limit >= most)).tolist())

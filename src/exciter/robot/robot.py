@@ -23,12 +23,14 @@ from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
+from exciter.robot.spatial import axis_rotation, transform_inertia
 from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
+Carried = dict[int, tuple[int, Array, Array]]  # by joint: the new joint on which its frame is fixed, and where
 BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -56,14 +58,10 @@ def bodies_have(joints: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One joint and the body it moves.
-
-    rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame at q = 0.
-    axis (3,): unit vector in the joint frame.
-    inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the joint-frame origin, in the joint
-    frame (Pinocchio's order) [kg, kg·m, kg·m²].
-    bodiless: it moves no body of its own, but the next joint of the same one (MJCF).
-    """
+    """One joint and the body it moves. rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame
+    at q = 0. axis (3,): unit vector in the joint frame. inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
+    about the joint-frame origin, in the joint frame (Pinocchio's order) [kg, kg·m, kg·m²]. bodiless: it moves no body
+    of its own, but the next joint of the same one (MJCF)."""
 
     name: str
     kind: JointKind
@@ -162,16 +160,14 @@ class Robot:
                 check_name(what, one.name)
         if not self.joints:
             raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
-        names = self.joint_names
         for index, joint in enumerate(self.joints):
             check_name("joint", joint.name)
             check_name("link", joint.link)
+            problem = f"robot '{self.name}' has"
             if joint.name == "base":
-                raise RobotError(
-                    f"robot '{self.name}' has a joint named 'base', which means the base itself; rename it"
-                )
-            if joint.name in names[:index]:
-                raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
+                raise RobotError(f"{problem} a joint named 'base', which means the base itself; rename it")
+            if joint.name in self.joint_names[:index]:
+                raise RobotError(f"{problem} two joints named '{joint.name}'; names must be unique")
             if not BASE <= joint.parent < index:
                 raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
 
@@ -184,8 +180,7 @@ class Robot:
             limits, unit = joint.limits, "m" if joint.is_prismatic else "rad"
             span = f"{limits.lower:.4g} … {limits.upper:.4g} {unit}"
             rates = (f"{limits.velocity:.4g} {unit}/s", f"{limits.acceleration:.4g} {unit}/s²")
-            torque = f"{limits.torque:.4g} {'N' if joint.is_prismatic else 'N·m'}"
-            rows.append([joint.name, span, *rates, torque])
+            rows.append([joint.name, span, *rates, f"{limits.torque:.4g} {'N' if joint.is_prismatic else 'N·m'}"])
         headings = ("joint", "position", "velocity", "acceleration", "torque")
         return table_html(f"{self.name}: {self.n} joints", headings, rows, whole=True)
 
@@ -207,10 +202,9 @@ class Robot:
 
     def index(self, name: str) -> int:
         """Index of a joint by name."""
-        try:
-            return self.joint_names.index(name)
-        except ValueError:
-            raise RobotError(unknown_name("joint", name, self.joint_names)) from None
+        if name not in self.joint_names:
+            raise RobotError(unknown_name("joint", name, self.joint_names))
+        return self.joint_names.index(name)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -219,12 +213,10 @@ class Robot:
 
     def frame(self, name: str) -> Frame:
         """A frame by name; a joint's name gives that joint's own frame."""
-        for candidate in self.frames:
-            if candidate.name == name:
-                return candidate
-        if name in self.joint_names:
-            return Frame(name, self.index(name), np.eye(3), np.zeros(3))
-        raise RobotError(unknown_name("frame", name, self.frame_names))
+        if name not in self.frame_names:
+            raise RobotError(unknown_name("frame", name, self.frame_names))
+        own = (Frame(one, j, np.eye(3), np.zeros(3)) for j, one in enumerate(self.joint_names))
+        return next(frame for frame in (*self.frames, *own) if frame.name == name)
 
     @property
     def parents(self) -> NDArray[np.int64]:
@@ -259,15 +251,12 @@ class Robot:
         remarks += [warning("torque limit", text) for text in self.torque_doubts]
         remarks += [*self.notes, *(warning("forces", text) for text in self.lacking)]
         if assumed := [j.name for j in self.joints if j.limits.assumed]:
-            text = (
-                f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED_S:g} s; "
-                "give better ones with limits: {acceleration: …}"
-            )
+            policy = f"full speed in {TIME_TO_FULL_SPEED_S:g} s; give better ones with limits: {{acceleration: …}}"
+            text = f"acceleration limits of {self._which(assumed)} are assumed: {policy}"
             remarks.append(note("acceleration limit", text))
         if self.rateless:
-            which = self._which(self.rateless)
-            text = f"no velocity and no acceleration limit is known for {which}; a design needs one of them"
-            remarks.append(warning("velocity limit", text))
+            text = f"no velocity and no acceleration limit is known for {self._which(self.rateless)}"
+            remarks.append(warning("velocity limit", f"{text}; a design needs one of them"))
         return tuple(remarks)
 
     @property
@@ -279,8 +268,8 @@ class Robot:
     @property
     def rateless(self) -> tuple[str, ...]:
         """Joints with neither a velocity nor an acceleration limit: a design needs one of them."""
-        bounds = ((j.name, (j.limits.velocity, j.limits.acceleration)) for j in self.joints)
-        return tuple(name for name, rates in bounds if all(map(math.isinf, rates)))
+        rates = np.minimum(self.limit("velocity"), self.limit("acceleration"))
+        return tuple(name for name, rate in zip(self.joint_names, rates, strict=True) if math.isinf(rate))
 
     def _which(self, names: Sequence[str]) -> str:
         return "all joints" if len(names) == self.n else named(names)
@@ -318,9 +307,7 @@ class Robot:
 
     def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
         """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
-
-        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``
-        """
+        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``"""
         changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
         for which, given in limits.items():
             if which not in Limits.names():
@@ -342,12 +329,8 @@ class Robot:
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
-        from exciter.robot.locked_joints import lock
-
-        if isinstance(joints, str):
-            joints = [joints]
-        positions = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
-        return lock(self, positions)
+        joints = [joints] if isinstance(joints, str) else joints
+        return lock(self, joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0))
 
     def subchain(self, tip: str) -> Robot:
         """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero, or at the
@@ -366,7 +349,7 @@ class Robot:
         return to_mdh(self)
 
 
-def carried(robot: Robot, where: Mapping[int, tuple[int, Array, Array]]) -> Robot:
+def carried(robot: Robot, where: Carried) -> Robot:
     """With all that is fixed on bodies where the old frames of their joints are now: joint, rotation, translation, by
     old joint."""
     moved: dict[str, Any] = {
@@ -374,3 +357,73 @@ def carried(robot: Robot, where: Mapping[int, tuple[int, Array, Array]]) -> Robo
         for kind in ("frames", "capsules", "shapes")
     }
     return replace(robot, **moved)
+
+
+def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
+    """The robot with joints frozen at ``positions`` [rad or m], by name: the body of a joint that does not move becomes
+    part of whatever carries it. Inertias are added in the carrier's frame; frames, capsules and shapes are seen from
+    it. What ends up on the base keeps frames and capsules, but no inertia: the base does not move, and does no work."""
+    frozen = {robot.index(name): _checked(robot.joints[robot.index(name)], q) for name, q in positions.items()}
+    if not frozen:
+        return robot
+    if len(frozen) == robot.n:
+        raise RobotError(f"locking all joints of '{robot.name}' leaves nothing that moves; keep at least one")
+    joints: list[Joint] = []
+    where: Carried = {BASE: (BASE, np.eye(3), np.zeros(3))}
+    for index, joint in enumerate(robot.joints):
+        on, rotation, translation = where[joint.parent]
+        rotation, translation = rotation @ joint.rotation, rotation @ joint.translation + translation
+        if index not in frozen:
+            where[index] = (len(joints), np.eye(3), np.zeros(3))
+            joints.append(replace(joint, parent=on, rotation=rotation, translation=translation))
+            continue
+        if joint.is_prismatic:
+            translation = rotation @ (frozen[index] * joint.axis) + translation
+        else:
+            rotation = rotation @ axis_rotation(joint.axis, frozen[index])
+        where[index] = (on, rotation, translation)
+        if on != BASE:
+            added = transform_inertia(joint.inertia, rotation, translation)
+            joints[on] = replace(joints[on], inertia=joints[on].inertia + added)
+    names = {frame.name for frame in robot.frames}
+    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
+    moved = carried(robot, where)
+    body = {capsule.name: capsule.joint for capsule in moved.capsules}
+    kept = [i for i in range(robot.n) if i not in frozen]
+    said = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
+    locked = replace(
+        moved,
+        joints=tuple(joints),
+        frames=(*moved.frames, *own),
+        collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
+        friction={term: values[kept] for term, values in robot.friction.items()},
+        notes=(*robot.notes, note("locked joints", f"locked: {said}")),
+        file=None,
+        options=None,
+    )
+    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
+
+
+def _checked(joint: Joint, position: float) -> float:
+    if not np.isfinite(position):
+        raise RobotError(f"joint '{joint.name}' cannot be locked at {position}; give a finite position")
+    if not joint.limits.lower <= position <= joint.limits.upper:
+        raise RobotError(
+            f"joint '{joint.name}' cannot be locked at {position:g}: its limits are {joint.limits.lower:g} … "
+            f"{joint.limits.upper:g}; give a position between them"
+        )
+    return float(position)
+
+
+def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
+    """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
+    from exciter.robot.placeholders import bare_bodies, unreal_bodies
+
+    no_mass, unreal = "no mass: torques lack their weight", "an inertia of no body: torques rest on it"
+    said = []
+    for found, words in ((bare_bodies, no_mass), (unreal_bodies, unreal)):
+        shown = {*found(locked), BASE}
+        lost = [robot.joint_names[i] for i in found(robot) if where[i][0] not in shown]
+        if lost:
+            said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
+    return said

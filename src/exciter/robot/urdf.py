@@ -16,32 +16,26 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
+import pinocchio as pin
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
+from exciter.robot import description
+from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.plain_description import (
-    MASSLESS_BODY,
-    CentralInertia,
-    JointFacts,
-    Link,
-    PlainDescription,
-    refuse_duplicates,
-    refuse_giants,
-)
-from exciter.robot.robot import Frame, named
+from exciter.robot.robot import Frame, JointKind, named
 from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array
 
-MOVING_JOINT_TYPES = ("revolute", "continuous", "prismatic")
+MOVING_JOINT_TYPES: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")
 URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction")
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
 }  # fmt: skip
-URDF_NUMBER_COUNTS: dict[str, dict[str, int | None]] = {
+URDF_NUMBER_COUNTS: dict[str, dict[str, int]] = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
     "mass": {"value": 1},
@@ -53,7 +47,6 @@ UNLIMITED_IN_URDF = tuple(
     Unlimited(which=which, where="in the file (absent or 0)", then="taken as unlimited")
     for which in ("upper", "velocity", "torque")
 )
-LinkShapes = tuple[tuple[str, Shape], ...]
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -63,7 +56,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if root.tag != "robot":
         raise RobotError(f"the root element of '{path}' is <{root.tag}>; a URDF file has <robot>")
     links, joints = root.findall("link"), root.findall("joint")
-    refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
+    description.refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
     order = _checked_order(links, joints, str(path))
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
@@ -72,17 +65,15 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
+    following = [(joint.get("name", ""), joint.find("mimic")) for joint in joints if joint not in fixed]
     return PlainDescription(
         name=root.get("name") or path.stem,
-        links=tuple(
-            Link(name, parent, rotation, translation, inertias[name], facts)
-            for name, (parent, rotation, translation, facts) in ((name, carried[name]) for name in order)
-        ),
+        links=tuple(Link(name, *carried[name][:3], inertias[name], carried[name][3]) for name in order),
         frames=tuple((_end(one, "child"), Frame(one.get("name", ""), -1, np.eye(3), np.zeros(3))) for one in fixed),
         shapes=shapes,
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
-        couplings=_mimics(joints),
+        couplings=tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in following if mimic is not None),
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
@@ -98,8 +89,8 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
     """The links of a tree (unique names, known ends, no link with two parents, no cycle, one root), from the root on,
     depth first, siblings by the names of their joints."""
     names = [link.get("name", "") for link in links]
-    refuse_duplicates(names, "link", source)
-    refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
+    description.refuse_duplicates(names, "link", source)
+    description.refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
     known = set(names)
     carrier: dict[str, str] = {}
     children: dict[str, list[tuple[str, str]]] = {}
@@ -110,10 +101,8 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
                 raise RobotError(f"joint '{name}' of {source} has the {which} link '{_end(joint, which)}', unknown")
         child = _end(joint, "child")
         if child in carrier:
-            raise RobotError(
-                f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}': "
-                "a kinematic loop; open it by removing one of the joints"
-            )
+            problem = f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}'"
+            raise RobotError(f"{problem}: a kinematic loop; open it by removing one of the joints")
         carrier[child] = name
         children.setdefault(_end(joint, "parent"), []).append((name, child))
     roots = [name for name in names if name not in carrier]
@@ -132,10 +121,9 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
 
 
 def _inertia(link: Element) -> CentralInertia:
-    """Of its first <inertial>; none where the link has none."""
     owner, inertial = f"link '{link.get('name', '')}'", link.find("inertial")
     if inertial is None:
-        return MASSLESS_BODY
+        return description.MASSLESS_BODY
     check_numbers(inertial, URDF_NUMBER_COUNTS, owner)
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or mass.get("value") is None:
@@ -160,24 +148,18 @@ def _carried(joint: Element) -> tuple[str, Array, Array, JointFacts | None]:
 
 
 def _origin(element: Element, owner: str) -> tuple[Array, Array]:
-    """Rotation and translation of the first <origin>, as the URDF readers of the field do."""
+    """Rotation and translation of the first <origin>, as the URDF readers of the field do: rpy are angles [rad] about
+    the fixed x, y, z axes; by a quaternion, as other readers round it."""
     origin = element.find("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
     if element.tag in ("joint", "inertial") and origin.get("quat_xyzw") is not None:
         raise RobotError(f"<origin> of {owner} has quat_xyzw; write the rotation as rpy")
     xyz, rpy = (numbers(origin, word, 3, owner) or (0.0, 0.0, 0.0) for word in ("xyz", "rpy"))
-    return rpy_rotation(rpy), np.array(xyz)
-
-
-def rpy_rotation(rpy: tuple[float, ...]) -> Array:
-    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes; by a quaternion, as other readers round it."""
-    import pinocchio as pin
-
     (cr, sr), (cp, sp), (cy, sy) = ((math.cos(0.5 * angle), math.sin(0.5 * angle)) for angle in rpy)
     w, x = cr * cp * cy + sr * sp * sy, sr * cp * cy - cr * sp * sy
     y, z = cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy
-    return np.array(pin.Quaternion(w, x, y, z).normalized().matrix())
+    return np.array(pin.Quaternion(w, x, y, z).normalized().matrix()), np.array(xyz)
 
 
 def _facts(joint: Element) -> JointFacts:
@@ -185,30 +167,19 @@ def _facts(joint: Element) -> JointFacts:
     name, kind = joint.get("name", ""), joint.get("type", "")
     owner, element = f"joint '{name}'", joint.find("axis")
     axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
-    length = float(np.linalg.norm(axis))
-    if length < 1e-6:
+    if (length := float(np.linalg.norm(axis))) < 1e-6:
         raise RobotError(f"the axis of {owner} has no direction: {axis}; give a unit vector")
     limit, dynamics = joint.find("limit"), joint.find("dynamics")
     lower, upper = number(limit, "lower", owner), number(limit, "upper", owner)
     if kind == "continuous" or lower == upper == 0.0:
         lower, upper = -math.inf, math.inf
-    limits = Limits(
-        lower=lower,
-        upper=upper,
-        velocity=number(limit, "velocity", owner) or math.inf,
-        torque=number(limit, "effort", owner) or math.inf,
-    )
+    velocity, torque = (number(limit, word, owner) or math.inf for word in ("velocity", "effort"))
+    limits = Limits(lower=lower, upper=upper, velocity=velocity, torque=torque)
     viscous, coulomb = number(dynamics, "damping", owner), number(dynamics, "friction", owner)
     if viscous < 0 or coulomb < 0:
         raise RobotError(f"{owner} has negative damping or friction ({viscous:g}, {coulomb:g}); give zero or more")
-    return JointFacts(
-        name=name,
-        kind="continuous" if kind == "continuous" else "prismatic" if kind == "prismatic" else "revolute",
-        axis=np.array(axis) / length,
-        limits=limits.checked(name),
-        viscous=viscous,
-        coulomb=coulomb,
-    )
+    said = next(one for one in MOVING_JOINT_TYPES if one == kind)
+    return JointFacts(name, said, np.array(axis) / length, limits.checked(name), viscous=viscous, coulomb=coulomb)
 
 
 def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:
@@ -248,11 +219,6 @@ def _is_force(element: Element) -> bool:
     if element.tag in ("gravity", "turnGravityOff"):
         return text in (("false", "0") if element.tag == "gravity" else ("true", "1"))
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
-
-
-def _mimics(joints: list[Element]) -> tuple[tuple[str, str, str], ...]:
-    found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints if joint.get("type") != "fixed")
-    return tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None)
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:

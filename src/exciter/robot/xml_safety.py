@@ -79,18 +79,16 @@ def parse_xml(path: Path) -> Element:
 
 def refuse_xacro(root: Element, path: Path) -> None:
     """Macros must be expanded first. (A mere declaration of the xacro namespace is harmless.)"""
-    macros = path.suffix == ".xacro"
-    for element in root.iter():
-        macros = macros or element.tag.startswith("xacro:")
-        macros = macros or any("${" in value or "$(" in value for value in element.attrib.values())
-    if macros:
+    values = [value for element in root.iter() for value in element.attrib.values()]
+    macros = path.suffix == ".xacro" or any(element.tag.startswith("xacro:") for element in root.iter())
+    if macros or any("${" in value or "$(" in value for value in values):
         plain = path.stem.removesuffix(".urdf") + ".urdf"
         target = plain if plain != path.name else f"{path.stem}.expanded.urdf"
         raise RobotError(f"'{path}' is a xacro file; expand it first: xacro {path.name} > {target}")
 
 
-def numbers(element: Element, attribute: str, count: int | None, owner: str) -> tuple[float, ...] | None:
-    """The finite numbers of one attribute (``count`` of them, or any number of them); None when absent."""
+def numbers(element: Element, attribute: str, count: int, owner: str) -> tuple[float, ...] | None:
+    """The finite numbers of one attribute, ``count`` of them; None when absent."""
     text, where = element.get(attribute), f"in <{element.tag}> of {owner}"
     if text is None:
         return None
@@ -104,7 +102,7 @@ def numbers(element: Element, attribute: str, count: int | None, owner: str) -> 
         raise RobotError(f'{attribute}="{text}" {where} is not finite; give a number or leave it out')
     if attribute not in UNBOUNDED_ATTRIBUTES and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
         raise RobotError(f"{attribute}={shown(text)} {where} is beyond {LARGEST_OF_A_ROBOT:g}")
-    if count is not None and len(values) != count:
+    if len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers"
         raise RobotError(f'{attribute}="{text}" {where} must be {expected}')
     return values
@@ -116,7 +114,7 @@ def number(element: Element | None, attribute: str, owner: str, default: float =
     return default if values is None else values[0]
 
 
-def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int | None]], owner: str) -> None:
+def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int]], owner: str) -> None:
     """Every attribute below ``element`` that ``counts[tag]`` knows holds that many finite numbers."""
     for child in element.iter():
         for attribute, count in counts.get(child.tag, {}).items():
@@ -130,10 +128,8 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
-        candidates = [
-            root / rest.lstrip("/"),
-            root / PurePosixPath(*PurePosixPath(rest.lstrip("/")).parts[1:]),
-        ]
+        inside = PurePosixPath(rest.lstrip("/"))
+        candidates = [root / inside, root / PurePosixPath(*inside.parts[1:])]
     elif separator and scheme != "file":
         raise RobotError(f"mesh or texture '{reference}': only paths, file:// and package:// are allowed")
     else:
@@ -147,7 +143,6 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
 
 
 def _is_below(path: Path, root: Path) -> bool:
-    """True when the path, with every link and .. resolved, is in ``root``."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, an embedded NUL

@@ -53,15 +53,20 @@ class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
         Composer.__init__(self)
         SafeConstructor.__init__(self)
         Resolver.__init__(self)
-        self.depth = 0
+        self.depth = self.aliased = 0
         self.values = 0  # read so far, those of aliases included
-        self.aliased = 0
         self.sizes: dict[str, int] = {}  # values that an anchor stands for
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
-            self._count_alias(event)
+            anchor = str(event.anchor)
+            if anchor in self.anchors and anchor not in self.sizes:
+                raise _problem(event, f"the alias {shown(anchor)} is inside itself: it {TOO_MANY_VALUES}")
+            size = self.sizes.get(anchor, 0)  # an unknown one is the composer's to refuse
+            self.values, self.aliased = self.values + size, self.aliased + size
+            if self.aliased > MOST_ALIASED_VALUES:
+                raise _problem(event, f"with its aliases it {TOO_MANY_VALUES}")
             return super().compose_node(parent, index)
         self.depth += 1
         if self.depth > DEEPEST_YAML:
@@ -73,15 +78,6 @@ class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
         if event.anchor is not None:
             self.sizes[event.anchor] = self.values - before
         return node
-
-    def _count_alias(self, event: Any) -> None:
-        if event.anchor in self.anchors and event.anchor not in self.sizes:
-            raise _problem(event, f"the alias {shown(event.anchor)} is inside itself: it {TOO_MANY_VALUES}")
-        size = self.sizes.get(event.anchor, 0)  # an unknown one is the composer's to refuse
-        self.values += size
-        self.aliased += size
-        if self.aliased > MOST_ALIASED_VALUES:
-            raise _problem(event, f"with its aliases it {TOO_MANY_VALUES}")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if not isinstance(node, yaml.ScalarNode):

@@ -43,7 +43,7 @@ def table_1_part() -> Part:
         (
             k + 1,
             base.names[set_up.order()[k]],
-            base.expression(int(set_up.order()[k])),
+            base.expressions[int(set_up.order()[k])],
             line["value"],
             line["unit"],
             "misprint" if "corrected" in line else "",

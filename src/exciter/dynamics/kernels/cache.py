@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +80,7 @@ def announce_compilation(module: str, loaded: Any, package: str = KERNELS_PACKAG
     folders = [d.stats.cache_path for d in compiled if d.py_func.__module__ == loaded.__name__]  # not imported ones
     if not any(folders):
         return  # compilation is switched off
-    folder = Path(next(f for f in folders if f))
-    sources = _sources(package)
+    folder, sources = Path(next(f for f in folders if f)), _sources(package)
     newest = max(source.stat().st_mtime for source in {*sources, *_sources(KERNELS_PACKAGE)})
     entries = [entry for source in sources for entry in folder.glob(f"{source.stem}.*.nbi")]
     # Numba compares a function with its own file only; a kernel inlined from another file would go unnoticed.
@@ -103,8 +101,5 @@ def _tell() -> None:
 
 def _sources(package: str) -> list[Path]:
     """The files of a folder of kernels."""
-    spec = find_spec(package)
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    files = Path(next(iter(spec.submodule_search_locations))).glob("*.py")
+    files = Path(next(iter(import_module(package).__path__))).glob("*.py")
     return [file for file in files if file.stem not in ("__init__", "cache")]

@@ -29,8 +29,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.engine import Chain
-from exciter.dynamics.reference import cross
+from exciter.dynamics.reference import Chain, cross
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.term import Ranges
 from exciter.robot.motion import Motion

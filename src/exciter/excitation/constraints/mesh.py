@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.engine import Chain
+from exciter.dynamics.reference import Chain
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans, distances
 from exciter.excitation.constraints.constraint import (

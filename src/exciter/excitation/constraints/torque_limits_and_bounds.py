@@ -27,10 +27,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.engine import Chain, writable
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.reference import cross
+from exciter.dynamics.reference import Chain, cross
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import (
     BOUND_ROUNDING,

@@ -20,9 +20,8 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.engine import ColumnLayout, LagrangeRows
 from exciter.dynamics.model import DynamicModel, MotionRows
-from exciter.dynamics.reference import backward, forward, regressor_rows_adjoint
+from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms import term as common
 from exciter.parameters.terms.friction import (
     SQUARE_ROOT_COLUMN,
     VISCOUS_COLUMN,
@@ -21,25 +22,7 @@ from exciter.parameters.terms.friction import (
     Sign,
 )
 from exciter.parameters.terms.rotor_offset_springs import POSITION_TERMS, ROTOR_INERTIA_COLUMN
-from exciter.parameters.terms.term import (
-    TORQUE_UNITS,
-    BoundTerm,
-    Column,
-    Columns,
-    Interval,
-    Joint,
-    JointTerm,
-    LoadRange,
-    PotentialTerm,
-    Ranges,
-    RigidTorque,
-    Samples,
-    Speed,
-    absolute,
-    per_joint,
-    scatter,
-    times,
-)
+from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Amount, Numbers, OneOf, Settings, Vector
@@ -50,15 +33,14 @@ from exciter.typing import Array
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
-LOAD_FRICTION = "LoadFriction"
 
 
 @dataclass(frozen=True)
 class OfMotor(JointTerm):
     """Settings: the motor of joint ``second`` turns with r q_first + q_second, where r is ``ratio``."""
 
-    first: Joint
-    second: Joint
+    first: common.Joint
+    second: common.Joint
     ratio: Amount = 1.0
 
     def __post_init__(self) -> None:
@@ -68,14 +50,14 @@ class OfMotor(JointTerm):
         if self.ratio == 0:
             raise ParameterError(f"the ratio of {what} is 0; give another number")
 
-    def columns(self, robot: Robot, *kinds: Column) -> Columns:
+    def columns(self, robot: Robot, *kinds: Column) -> common.Columns:
         """Each on both joints, which must turn, with the number of the second."""
         joints = [robot.index(self.first), robot.index(self.second)]
         if any(robot.joints[j].is_prismatic for j in joints):
             raise ParameterError(
                 f"{type(self).__name__} of '{self.first}' and '{self.second}' needs two revolute joints"
             )
-        return Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
+        return common.Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +87,17 @@ class _OfMotor(ShapedTerm):
     def values(self, motion: Motion) -> Array:
         return self.arms * super().values(motion)
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         low, high = ranges.qd_low[self.joints], ranges.qd_high[self.joints]
         if self.ratio < 0:
             low, high = np.stack([high[0], low[1]]), np.stack([low[0], high[1]])
         z = self.shape.value_range(self._of_motor(low), self._of_motor(high))
-        return times((self.arms, self.arms), z)
+        return common.times((self.arms, self.arms), z)
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self.samples(motion)
         onto = (None if g is None else self.arms * g for g in self.shape.pullback(at.q, at.qd, self._of_motor(seed)))
-        return scatter(motion, self.joints, *onto)
+        return common.scatter(motion, self.joints, *onto)
 
 
 @dataclass(frozen=True)
@@ -139,7 +121,7 @@ class DriveCoupling(OfMotor):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(VISCOUS_COLUMN, symbol="fvm")
-        columns = self.columns(robot, rotor, viscous, Column("fsm", TORQUE_UNITS, nonnegative=True))
+        columns = self.columns(robot, rotor, viscous, Column("fsm", common.TORQUE_UNITS, nonnegative=True))
         return _DriveCoupling(columns, columns.joints[:2], self.shape.bind([self.second]), self.ratio)
 
 
@@ -153,17 +135,17 @@ class _DriveCoupling(_OfMotor):
         swapped = abs(self.ratio) * rates[:, self.joints[::-1]]
         return np.concatenate([swapped[3], swapped[2], np.full_like(swapped[0], np.inf)])
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         swapped, ratio = self.joints[::-1], np.full((1, 1), self.ratio)
-        inertia = times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
-        viscous = times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
+        inertia = common.times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
+        viscous = common.times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
         low, high = map(np.concatenate, zip(inertia, viscous, super().value_range(ranges, load), strict=True))
         return low, high
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         inertia, viscous, dry = np.split(seed, 3)
         through_shape = super().pullback(motion, dry)
-        return through_shape + scatter(
+        return through_shape + common.scatter(
             motion, self.joints, None, self.ratio * viscous[::-1], self.ratio * inertia[::-1]
         )
 
@@ -189,11 +171,11 @@ class CoupledSqrtViscous(OfMotor):
     """
 
     word, title = "coupled-sqrt-viscous", "friction with the root of the speed of a motor that turns with two joints"
-    width: Speed = 1e-3
+    width: common.Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         columns = self.columns(robot, replace(SQUARE_ROOT_COLUMN, symbol="fqm"))
-        width = per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
+        width = common.per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
         return _OfMotor(columns, columns.joints, RoundedRoot(width), self.ratio)
 
 
@@ -246,9 +228,7 @@ class LoadFriction(DryFriction):
 
     def __post_init__(self) -> None:
         if self.links == ():
-            raise ParameterError(
-                f"links of {LOAD_FRICTION} is empty; give ten inertial parameters for each joint, or none"
-            )
+            raise ParameterError("links of LoadFriction is empty; give ten inertial parameters for each joint, or none")
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if "springs" in data:
@@ -257,33 +237,23 @@ class LoadFriction(DryFriction):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         if rigid is None:
-            raise ParameterError(
-                "LoadFriction needs the rigid-body torque of nominal inertias; give rigid=…, or drop the term"
-            )
-        springs = tuple(_bound(term, value, robot) for term, value in self.springs)
+            problem = "LoadFriction needs the rigid-body torque of nominal inertias"
+            raise ParameterError(f"{problem}; give rigid=…, or drop the term")
+        springs = []
+        for term, value in self.springs:
+            bound, values, kind = term.bind(robot), np.atleast_1d(value), type(term).__name__
+            if not isinstance(bound, common.PotentialTerm):
+                problem = f"springs of LoadFriction have {kind}, which is no torque of position alone"
+                raise ParameterError(f"{problem}; allowed are {', '.join(one.__name__ for one in POSITION_TERMS)}")
+            if len(values) != len(bound.names):
+                problem = f"{kind} in springs of LoadFriction has {len(values)} values for {', '.join(bound.names)}"
+                raise ParameterError(f"{problem}; give one for each")
+            springs.append((bound, values))
         if self.links is not None and len(self.links) != robot.n:
-            raise ParameterError(
-                f"links of {LOAD_FRICTION} has {len(self.links)} rows, but robot '{robot.name}' has {robot.n} joints; "
-                "give ten inertial parameters for each, in order"
-            )
+            problem = f"links of LoadFriction has {len(self.links)} rows, but robot '{robot.name}' has {robot.n} joints"
+            raise ParameterError(f"{problem}; give ten inertial parameters for each, in order")
         links = None if self.links is None else np.array(self.links)
-        rigid = rigid if links is None else rigid.of(links)
-        return _LoadFriction(*self.bound_parts(robot), rigid, links, springs)
-
-
-def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[PotentialTerm, Array]:
-    bound, values = term.bind(robot), np.atleast_1d(value)
-    if not isinstance(bound, PotentialTerm):
-        raise ParameterError(
-            f"springs of {LOAD_FRICTION} have {type(term).__name__}, which is no torque of position alone; "
-            f"allowed are {', '.join(kind.__name__ for kind in POSITION_TERMS)}"
-        )
-    if len(values) != len(bound.names):
-        raise ParameterError(
-            f"{type(term).__name__} in springs of {LOAD_FRICTION} has {len(values)} values for "
-            f"{', '.join(bound.names)}; give one for each"
-        )
-    return bound, values
+        return _LoadFriction(*self.bound_parts(robot), rigid, links, tuple(springs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +262,7 @@ class _LoadFriction(BoundDryFriction):
 
     rigid: RigidTorque
     links: Array | None
-    springs: tuple[tuple[PotentialTerm, Array], ...]
+    springs: tuple[tuple[common.PotentialTerm, Array], ...]
 
     @property
     def joint_wise(self) -> bool:
@@ -301,20 +271,20 @@ class _LoadFriction(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
         return super().values(motion) * np.abs(self._load(motion))
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         low, high = (np.array(bound) for bound in load(self.links))
         for spring, values in self.springs:
             entries = spring.value_range(ranges, load)
             for (joint, column), *entry in zip(spring.rows, *entries, strict=True):
-                added = times((values[column], values[column]), (entry[0], entry[1]))
+                added = common.times((values[column], values[column]), (entry[0], entry[1]))
                 low[joint], high[joint] = low[joint] + added[0], high[joint] + added[1]
-        return times(super().value_range(ranges, load), absolute((low[self.joints], high[self.joints])))
+        return common.times(super().value_range(ranges, load), common.absolute((low[self.joints], high[self.joints])))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         z, load = super().values(motion), self._load(motion)
         onto_load = np.zeros((motion.n, len(motion)))
         onto_load[self.joints] = seed * z * np.sign(load)
-        gradient = self.rigid.pullback(motion, np.ascontiguousarray(onto_load.T))
+        gradient = self.rigid.torque_pullback(motion, np.ascontiguousarray(onto_load.T), self.links)
         for spring, values in self.springs:
             seeds = np.stack([values[column] * onto_load[joint] for joint, column in spring.rows])
             gradient = gradient + spring.pullback(motion, seeds)
@@ -322,7 +292,7 @@ class _LoadFriction(BoundDryFriction):
 
     def _load(self, motion: Motion) -> Array:
         """(m, N) [N·m or N] of the joints of the term."""
-        torque = np.array(self.rigid.value(motion).T, order="C")
+        torque = np.array(self.rigid.inverse_dynamics(motion, self.links).T, order="C")
         for spring, values in self.springs:
             for (joint, column), entry in zip(spring.rows, spring.values(motion), strict=True):
                 torque[joint] += values[column] * entry

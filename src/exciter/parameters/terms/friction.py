@@ -20,31 +20,8 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, ParameterError
-from exciter.parameters.terms.term import (
-    TORQUE_UNITS,
-    BoundTerm,
-    Column,
-    Columns,
-    Interval,
-    JointTerm,
-    LoadRange,
-    OfNamedJoints,
-    Partials,
-    PerJoint,
-    PointwiseTerm,
-    Ranges,
-    RigidTorque,
-    Samples,
-    Speed,
-    Travel,
-    absolute,
-    check_within,
-    joint_columns,
-    joint_indices,
-    per_joint,
-    scatter,
-    times,
-)
+from exciter.parameters.terms import term as common
+from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Names, OneOf, Registry, Settings
@@ -69,15 +46,15 @@ class Viscous(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), VISCOUS_COLUMN))
+        return _Viscous(common.joint_columns(robot, common.joint_indices(robot, self.joints), VISCOUS_COLUMN))
 
 
-class _Viscous(PointwiseTerm):
+class _Viscous(common.PointwiseTerm):
     def entries(self, at: Samples) -> Array:
         return at.qd.copy()
 
-    def partials(self, at: Samples) -> Partials:
-        return Partials(qd=np.ones_like(at.qd))
+    def partials(self, at: Samples) -> common.Partials:
+        return common.Partials(qd=np.ones_like(at.qd))
 
     def curvature(self, rates: Array) -> Array:
         return rates[2, self.columns.joints]
@@ -158,10 +135,10 @@ class Tanh(FrictionShape):
     """z = tanh(q̇/width): smooth, for optimisation; width [rad/s or m/s], one or per joint."""
 
     word, title = "tanh", "tanh"
-    width: Speed
+    width: common.Speed
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
-        return _Tanh(per_joint(self.width, joints, "the width of Tanh"))
+        return _Tanh(common.per_joint(self.width, joints, "the width of Tanh"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,15 +163,15 @@ class Dahl(FrictionShape):
     """
 
     word, title = "dahl", "Dahl pre-sliding"
-    delta: Travel
-    start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
+    delta: common.Travel
+    start: Annotated[common.PerJoint, common.OfNamedJoints(least=-1.0)] = 0.0
 
     def __post_init__(self) -> None:
-        check_within(self.start, -1.0, 1.0, "start of Dahl")
+        common.check_within(self.start, -1.0, 1.0, "start of Dahl")
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
-        delta = per_joint(self.delta, joints, "delta of Dahl")
-        return _Dahl(delta, per_joint(self.start, joints, "start of Dahl")[:, 0])
+        delta = common.per_joint(self.delta, joints, "delta of Dahl")
+        return _Dahl(delta, common.per_joint(self.start, joints, "start of Dahl")[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +212,9 @@ class _Dahl(BoundShape):
 
 
 def linear_recursion(a: Array, b: Array, start: Array) -> Array:
-    """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K).
-
-    Two steps at a time are a recursion of the same form with half the length, which gives every even x; one more
-    product gives the odd ones. O(K) work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never divided by.
-    """
+    """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K). Two steps at a time are a
+    recursion of the same form with half the length, which gives every even x; one more product gives the odd ones. O(K)
+    work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never divided by."""
     steps = a.shape[1]
     x = np.empty((a.shape[0], steps + 1))
     if steps <= 8:
@@ -302,12 +277,12 @@ class ShapedTerm(BoundTerm):
         at = self.samples(motion)
         return self.shape.values(at.q, at.qd)
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         return self.shape.value_range(ranges.qd_low[self.joints], ranges.qd_high[self.joints])
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self.samples(motion)
-        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))
+        return common.scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))
 
 
 @dataclass(frozen=True)
@@ -320,12 +295,12 @@ class SqrtViscous(JointTerm):
 
     word, title = "sqrt-viscous", "friction with the root of the speed"
     joints: Names | None = None
-    width: Speed = 1e-3
+    width: common.Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        joints = joint_indices(robot, self.joints)
-        width = per_joint(self.width, [robot.joint_names[j] for j in joints], "the width of SqrtViscous")
-        return ShapedTerm(joint_columns(robot, joints, SQUARE_ROOT_COLUMN), joints, RoundedRoot(width))
+        joints = common.joint_indices(robot, self.joints)
+        width = common.per_joint(self.width, [robot.joint_names[j] for j in joints], "the width of SqrtViscous")
+        return ShapedTerm(common.joint_columns(robot, joints, SQUARE_ROOT_COLUMN), joints, RoundedRoot(width))
 
 
 class BoundDryFriction(ShapedTerm):
@@ -337,7 +312,7 @@ class DryFriction(JointTerm):
     """Settings: the shape (``Sign()``, ``Tanh(width)`` or ``Dahl(delta)``) and the joints, None for all."""
 
     symbols: ClassVar[tuple[str, ...]]
-    units: ClassVar[tuple[str, str]] = TORQUE_UNITS
+    units: ClassVar[tuple[str, str]] = common.TORQUE_UNITS
     shape: Shape = field(default_factory=Sign)
     joints: Names | None = None
 
@@ -347,11 +322,11 @@ class DryFriction(JointTerm):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return BoundDryFriction(*self.bound_parts(robot))
 
-    def bound_parts(self, robot: Robot) -> tuple[Columns, list[int], BoundShape]:
-        """Columns, the joints, and the shape on them."""
-        joints = joint_indices(robot, self.joints)
+    def bound_parts(self, robot: Robot) -> tuple[common.Columns, list[int], BoundShape]:
+        joints = common.joint_indices(robot, self.joints)
         kinds = (Column(symbol, self.units, nonnegative=True) for symbol in self.symbols)
-        return joint_columns(robot, joints, *kinds), joints, self.shape.bind([robot.joint_names[j] for j in joints])
+        shape = self.shape.bind([robot.joint_names[j] for j in joints])
+        return common.joint_columns(robot, joints, *kinds), joints, shape
 
 
 @dataclass(frozen=True)
@@ -385,7 +360,7 @@ class _AsymmetricCoulomb(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
         return self._both(super().values(motion))
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         low, high = super().value_range(ranges, load)
         return self._both(low), self._both(high)
 
@@ -411,12 +386,12 @@ class Stribeck(DryFriction):
 
     word, title = "stribeck", "Stribeck friction"
     symbols = ("Fst",)
-    velocity: Speed = field(kw_only=True)
+    velocity: common.Speed = field(kw_only=True)
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         columns, joints, shape = self.bound_parts(robot)
         names = [robot.joint_names[j] for j in joints]
-        return _Stribeck(columns, joints, shape, per_joint(self.velocity, names, "the velocity of Stribeck"))
+        return _Stribeck(columns, joints, shape, common.per_joint(self.velocity, names, "the velocity of Stribeck"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,15 +401,15 @@ class _Stribeck(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
         return super().values(motion) * self._bell(self.samples(motion).qd)
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
-        slow, fast = absolute((ranges.qd_low[self.joints], ranges.qd_high[self.joints]))
-        return times(super().value_range(ranges, load), (self._bell(fast), self._bell(slow)))
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
+        slow, fast = common.absolute((ranges.qd_low[self.joints], ranges.qd_high[self.joints]))
+        return common.times(super().value_range(ranges, load), (self._bell(fast), self._bell(slow)))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         qd = self.samples(motion).qd
         bell = self._bell(qd)
         slope = seed * super().values(motion) * bell * (-2.0 * qd / self.velocity**2)
-        return super().pullback(motion, seed * bell) + scatter(motion, self.joints, qd=slope)
+        return super().pullback(motion, seed * bell) + common.scatter(motion, self.joints, qd=slope)
 
     def _bell(self, speed: Array) -> Array:
         bell: Array = np.exp(-((speed / self.velocity) ** 2))

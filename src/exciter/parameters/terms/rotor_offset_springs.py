@@ -16,28 +16,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.term import (
-    TORQUE_UNITS,
-    BoundTerm,
-    Column,
-    Columns,
-    Interval,
-    Joint,
-    JointTerm,
-    LoadRange,
-    Partials,
-    PointwiseTerm,
-    PotentialTerm,
-    Ranges,
-    RigidTorque,
-    Samples,
-    cosine,
-    joint_columns,
-    joint_indices,
-    revolute_indices,
-    sine,
-    times,
-)
+from exciter.parameters.terms import term as common
+from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Names, Number, Registry
@@ -46,9 +26,9 @@ from exciter.typing import Array
 Arm = Annotated[float, Number(above=0.0, unit="m")]
 Angle = Annotated[float, Number(unit="rad")]
 ROTOR_INERTIA_COLUMN = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
-OFFSET_COLUMN = Column("off", TORQUE_UNITS, conservative=True)
-RIPPLE_COLUMNS = tuple(Column(symbol, TORQUE_UNITS, conservative=True) for symbol in ("Rs", "Rc"))
-GRAVITY_COLUMNS = tuple(Column(symbol, TORQUE_UNITS, conservative=True) for symbol in ("Gs", "Gc"))
+OFFSET_COLUMN = Column("off", common.TORQUE_UNITS, conservative=True)
+RIPPLE_COLUMNS = tuple(Column(symbol, common.TORQUE_UNITS, conservative=True) for symbol in ("Rs", "Rc"))
+GRAVITY_COLUMNS = tuple(Column(symbol, common.TORQUE_UNITS, conservative=True) for symbol in ("Gs", "Gc"))
 
 
 @dataclass(frozen=True)
@@ -65,15 +45,16 @@ class RotorInertia(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), ROTOR_INERTIA_COLUMN))
+        joints = common.joint_indices(robot, self.joints)
+        return _RotorInertia(common.joint_columns(robot, joints, ROTOR_INERTIA_COLUMN))
 
 
-class _RotorInertia(PointwiseTerm):
+class _RotorInertia(common.PointwiseTerm):
     def entries(self, at: Samples) -> Array:
         return at.qdd.copy()
 
-    def partials(self, at: Samples) -> Partials:
-        return Partials(qdd=np.ones_like(at.qdd))
+    def partials(self, at: Samples) -> common.Partials:
+        return common.Partials(qdd=np.ones_like(at.qdd))
 
     def curvature(self, rates: Array) -> Array:
         return rates[3, self.columns.joints]
@@ -99,15 +80,15 @@ class Offset(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFFSET_COLUMN))
+        return _Offset(common.joint_columns(robot, common.joint_indices(robot, self.joints), OFFSET_COLUMN))
 
 
-class _Offset(PotentialTerm):
+class _Offset(common.PotentialTerm):
     def entries(self, at: Samples) -> Array:
         return np.ones_like(at.q)
 
-    def partials(self, at: Samples) -> Partials:
-        return Partials()
+    def partials(self, at: Samples) -> common.Partials:
+        return common.Partials()
 
     def energies(self, at: Samples) -> Array:
         return at.q.copy()
@@ -115,13 +96,13 @@ class _Offset(PotentialTerm):
     def curvature(self, rates: Array) -> Array:
         return np.zeros_like(rates[0, self.columns.joints])
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         ones = np.ones_like(ranges.q_low[self.columns.joints])
         return ones, ones
 
 
 @dataclass(frozen=True, eq=False)
-class Sinusoid(PotentialTerm):
+class Sinusoid(common.PotentialTerm):
     """First the sines of q + offset [rad] of all its joints, then the cosines of the same joints."""
 
     offset: float = 0.0
@@ -130,9 +111,9 @@ class Sinusoid(PotentialTerm):
         sines, cosines = np.split(at.q + self.offset, 2)
         return np.concatenate([np.sin(sines), np.cos(cosines)])
 
-    def partials(self, at: Samples) -> Partials:
+    def partials(self, at: Samples) -> common.Partials:
         sines, cosines = np.split(at.q + self.offset, 2)
-        return Partials(q=np.concatenate([np.cos(sines), -np.sin(cosines)]))
+        return common.Partials(q=np.concatenate([np.cos(sines), -np.sin(cosines)]))
 
     def energies(self, at: Samples) -> Array:
         sines, cosines = np.split(at.q + self.offset, 2)
@@ -142,10 +123,10 @@ class Sinusoid(PotentialTerm):
         """|d²/dt² sin| ≤ q̇² + |q̈|, and the same of the cosine."""
         return rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         joints = self.columns.joints[: len(self.rows) // 2]
         angle = ranges.q_low[joints] + self.offset, ranges.q_high[joints] + self.offset
-        low, high = (np.concatenate(pair) for pair in zip(sine(angle), cosine(angle), strict=True))
+        low, high = (np.concatenate(pair) for pair in zip(common.sine(angle), common.cosine(angle), strict=True))
         return low, high
 
 
@@ -161,8 +142,8 @@ class Ripple(JointTerm):
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        joints = revolute_indices(robot, self.joints, "Ripple")
-        return Sinusoid(joint_columns(robot, joints, *RIPPLE_COLUMNS))
+        joints = common.revolute_indices(robot, self.joints, "Ripple")
+        return Sinusoid(common.joint_columns(robot, joints, *RIPPLE_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -176,22 +157,20 @@ class GravitySpring(JointTerm):
     """
 
     word, title = "gravity-spring", "gravity spring"
-    joint: Joint
+    joint: common.Joint
     offset: Angle = 0.0
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return Sinusoid(_lever_columns(self, robot, *GRAVITY_COLUMNS), self.offset)
 
 
-def _lever_columns(term: Lever | GravitySpring, robot: Robot, *kinds: Column) -> Columns:
+def _lever_columns(term: Lever | GravitySpring, robot: Robot, *kinds: Column) -> common.Columns:
     """Of a joint that must turn: the geometry is a lever."""
     index = robot.index(term.joint)
     if robot.joints[index].is_prismatic:
-        raise ParameterError(
-            f"{type(term).__name__} acts on a lever that turns, but joint '{term.joint}' is prismatic; "
-            "name a revolute one"
-        )
-    return joint_columns(robot, [index], *kinds)
+        problem = f"{type(term).__name__} acts on a lever that turns, but joint '{term.joint}' is prismatic"
+        raise ParameterError(f"{problem}; name a revolute one")
+    return common.joint_columns(robot, [index], *kinds)
 
 
 @dataclass(frozen=True)
@@ -199,17 +178,15 @@ class Lever(JointTerm):
     """Settings of what acts on a lever: D and k [m] different (or the length could vanish), offset [rad]."""
 
     kinds: ClassVar[tuple[Column, ...]]
-    joint: Joint
+    joint: common.Joint
     base_arm: Arm
     link_arm: Arm
     offset: Angle
 
     def __post_init__(self) -> None:
         if math.isclose(self.base_arm, self.link_arm, rel_tol=1e-6):
-            raise ParameterError(
-                f"base_arm and link_arm are both {self.base_arm:g} m, so the spring's length could vanish; "
-                "give two different lengths"
-            )
+            problem = f"base_arm and link_arm are both {self.base_arm:g} m, so the spring's length could vanish"
+            raise ParameterError(f"{problem}; give two different lengths")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _OnLever(_lever_columns(self, robot, *self.kinds), self)
@@ -227,9 +204,9 @@ class Lever(JointTerm):
         """Lowest and highest length L and lever arm h while q stays within an interval."""
         product = self.base_arm * self.link_arm
         angle = q[0] + self.offset, q[1] + self.offset
-        farthest, nearest = cosine(angle)
+        farthest, nearest = common.cosine(angle)
         low, high = (np.sqrt(self.base_arm**2 + self.link_arm**2 - 2.0 * product * cos) for cos in (nearest, farthest))
-        arm = times(sine(angle), (product / high, product / low))
+        arm = common.times(common.sine(angle), (product / high, product / low))
         reach = min(self.base_arm, self.link_arm)  # no line through the end of an arm passes the axis further away
         return (low, high), (np.maximum(arm[0], -reach), np.minimum(arm[1], reach))
 
@@ -243,7 +220,7 @@ class Lever(JointTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _OnLever(PotentialTerm):
+class _OnLever(common.PotentialTerm):
     """Γ = f(L) h, of the potential ∫ f dL."""
 
     lever: Lever
@@ -252,15 +229,15 @@ class _OnLever(PotentialTerm):
         length, arm, _ = self.lever.at(at.q[:1])
         return self.lever.forces(length)[0] * arm
 
-    def partials(self, at: Samples) -> Partials:
+    def partials(self, at: Samples) -> common.Partials:
         length, arm, turn = self.lever.at(at.q[:1])
         force, slope, _ = self.lever.forces(length)
-        return Partials(q=force * turn + slope * arm**2)
+        return common.Partials(q=force * turn + slope * arm**2)
 
-    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+    def value_range(self, ranges: Ranges, load: common.LoadRange) -> Interval:
         joint = self.columns.joints[:1]
         (shortest, longest), arm = self.lever.ranges((ranges.q_low[joint], ranges.q_high[joint]))
-        return times((self.lever.forces(shortest)[0], self.lever.forces(longest)[0]), arm)
+        return common.times((self.lever.forces(shortest)[0], self.lever.forces(longest)[0]), arm)
 
     def energies(self, at: Samples) -> Array:
         return self.lever.forces(self.lever.at(at.q[:1])[0])[2]
@@ -301,10 +278,8 @@ class GasSpring(Lever):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (swept := self.area * (self.base_arm + self.link_arm - self.shortest)) >= self.volume:
-            raise ParameterError(
-                f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³; "
-                "give a larger volume, a smaller area or a shorter link_arm"
-            )
+            problem = f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³"
+            raise ParameterError(f"{problem}; give a larger volume, a smaller area or a shorter link_arm")
 
     def forces(self, length: Array) -> tuple[Array, Array, Array]:
         rate = self.area / self.volume  # [1/m]

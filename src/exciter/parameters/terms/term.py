@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
 
@@ -31,6 +31,16 @@ TORQUE_UNITS: Units = ("N·m", "N")
 Joint = Annotated[str, Text("a joint")]
 PerJoint = float | Mapping[str, float] | Sequence[float]
 Interval = tuple[Array, Array]  # lowest and highest
+
+
+@dataclass(frozen=True)
+class Column:
+    """One kind of column: its symbol, its units, and what physics says about its parameter."""
+
+    symbol: str
+    units: Units
+    nonnegative: bool = False
+    conservative: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,16 +72,6 @@ class Columns:
         return [joint for joint, _ in self.rows]
 
 
-@dataclass(frozen=True)
-class Column:
-    """One kind of column: its symbol, its units, and what physics says about its parameter."""
-
-    symbol: str
-    units: Units
-    nonnegative: bool = False
-    conservative: bool = False
-
-
 def joint_columns(robot: Robot, joints: list[int], *kinds: Column) -> Columns:
     """For every kind one column per joint, acting on that joint alone; kinds one after the other."""
     return Columns.of(robot, *((f"{kind.symbol}{j + 1}", kind, [j]) for kind in kinds for j in joints))
@@ -92,9 +92,8 @@ def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: s
     turning = [index for index, joint in enumerate(robot.joints) if not joint.is_prismatic]
     wanted = turning if joints is None else joint_indices(robot, joints)
     if not wanted:
-        raise ParameterError(
-            f"{what} repeats every turn, but no joint of robot '{robot.name}' turns; leave the term out"
-        )
+        problem = f"{what} repeats every turn, but no joint of robot '{robot.name}' turns"
+        raise ParameterError(f"{problem}; leave the term out")
     if sliding := [robot.joint_names[index] for index in wanted if index not in turning]:
         raise ParameterError(f"{what} repeats every turn, but joint '{sliding[0]}' is prismatic; name revolute joints")
     return wanted
@@ -116,10 +115,8 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
     """(m, 1) the value of each named joint, ready to broadcast over samples."""
     if isinstance(value, Mapping):
         if missing := [name for name in names if name not in value]:
-            raise ParameterError(
-                f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'; "
-                "give it for every joint of the term"
-            )
+            problem = f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'"
+            raise ParameterError(f"{problem}; give it for every joint of the term")
         numbers = np.array([value[name] for name in names], dtype=np.float64)
     elif isinstance(value, Sequence):
         if len(value) != len(names):
@@ -131,7 +128,6 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
 
 
 def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
-    """Refuse anything outside lower … upper."""
     given = list(value.values()) if isinstance(value, Mapping) else value
     try:
         numbers = np.atleast_1d(np.asarray(given, dtype=np.float64))
@@ -160,16 +156,12 @@ LoadRange = Callable[[Array | None], Interval]
 
 
 class RigidTorque(Protocol):
-    """Torque of the rigid bodies with given inertias, for terms that depend on load."""
+    """Torque (N, n) [N·m or N] of the rigid bodies, and the gradient of Σ seed ⊙ torque, for terms that depend on load.
+    inertias (n, 10): in the frames and the order of the model's χ, the description's for None."""
 
-    def value(self, motion: Motion) -> Array:
-        """(N, n) [N·m or N]."""
+    def inverse_dynamics(self, motion: Motion, inertias: Array | None = None) -> Array: ...
 
-    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        """Gradient of Σ seed ⊙ value with respect to the motion; seed (N, n)."""
-
-    def of(self, links: Array) -> RigidTorque:
-        """The same robot with other inertial parameters (n, 10), in the frames and the order of the model's χ."""
+    def torque_pullback(self, motion: Motion, seed: Array, inertias: Array | None = None) -> MotionGradient: ...
 
 
 class JointTerm(Settings, ABC):
@@ -196,31 +188,15 @@ class BoundTerm(ABC):
     """
 
     columns: Columns
+    names: tuple[str, ...] = field(init=False)  #: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)
+    units: tuple[str, ...] = field(init=False)
+    rows: tuple[tuple[int, int], ...] = field(init=False)  #: (joint row, column) of every entry that can be non-zero
+    nonnegative: tuple[bool, ...] = field(init=False)  #: whether physics wants each parameter ≥ 0 (friction, stiffness)
+    conservative: tuple[bool, ...] = field(init=False)  #: whether each column derives from an energy
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the k parameters: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)."""
-        return self.columns.names
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Units of the k parameters."""
-        return self.columns.units
-
-    @property
-    def rows(self) -> tuple[tuple[int, int], ...]:
-        """(joint row, column) of every entry that can be non-zero."""
-        return self.columns.rows
-
-    @property
-    def nonnegative(self) -> tuple[bool, ...]:
-        """Whether physics wants each parameter ≥ 0 (friction, rotor inertia, stiffness)."""
-        return self.columns.nonnegative
-
-    @property
-    def conservative(self) -> tuple[bool, ...]:
-        """Whether each column derives from an energy; the others work through their power q̇ᵀ · column."""
-        return self.columns.conservative
+    def __post_init__(self) -> None:
+        for name in ("names", "units", "rows", "nonnegative", "conservative"):
+            object.__setattr__(self, name, getattr(self.columns, name))
 
     @property
     def has_memory(self) -> bool:
@@ -242,8 +218,6 @@ class BoundTerm(ABC):
     def notes(self) -> tuple[str, ...]:
         """What a user should know about how the term computes, in words."""
         return ()
-
-    # -- torque ----------------------------------------------------------------------------------------
 
     @abstractmethod
     def values(self, motion: Motion) -> Array:
@@ -294,8 +268,6 @@ class BoundTerm(ABC):
         qd = None if momentum is None or kinetic_seed is None else kinetic_seed[column] * momentum
         return scatter(motion, self.columns.joints, q, qd)
 
-    # -- for the terms themselves ----------------------------------------------------------------------
-
     def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
         """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
         if motion.n != self.columns.n:
@@ -303,8 +275,7 @@ class BoundTerm(ABC):
                 f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
             )
         joints = self.columns.joints if joints is None else joints
-        every = joints == list(range(motion.n))
-        return Samples(*(x if every else x[joints] for x in motion.samples_last))
+        return Samples(*(x if joints == list(range(motion.n)) else x[joints] for x in motion.samples_last))
 
 
 def scatter(
@@ -402,12 +373,10 @@ def sine(angle: Interval) -> Interval:
 def cosine(angle: Interval) -> Interval:
     """cos x for every x of an interval of angles [rad]."""
     low, high = np.cos(angle[0]), np.cos(angle[1])
-    turn = 2.0 * np.pi
 
     def passes(extreme: float) -> NDArray[np.bool_]:
-        return np.floor((angle[1] - extreme) / turn) >= np.ceil((angle[0] - extreme) / turn)
+        turns = [(end - extreme) / (2.0 * np.pi) for end in angle]
+        return np.floor(turns[1]) >= np.ceil(turns[0])
 
-    return (
-        np.where(passes(np.pi), -1.0, np.minimum(low, high)),
-        np.where(passes(0.0), 1.0, np.maximum(low, high)),
-    )
+    lowest = np.where(passes(np.pi), -1.0, np.minimum(low, high))
+    return lowest, np.where(passes(0.0), 1.0, np.maximum(low, high))

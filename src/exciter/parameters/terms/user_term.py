@@ -16,16 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.term import (
-    BoundTerm,
-    Column,
-    Columns,
-    JointTerm,
-    RigidTorque,
-    Samples,
-    joint_indices,
-    scatter,
-)
+from exciter.parameters.terms import term as common
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -63,9 +55,9 @@ class UserTerm(JointTerm):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         if not self.name:
             raise ParameterError("a UserTerm has an empty name; give the name of its parameter")
-        joints = joint_indices(robot, self.joints)
-        kind = Column(self.name, (self.unit, self.unit), self.nonnegative)
-        bound = _UserTerm(Columns.of(robot, (self.name, kind, joints)), self)
+        joints = common.joint_indices(robot, self.joints)
+        kind = common.Column(self.name, (self.unit, self.unit), self.nonnegative)
+        bound = _UserTerm(common.Columns.of(robot, (self.name, kind, joints)), self)
         bound.self_test(_random_samples(robot, joints))
         return bound
 
@@ -86,7 +78,7 @@ class _UserTerm(BoundTerm):
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self.samples(motion)
         q, qd, qdd = (np.einsum("rN,rjN->jN", seed, self._derivative(at, x)) for x in WITH_RESPECT_TO)
-        return scatter(motion, self.columns.joints, q, qd, qdd)
+        return common.scatter(motion, self.columns.joints, q, qd, qdd)
 
     def _torque(self, at: Samples) -> Array:
         return self._call(self.term.torque, "torque", at, at.q.shape)
@@ -112,7 +104,6 @@ class _UserTerm(BoundTerm):
         return np.stack(columns, axis=1)
 
     def _call(self, function: Function, what: str, at: Samples, shape: tuple[int, ...]) -> Array:
-        """A function of the user, what it returns checked."""
         alone = isinstance(self.term.joints, str)  # one joint: plain (N,) arrays for the user
         arrays, wanted = [a[0] if alone else a.view() for a in (at.q, at.qd, at.qdd)], shape[-1:] if alone else shape
         for array in arrays:
