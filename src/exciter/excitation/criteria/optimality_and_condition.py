@@ -3,26 +3,47 @@ excitation, by singular values, norms, QR, of scaled columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError
-from exciter.excitation.criteria.criterion import (
-    Criterion,
-    CriterionSettings,
-    checked_scale,
-    eigen,
-    inverse,
-    nominal_sizes,
-    singular,
-)
+from exciter.errors import ParameterError, shown
+from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, inverse, rounding, singular
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive
 from exciter.typing import Array
+
+
+def eigen(h: Array) -> tuple[Array, Array] | None:
+    """Eigenvalues, ascending, and eigenvectors as columns; None when H is singular."""
+    values, vectors = np.linalg.eigh(h)
+    return None if values[0] <= values[-1] * rounding(h) else (values, vectors)
+
+
+def nominal_sizes(model: DynamicModel, what: str) -> tuple[float, ...]:
+    """(b,) sizes of the parameters in the description, none of which may be zero."""
+    sizes = np.abs(model.base.base_values(model.nominal))
+    for name, size in zip(model.base.names, sizes, strict=True):
+        if not size > 0:
+            raise ParameterError(
+                f"{what} needs the size of every parameter; {name} is 0 in the description, give values"
+            )
+    return tuple(sizes.tolist())
+
+
+def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> Array:
+    """(b,) positive numbers, one per parameter."""
+    given = np.asarray(values, dtype=float)
+    if given.shape != (len(h),) or not (np.isfinite(given).all() and given.all()):
+        raise ParameterError(
+            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
+        )
+    size: Array = np.abs(given)
+    return size
 
 
 @dataclass(frozen=True)
@@ -229,13 +250,19 @@ class SoftCondition:
     """√(‖λ‖_p ‖1/λ‖_p) of the eigenvalues λ of H: cond(W) as p → ∞, never below it, and smooth.
 
     All large and all small singular values are pushed together, not only the extreme pair, which at an optimum of
-    cond(W) is one of several equals.
+    cond(W) is one of several equals. scaled: the condition number of scaled columns that it stands for.
     """
 
     power: float = 4.0
-    name: ClassVar[str] = "soft condition"
+    scaled: NormalizedCondition | ScaledCondition | None = None
+
+    @property
+    def name(self) -> str:
+        return f"soft {'condition' if self.scaled is None else self.scaled.name}"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
+        if self.scaled is not None:
+            return self.scaled(h, SoftCondition(self.power))
         if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum

@@ -16,18 +16,10 @@ from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as gram
-from exciter.excitation.criteria.criterion import (
-    AnyCriterion,
-    CriterionEvaluation,
-    CriterionSettings,
-    Observed,
-    evaluation,
-    nominal_sizes,
-)
+from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive, Settings
-from exciter.typing import Array
 
 PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-zero at least once
 STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
@@ -133,7 +125,7 @@ class WeightedSum(Settings):
     def at(self, observed: Observed) -> CriterionEvaluation:
         parts = []
         for weight, criterion in self.parts:
-            part = evaluation(criterion, observed)
+            part = observed.evaluation(criterion)
             if not np.isfinite(part.value):
                 return part
             parts.append(part.times(weight, weight * part.value))
@@ -193,26 +185,7 @@ class ConditionAndTorque(SumByWord):
         return WeightedSum(((self.xi1, gram.ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
-        return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
-
-
-@dataclass(frozen=True)
-class Softened:
-    """A condition number of scaled columns, by its smooth stand-in."""
-
-    criterion: gram.NormalizedCondition | gram.ScaledCondition
-    power: float
-
-    @property
-    def name(self) -> str:
-        return f"soft {self.criterion.name}"
-
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.criterion(h, gram.SoftCondition(self.power))
-
-
-CONDITIONS = (gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition, Softened)
-OTHER_POSITIVE = (gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality)
+        return self if self.values is not None else replace(self, values=gram.nominal_sizes(model, self.word))
 
 
 @dataclass(frozen=True)
@@ -226,10 +199,17 @@ class Logarithm:
         return f"log {self.criterion.name}"
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        found = evaluation(self.criterion, observed)
+        found = observed.evaluation(self.criterion)
         if not np.isfinite(found.value):
             return found
         return found.times(1.0 / found.value, float(np.log(found.value)))
+
+
+#: criteria of which a logarithm can be taken
+POSITIVE = (
+    *(gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition),
+    *(gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality),
+)
 
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
@@ -245,7 +225,7 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
     if isinstance(criterion, gram.ConditionNumber):
         return gram.SoftCondition(power)
     if isinstance(criterion, gram.NormalizedCondition | gram.ScaledCondition):
-        return Softened(criterion, power)
+        return gram.SoftCondition(power, criterion)
     if isinstance(criterion, WeightedSum):
         return WeightedSum(tuple((weight, softened(part, power)) for weight, part in criterion.parts))
     return criterion
@@ -254,4 +234,4 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
 def positive(criterion: AnyCriterion) -> bool:
     if isinstance(criterion, WeightedSum):
         return all(positive(part) for _, part in criterion.parts)
-    return isinstance(criterion, (*CONDITIONS, *OTHER_POSITIVE))
+    return isinstance(criterion, POSITIVE)
