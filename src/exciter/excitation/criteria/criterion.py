@@ -94,12 +94,13 @@ class Observed:
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        return self.columns.rows(self._rows.dense())
+        w, c = self._rows.w, self.columns.combination
+        return w if c is None else w @ c
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""
         c = self.columns.combination
-        return self._rows.dense_pullback(seed if c is None else seed @ c.T)
+        return self._rows.rows_pullback(seed if c is None else seed @ c.T)
 
     def evaluation(self, criterion: AnyCriterion) -> CriterionEvaluation:
         """A criterion of either kind at this motion."""
