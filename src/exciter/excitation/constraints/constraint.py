@@ -103,9 +103,9 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
     if joint == BASE:
         return np.repeat(point[:, None], 2 * len(spans.width), axis=1), np.zeros(len(spans.width))
     chain = robot_dynamics(robot).chain
-    nodes, jets = spans.links(chain)
-    x, acceleration = nodes.point(joint, chain.axis_frames[joint].T @ point)
-    bound = jets.point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
+    link = spans.links(chain)[joint]
+    x, acceleration = link.point(chain.axis_frames[joint].T @ point)
+    bound = link.acceleration_bound(float(np.linalg.norm(point)), acceleration, spans.width)
     return x, spans.width**2 / 8.0 * bound
 
 

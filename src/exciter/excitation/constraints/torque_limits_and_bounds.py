@@ -32,16 +32,7 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import cross
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import (
-    BOUND_ROUNDING,
-    LinkJets,
-    NodeKinematics,
-    Spans,
-    product,
-    product_at,
-    tighten,
-    turning,
-)
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, product, product_at, tighten, turning
 from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
@@ -308,54 +299,52 @@ def _body(*phi: float) -> Body:
 
 def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
     """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout."""
-    (nodes, jets), width = spans.links(chain), spans.width
-    bodies = [_body(*phi) for phi in inertias.tolist()]
+    links, width = spans.links(chain), spans.width
     force, moment = np.zeros((2, chain.n, 3, 2 * len(width)))
     force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))
     torque, curvature = np.empty((chain.n, 2 * len(width))), np.empty((chain.n, len(width)))
-    for i in reversed(range(chain.n)):
-        own_force, own_moment = _at_ends(nodes, i, bodies[i], chain.gravity)
+    for i, link in reversed(list(enumerate(links))):
+        body = _body(*inertias[i].tolist())
+        own_force, own_moment = _at_ends(link, body, chain.gravity)
         force[i] += own_force
         moment[i] += own_moment
-        own_force_jet, own_moment_jet = _between(jets, i, bodies[i], chain.gravity, nodes, own_force, width)
+        own_force_jet, own_moment_jet = _between(link, body, chain.gravity, own_force, width)
         force_jet[i] += own_force_jet
         moment_jet[i] += own_moment_jet
         tighten(force_jet[i], 0, force[i], width)
         tighten(moment_jet[i], 0, moment[i], width)
         load, load_jet = (force, force_jet) if chain.prismatic[i] else (moment, moment_jet)
-        torque[i] = (nodes.rotation[i][:, 2] * load[i]).sum(axis=0)
-        curvature[i] = product_at(jets.carrier[i], load_jet[i], 2)
+        torque[i] = (link.rotation[:, 2] * load[i]).sum(axis=0)
+        curvature[i] = product_at(link.carrier, load_jet[i], 2)
         if (k := int(chain.parent[i])) >= 0:
             force[k] += force[i]
             force_jet[k] += force_jet[i]
-            moment[k] += moment[i] + cross(nodes.lever[i], force[i])
-            moment_jet[k] += moment_jet[i] + product(jets.lever[i], force_jet[i], 2)
+            moment[k] += moment[i] + cross(link.lever, force[i])
+            moment_jet[k] += moment_jet[i] + product(link.lever_jet, force_jet[i], 2)
     return torque, curvature
 
 
-def _at_ends(nodes: NodeKinematics, i: int, body: Body, gravity: Array) -> tuple[Array, Array]:
+def _at_ends(link: LinkSpan, body: Body, gravity: Array) -> tuple[Array, Array]:
     """F and the moment about the link's origin (3, N) that move a body."""
-    omega, alpha, rotation = nodes.omega[i], nodes.alpha[i], nodes.rotation[i]
-    acceleration = nodes.point(i, body.point)[1] - gravity[:, None]
-    first = nodes.turned(i, body.first)
+    omega, alpha, rotation = link.omega, link.alpha, link.rotation
+    acceleration = link.point(body.point)[1] - gravity[:, None]
+    first = link.turned(body.first)
     force = body.mass * acceleration + cross(alpha, first) + cross(omega, cross(omega, first))
     spin, spun = (
         np.einsum("abN,bN->aN", rotation, body.inertia @ np.einsum("baN,bN->aN", rotation, v)) for v in (omega, alpha)
     )
     moment = spun + cross(omega, spin) + cross(first, acceleration)
-    return force, moment + cross(nodes.turned(i, body.point), force)
+    return force, moment + cross(link.turned(body.point), force)
 
 
-def _between(
-    jets: LinkJets, i: int, body: Body, gravity: Array, nodes: NodeKinematics, force: Array, width: Array
-) -> tuple[Array, Array]:
+def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Array) -> tuple[Array, Array]:
     """Jets (3, M) of the same, up to the second derivative."""
-    fixed, omega = jets.fixed[i], jets.omega[i]
+    fixed, omega = link.fixed, link.omega_jet
     arm, first = float(np.linalg.norm(body.point)), float(np.linalg.norm(body.first))
-    acceleration = jets.moved[i] + arm * fixed[2:]
+    acceleration = link.moved + arm * fixed[2:]
     acceleration[0] += np.linalg.norm(gravity)
     if first > 0.0:
-        tighten(acceleration, 0, nodes.point(i, body.point)[1] - gravity[:, None], width)
+        tighten(acceleration, 0, link.point(body.point)[1] - gravity[:, None], width)
     force_jet = abs(body.mass) * acceleration + first * fixed[2:]
     tighten(force_jet, 0, force, width)
     spin = abs(body.mean) * omega + body.spread * product(turning(omega, 2.0), omega, 3)
