@@ -22,13 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.engine import Chain, writable
-from exciter.dynamics.kernels.cache import kernels
+from exciter.dynamics.engine import Chain
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import cross
 from exciter.errors import ParameterError
@@ -37,11 +36,11 @@ from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
-from exciter.parameters.terms.term import BoundTerm, Interval
+from exciter.parameters.terms.term import Interval
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
-from exciter.robot.spatial import pseudo_inertia, transform_inertia
+from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
 
 #: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
@@ -49,6 +48,7 @@ PLACEHOLDER_FRICTION = 1e-3
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
 FRICTION_SPEED = 1.0
+JACOBIAN_SAMPLES = 128  #: at a time: what is computed of n copies of them stays in the cache
 Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, is not known, in words
 
 
@@ -215,52 +215,23 @@ def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
-    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample."""
+    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample. Row j is the adjoint of τ_j: of all of them in
+    one pass, over n copies of the motion."""
     for term in model.bound:
         if term.has_memory:
             raise ParameterError(
                 f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
                 "sample; optimise with another friction shape (tanh) and check the result with this one"
             )
-    model.dynamics.check(motion)
-    chain, n, inertias = model.dynamics.chain, model.n, chi[: 10 * model.n]
-    tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
-    if model.engine.name == "numba":
-        phi = model.dynamics.chain_inertias(inertias)
-        bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
-        compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
-        geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-        compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, *derivatives)
-    else:  # from one adjoint pass per joint
-        tau[:] = model.dynamics.inverse_dynamics(motion, inertias).T
-        for j, seed in enumerate(np.eye(n)):
-            gradient = model.dynamics.torque_pullback(motion, np.tile(seed, (len(motion), 1)), inertias)
-            derivatives[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
-    for term, columns in model.term_columns:
-        _add_term(term, motion, chi[columns], tau, derivatives)
+    n, derivatives = model.n, np.empty((3, model.n, model.n, len(motion)))
+    for first in range(0, len(motion), JACOBIAN_SAMPLES):
+        part = slice(first, first + JACOBIAN_SAMPLES)
+        copies = Motion.at(*(np.tile(x[part], (n, 1)) for x in (motion.q, motion.qd, motion.qdd)))
+        gradient = model.torque_pullback(copies, np.repeat(np.eye(n), len(copies) // n, axis=0), chi)
+        for whole, found in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+            whole[:, :, part] = found.T.reshape(n, n, -1).swapaxes(0, 1)
     dq, dqd, dqdd = derivatives
-    return tau, dq, dqd, dqdd
-
-
-def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: Array) -> None:
-    """Add a joint term's torque and derivatives. When every entry depends on its own joint only, one pass gives the
-    diagonals of all joints; a term that couples joints needs a pass per row."""
-    if not chi.any():
-        return
-    row = np.array([joint for joint, _ in term.rows])
-    weight = chi[[column for _, column in term.rows]]
-    for joint, entry in zip(row, weight[:, None] * term.values(motion), strict=True):
-        tau[joint] += entry
-    if term.joint_wise:
-        gradient = term.pullback(motion, np.repeat(weight[:, None], len(motion), 1))
-        diagonal = np.arange(len(tau))
-        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
-            total[diagonal, diagonal] += part.T
-        return
-    for joint in np.unique(row):
-        gradient = term.pullback(motion, np.repeat(np.where(row == joint, weight, 0.0)[:, None], len(motion), 1))
-        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
-            total[joint] += part.T
+    return model.torque(motion, chi).T, dq, dqd, dqdd
 
 
 # -- between samples ---------------------------------------------------------------------------------------------------
