@@ -179,9 +179,7 @@ class _RowSearch:
 
     def look(self, spans: Spans) -> None:
         """At the next intervals of the grid."""
-        if not remembers(self.constraint):
-            self._meet(spans.ends)
-        self._coarse.append(self._bounds(spans))
+        self._coarse.append(self._bounds(spans, spans.ends))
 
     def run(self, grid: _Grid) -> None:
         """From the grid, all of which was looked at, to finer intervals."""
@@ -196,14 +194,12 @@ class _RowSearch:
                 return
             above = np.repeat(bounds[:, wanted], SPLIT_PARTS, axis=1)
             grid = grid.split(wanted)
-            parts = []
-            for spans in grid.parts(self.curve):
-                if not remembers(self.constraint):
-                    self._meet(spans.left)
-                parts.append(self._bounds(spans))
+            parts = [self._bounds(spans, spans.left) for spans in grid.parts(self.curve)]
             bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
 
-    def _bounds(self, spans: Spans) -> Array:
+    def _bounds(self, spans: Spans, instants: Motion) -> Array:
+        if not remembers(self.constraint):
+            self._meet(instants)
         self.check()
         return self.constraint.lower_bounds(spans)
 
