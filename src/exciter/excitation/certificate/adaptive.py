@@ -75,12 +75,10 @@ class Constraint(Protocol):
 @dataclass(frozen=True)
 class CertificateEffort:
     """How hard to try. Rows are dimensionless: 0.01 is 1 % of a torque limit, 1 mm of a distance.
-
     grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
     lie below the true one, plus the same part of it again for every ``LENGTH`` of clearance. refine: instants spent per
     constraint to get there. most: instants per constraint, beyond those of the grid, at which proofs are given up.
-    narrowest: width [s] below which no interval is split.
-    """
+    narrowest: width [s] below which no interval is split."""
 
     grid: int = 200
     tolerance: float = 0.01

@@ -124,8 +124,7 @@ class AnyOf(Settings):
     """At least one member must hold at every instant: one row, the largest over members of their smallest row.
 
     003's "touches its base if r < 500 mm and z < 1600 mm" is any of z ≥ 1.6 m and r ≥ 0.5 m; its printed product
-    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row.
-    """
+    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row."""
 
     constraints: tuple[Constraint, ...]
 

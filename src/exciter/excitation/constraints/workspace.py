@@ -49,8 +49,7 @@ class Region(Settings, ABC):
     """The origin x of a frame must stay in a region of the base: rows c = distance(x) / ROW_LENGTH_M.
 
     frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
-    than the point moves (|∇| ≤ 1).
-    """
+    than the point moves (|∇| ≤ 1)."""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
 

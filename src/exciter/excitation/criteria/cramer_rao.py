@@ -62,9 +62,7 @@ def torque_jacobian(model: DynamicModel, motion: Motion, chi: Array) -> Array:
 
 def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ ``torque_jacobian`` with respect to every sample, seed (3, N, n, n).
-
-    Joint terms are differentiated by fourth-order differences of their exact gradients.
-    """
+    Joint terms are differentiated by fourth-order differences of their exact gradients."""
     inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
     variables = [(part, i) for part in range(3) for i in range(model.n)]
     turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
@@ -102,8 +100,7 @@ class CramerRao(CriterionSettings):
     trajectory: the family of the motion, of fixed duration; that of the design where a file asks for it.
     joint_noise: σ_q of a position [rad or m], one for all joints or one each. chi (p,): standard parameters, the
     description's unless given. The value is exact; so is the gradient, up to fourth-order
-    differences of joint terms (viscous friction, rotor inertia, offset: exact).
-    """
+    differences of joint terms (viscous friction, rotor inertia, offset: exact)."""
 
     trajectory: Trajectory | None = None
     joint_noise: Annotated[float | tuple[float, ...] | None, Numbers(unit="rad or m")] = None
@@ -156,9 +153,7 @@ class CramerRao(CriterionSettings):
 @dataclass(frozen=True, eq=False)
 class FisherParts:
     """What the blocks above leave, rows over their noise, and the gradient of any f(H).
-
-    bases (3, N, c): B₀, B₁, B₂; shares X = S⁻¹U (n c, b); rest E = W − T X (N n, b).
-    """
+    bases (3, N, c): B₀, B₁, B₂; shares X = S⁻¹U (n c, b); rest E = W − T X (N n, b)."""
 
     observed: Observed
     chi: Array

@@ -183,10 +183,8 @@ AnyCriterion = Criterion | MotionCriterion
 @dataclass(frozen=True, eq=False)
 class Figures:
     """Of W with rows over their noise, prior included.
-
     condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
-    the information; predicted_std (b,): standard deviations of the parameters ``names``.
-    """
+    the information; predicted_std (b,): standard deviations of the parameters ``names``."""
 
     names: tuple[str, ...]
     condition_number: float
@@ -204,9 +202,7 @@ def evaluate(
     prior: Array | None = None,
 ) -> Figures:
     """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
-
-    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12.
-    """
+    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12."""
     chosen = DesignColumns.of(model, columns)
     rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
     w = Observed(model, motion, chosen, rows, formulation or TorqueRows()).w
@@ -251,11 +247,9 @@ def unexcited(h: Array, names: Sequence[str]) -> list[str]:
 @dataclass(frozen=True, eq=False)
 class DesignObjective:
     """criterion(H₀ + WᵀΣ⁻¹W) of motions.
-
     columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``DesignColumns``. weights (n,): 1/σ² of
     the joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
-    it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
-    """
+    it will be recorded needs weights multiplied by the ratio, or the prior counts too much."""
 
     model: DynamicModel
     criterion: AnyCriterion

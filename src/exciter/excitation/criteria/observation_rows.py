@@ -173,8 +173,7 @@ class ObservedTorqueRows(MotionRows, ObservedRows):
 class EnergyRows(Settings):
     """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
 
-    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply.
-    """
+    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply."""
 
     interval: Annotated[int, Whole(1)] = 1
     noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0

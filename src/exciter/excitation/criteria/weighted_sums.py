@@ -34,8 +34,7 @@ class Equilibrium(CriterionSettings):
     A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
     that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
     by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
-    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
-    """
+    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came."""
 
     word, title = "equilibrium", "equilibrium of the elements"
     companion: ClassVar[bool] = True
@@ -71,8 +70,7 @@ class InverseTorque(CriterionSettings):
     """1 / Σ_j mean_t |τ_j| [1/(N·m)]: second summand of Rackl et al. (15), with |τ| so that torques cannot cancel.
 
     chi (p,): standard parameters, the description's unless given. The mean over time keeps its balance with a
-    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points.
-    """
+    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points."""
 
     chi: tuple[Amount, ...] | None = None
 
