@@ -48,7 +48,6 @@ PLACEHOLDER_FRICTION = 1e-3
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
 FRICTION_SPEED = 1.0
-JACOBIAN_SAMPLES = 128  #: at a time: what is computed of n copies of them stays in the cache
 Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, is not known, in words
 
 
@@ -123,9 +122,14 @@ class TorqueLimits:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
 
     def linearised(self, motion: Motion) -> ConstraintRows:
-        tau, *derivatives = torque_jacobians(self.model, motion, self.chi)
-        ratio, *ratios = (self._per_limit(d) for d in (tau, *derivatives))
-        return ConstraintRows(1.0 + ratio, *ratios)
+        for term in self.model.bound:
+            if term.has_memory:
+                raise ParameterError(
+                    f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample "
+                    "by sample; optimise with another friction shape (tanh) and check the result with this one"
+                )
+        derivatives = self.model.torque_jacobian(motion, self.chi)
+        return ConstraintRows(self.values(motion), *(self._per_limit(part) for part in derivatives))
 
     def _per_limit(self, torque: Array) -> Array:
         """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
@@ -210,26 +214,6 @@ def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
         joints[why] = (*joints.get(why, ()), j)
     doubts = [(joint.limits.torque_doubt, (j,)) for j, joint in enumerate(robot.joints) if joint.limits.torque_doubt]
     return (*joints.items(), *doubts)
-
-
-def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
-    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample. Row j is the adjoint of τ_j: of all of them in
-    one pass, over n copies of the motion."""
-    for term in model.bound:
-        if term.has_memory:
-            raise ParameterError(
-                f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
-                "sample; optimise with another friction shape (tanh) and check the result with this one"
-            )
-    n, derivatives = model.n, np.empty((3, model.n, model.n, len(motion)))
-    for first in range(0, len(motion), JACOBIAN_SAMPLES):
-        part = slice(first, first + JACOBIAN_SAMPLES)
-        copies = Motion.at(*(np.tile(x[part], (n, 1)) for x in (motion.q, motion.qd, motion.qdd)))
-        gradient = model.torque_pullback(copies, np.repeat(np.eye(n), len(copies) // n, axis=0), chi)
-        for whole, found in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
-            whole[:, :, part] = found.T.reshape(n, n, -1).swapaxes(0, 1)
-    dq, dqd, dqdd = derivatives
-    return model.torque(motion, chi).T, dq, dqd, dqdd
 
 
 # -- between samples ---------------------------------------------------------------------------------------------------

@@ -49,19 +49,8 @@ FOURTH_ORDER_STENCIL: Stencil = tuple(
 )
 
 
-def torque_jacobian(model: DynamicModel, motion: Motion, chi: Array) -> Array:
-    """∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i as (3, N, n, n): part, sample, torque j, joint i."""
-    jacobian = np.empty((3, len(motion), model.n, model.n))
-    for j in range(model.n):
-        seed = np.zeros((len(motion), model.n))
-        seed[:, j] = 1.0
-        gradient = model.torque_pullback(motion, seed, chi)
-        jacobian[:, :, j] = gradient.q, gradient.qd, gradient.qdd
-    return jacobian
-
-
 def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, seed: Array) -> MotionGradient:
-    """Gradient of Σ seed ⊙ ``torque_jacobian`` with respect to every sample, seed (3, N, n, n).
+    """Gradient of Σ seed ⊙ ∂τ_j/∂(q, q̇, q̈)_i with respect to every sample, seed (3, N, n, n): part, sample, j, i.
     Joint terms are differentiated by fourth-order differences of their exact gradients."""
     inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
     variables = [(part, i) for part in range(3) for i in range(model.n)]
@@ -144,7 +133,7 @@ class CramerRao(CriterionSettings):
         noise = model.per_joint(self.joint_noise, "joint_noise")
         bases = np.array([basis @ self.trajectory.free for basis in self.trajectory.basis(motion.time)[:3]])
         position = block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise))
-        t = np.einsum("kNji,kNc->Njic", torque_jacobian(model, motion, chi), bases, optimize=True)
+        t = np.einsum("kjiN,kNc->Njic", model.torque_jacobian(motion, chi), bases, optimize=True)
         t = (t * np.sqrt(observed.weights)[:, None, None]).reshape(len(motion) * model.n, -1)
         shares = cho_solve(cho_factor(t.T @ t + position), t.T @ observed.w)
         return FisherParts(observed=observed, chi=chi, bases=bases, shares=shares, rest=observed.w - t @ shares)
