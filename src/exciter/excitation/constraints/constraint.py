@@ -157,18 +157,13 @@ class AnyOf(Settings):
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
-        lowest = [np.argmin(rows.values, axis=0) for rows in members]
-        at = np.arange(len(motion))
-        values = np.stack([rows.values[low, at] for rows, low in zip(members, lowest, strict=True)])
-        chosen = np.argmax(values, axis=0)
-
-        def active(order: int) -> Array:
-            slopes = [rows.slopes[order][low, :, at].T for rows, low in zip(members, lowest, strict=True)]
-            return np.stack(slopes)[chosen, :, at].T[None]
-
+        values, at = np.concatenate([rows.values for rows in members]), np.arange(len(motion))
+        first = np.cumsum([0, *(len(rows.values) for rows in members[:-1])])
+        lowest = np.array([start + rows.values.argmin(axis=0) for start, rows in zip(first, members, strict=True)])
+        active = lowest[values[lowest, at].argmax(axis=0), at]  # the row that decides, per sample
         geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
-        derivatives = [None if geometric else active(order) for order in (1, 2)]
-        return ConstraintRows(values[chosen, at][None], active(0), *derivatives)
+        slopes = [np.concatenate([rows.slopes[k] for rows in members]) for k in range(1 if geometric else 3)]
+        return ConstraintRows(values[active, at][None], *(slope[active, :, at].T[None] for slope in slopes))
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
