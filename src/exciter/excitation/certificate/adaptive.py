@@ -172,7 +172,6 @@ class _RowSearch:
         self.at = np.zeros(rows)
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
-        self.grid_nodes = 0
         self._coarse: list[Array] = []  # bounds on the grid
 
     def look(self, spans: Spans) -> None:

@@ -104,7 +104,6 @@ class CapsuleDistance:
         unknown = self.pairs is None and not self.robot.collision_pairs
         object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
-        object.__setattr__(self, "points", tuple(self.points))
         checked_clearance(self.clearance)
         names = [body.name for body in (*self.robot.capsules, *self.points, *self.obstacles)]
         repeated = {name for name in names if names.count(name) > 1}

@@ -85,8 +85,6 @@ class TorqueLimits:
             raise ParameterError(
                 f"robot '{self.model.robot.name}' has no torque limit; give one with limits: {{torque: …}}"
             )
-        if (self.limit <= 0.0).any():
-            raise ParameterError(f"robot '{self.model.robot.name}' has a torque limit of 0; it must be positive")
 
     @cached_property
     def limit(self) -> Array:
@@ -133,12 +131,8 @@ class TorqueLimits:
 
     def _per_limit(self, torque: Array) -> Array:
         """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
-        count = len(self.joints)
-        both = np.empty((2 * count, *torque.shape[1:]))
-        scale = 1.0 / self.limit[self.joints].reshape(-1, *(1,) * (torque.ndim - 1))
-        np.multiply(torque if count == len(torque) else torque[self.joints], scale, out=both[count:])
-        np.negative(both[count:], out=both[:count])
-        return both
+        ratio = torque[self.joints] * (1.0 / self.limit[self.joints]).reshape(-1, *(1,) * (torque.ndim - 1))
+        return np.concatenate([-ratio, ratio])
 
     def lower_bounds(self, spans: Spans) -> Array:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
