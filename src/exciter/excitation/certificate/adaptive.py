@@ -17,15 +17,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import (
-    Certificate,
-    LimitVerdict,
-    RowName,
-    Status,
-    end_jumps,
-    joint_verdicts,
-    rests,
-)
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, RowName, Status, joint_verdicts, rests
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
@@ -102,7 +94,7 @@ def certify(
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort
-    verdicts, nodes = [*(end_jumps(robot, curve) if from_rest else ()), *joint_verdicts(robot, curve)], 0
+    verdicts, nodes = joint_verdicts(robot, curve, from_rest=from_rest), 0
     if constraints:
         grid = _grid(curve, effort.grid)
         searches = [_RowSearch(constraint, curve, effort, check or (lambda: None)) for constraint in constraints]

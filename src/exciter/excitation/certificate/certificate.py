@@ -242,10 +242,10 @@ def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
     return row.verdict(status, reached=reached, bound=reached, margin=margin, at=at)
 
 
-def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
-    """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
-    infinite and its limit broken."""
-    found = []
+def joint_verdicts(robot: Robot, curve: Curve, *, from_rest: bool = False) -> list[LimitVerdict]:
+    """Jumps of position and velocity, where it is run from rest those at its ends too, then every finite limit of every
+    joint; where the acceleration jumps, the jerk is infinite and its limit broken."""
+    found = list(end_jumps(robot, curve)) if from_rest else []
     for jump in curve.breaks():
         joint = robot.joints[jump.joint]
         place = joint.name, _unit(joint, jump.order)

@@ -20,15 +20,9 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.certificate.certificate import RowName
 from exciter.excitation.certificate.spans import Spans, norm
-from exciter.excitation.constraints.constraint import (
-    ROW_LENGTH_M,
-    ConstraintRows,
-    RowName,
-    kinematics,
-    moving_point,
-    rows_of,
-)
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, ConstraintRows, kinematics, moving_point, rows_of
 from exciter.excitation.constraints.obstacles import direction
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
