@@ -130,7 +130,7 @@ def link_spans(chain: Chain, spans: Spans) -> list[LinkSpan]:
     nothing, at_rest = np.zeros((3, 2 * len(width))), np.zeros((4, len(width)))
     still = np.concatenate([np.ones((1, len(width))), at_rest])
     upright = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, 2 * len(width)))
-    base = LinkSpan(upright, *[nothing] * 5, at_rest, still, still, still, at_rest[:3])
+    base = LinkSpan(upright, nothing, nothing, nothing, nothing, nothing, at_rest, still, still, still, at_rest[:3])
     links: list[LinkSpan] = []
     for i, k in enumerate(chain.parent.tolist()):
         up = base if k < 0 else links[k]

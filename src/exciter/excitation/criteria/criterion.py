@@ -94,8 +94,7 @@ class Observed:
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        w, c = self._rows.w, self.columns.combination
-        return w if c is None else w @ c
+        return self.columns.rows(self._rows.w)
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""
