@@ -172,9 +172,9 @@ def test_parameters_of_no_real_body_are_bounded_too(seed: int) -> None:
 
 def test_a_body_is_seen_from_its_centre_of_mass_unless_that_is_far_away() -> None:
     real = embedded.robot("panda").inertias[2]
-    np.testing.assert_allclose(Body.of(real).first, 0.0, atol=1e-12)
+    np.testing.assert_allclose(Body.of(*real).first, 0.0, atol=1e-12)
     weightless = np.array([1e-9, 0.5, 0, 0, 1, 0, 1, 0, 0, 1.0])
-    np.testing.assert_array_equal(Body.of(weightless).point, 0.0)
+    np.testing.assert_array_equal(Body.of(*weightless).point, 0.0)
 
 
 # -- joint terms ----------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_an_uneven_inertia_alone(moments: tuple[float, float, float]) -> None:
     the spread for a rod, all of it for an inertia of no real body."""
     xx, yy, zz = moments
     inertia = np.array([0.0, 0, 0, 0, xx, 0, yy, 0, 0, zz])
-    assert Body.of(inertia).spread == pytest.approx(0.5 * (zz - xx))
+    assert Body.of(*inertia).spread == pytest.approx(0.5 * (zz - xx))
     model, curve = DynamicModel(arm(inertia)), sine(0.01, 1.0)
     spans = even_spans(curve, SINE)
     _, motion = inside(spans, curve, 51)

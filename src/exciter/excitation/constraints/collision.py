@@ -214,8 +214,7 @@ class CapsuleDistance:
         slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
         distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
-        apart = np.concatenate(distance) - (self.radii + self.clearance)[:, None]
-        return rows_of(apart)
+        return rows_of(np.concatenate(distance) - (self.radii + self.clearance)[:, None])
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""

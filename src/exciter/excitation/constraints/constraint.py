@@ -153,7 +153,8 @@ class AnyOf(Settings):
         return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, any(row.assumed for row in parts)),)
 
     def values(self, motion: Motion) -> Array:
-        return _best([member.values(motion) for member in self.constraints])
+        best: Array = np.max([member.values(motion).min(axis=0, keepdims=True) for member in self.constraints], axis=0)
+        return best
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
@@ -167,13 +168,9 @@ class AnyOf(Settings):
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
-        return _best([member.lower_bounds(spans) for member in self.constraints])
-
-
-def _best(members: list[Array]) -> Array:
-    """(1, N): the largest over members of their smallest row."""
-    best: Array = np.max([rows.min(axis=0) for rows in members], axis=0)
-    return best[None]
+        bounds = [member.lower_bounds(spans).min(axis=0, keepdims=True) for member in self.constraints]
+        best: Array = np.max(bounds, axis=0)
+        return best
 
 
 @dataclass(frozen=True, eq=False)

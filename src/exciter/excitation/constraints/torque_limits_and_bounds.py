@@ -226,22 +226,17 @@ class Body:
     spread: float
 
     @classmethod
-    def of(cls, phi: Array) -> Body:
-        """Seen from the centre of mass where that makes the inertia smaller, as it does for every real body, otherwise
-        from the origin."""
-        found = []
+    @lru_cache(maxsize=256)  # every round of a certificate asks again
+    def of(cls, *numbers: float) -> Body:
+        """Of the ten inertial parameters: seen from the centre of mass where that makes the inertia smaller, as it does
+        for every real body, otherwise from the origin."""
+        phi, found = np.array(numbers), []
         for point in (np.zeros(3),) if phi[0] == 0.0 else (phi[1:4] / phi[0], np.zeros(3)):
             moved = transform_inertia(phi, np.eye(3), -point)
             moments = np.linalg.eigvalsh(inertia_matrix(moved))
             mean, spread = float(0.5 * (moments[-1] + moments[0])), float(0.5 * (moments[-1] - moments[0]))
             found.append(cls(float(phi[0]), point, moved[1:4], inertia_matrix(moved), mean, spread))
         return min(found, key=lambda body: abs(body.mean) + body.spread)
-
-
-@lru_cache(maxsize=256)
-def _body(*phi: float) -> Body:
-    """Kept, because every round of a certificate asks again."""
-    return Body.of(np.array(phi))
 
 
 def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
@@ -251,7 +246,7 @@ def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Ar
     force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))
     torque, curvature = np.empty((chain.n, 2 * len(width))), np.empty((chain.n, len(width)))
     for i, link in reversed(list(enumerate(links))):
-        body = _body(*inertias[i].tolist())
+        body = Body.of(*inertias[i].tolist())
         own_force, own_moment = _at_ends(link, body, chain.gravity)
         force[i] += own_force
         moment[i] += own_moment

@@ -176,9 +176,8 @@ class Box(Region):
 
     def entry(self, data: Any) -> Any:
         """By its finite sides: ``z_min: 0.1``."""
-        corners = (("min", self.lower), ("max", self.upper))
-        sides = {f"{axis}_{end}": float(corner[c]) for c, axis in enumerate("xyz") for end, corner in corners}
-        return {"frame": self.frame, **{side: value for side, value in sides.items() if math.isfinite(value)}}
+        sides = {f"{'xyz'[c]}_{'max' if upper else 'min'}": side for c, upper, side in sorted(self.sides)}
+        return {"frame": self.frame, **sides}
 
     def settle(self) -> None:
         super().settle()

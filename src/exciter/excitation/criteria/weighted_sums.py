@@ -74,12 +74,8 @@ class InverseTorque(CriterionSettings):
 
     chi: tuple[Amount, ...] | None = None
 
-    word, title = "torque-activity", "torque activity"
+    word, title, name = "torque-activity", "torque activity", "inverse-torque"
     companion: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "inverse-torque"
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         model, motion = observed.model, observed.motion
