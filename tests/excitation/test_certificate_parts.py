@@ -13,7 +13,7 @@ import pytest
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkJets, Spans, distances, tighten
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, distances, tighten
 from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, RowName, rows_of
 from exciter.excitation.constraints.mesh import MESH_DISTANCE_ACCURACY_M, MeshDistance, approach, body_radii
@@ -72,7 +72,7 @@ def test_an_uneven_inertia_alone(moments: tuple[float, float, float]) -> None:
     the spread for a rod, all of it for an inertia of no real body."""
     xx, yy, zz = moments
     inertia = np.array([0.0, 0, 0, 0, xx, 0, yy, 0, 0, zz])
-    assert Body.of(inertia).spread == pytest.approx(0.5 * (zz - xx))
+    assert Body.of(*inertia).spread == pytest.approx(0.5 * (zz - xx))
     model, curve = DynamicModel(arm(inertia)), sine(0.01, 1.0)
     spans = even_spans(curve, SINE)
     _, motion = inside(spans, curve, 51)
@@ -162,8 +162,9 @@ def test_acceleration_of_a_point_is_bounded_by_the_better_of_two_rules() -> None
     width, acceleration = np.array([0.4, 0.2]), np.array([[1.0, 3.0, 2.0, 0.0], [0.0] * 4, [0.0] * 4])
     fixed = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [5.0, 5.0], [7.0, 7.0]])
     for first, expected in ((1e3, 3.0 + 0.02 * (11.0 + 0.5 * 7.0)), (1.0, 1.0 + 0.5 * 3.0)):
-        jets = LinkJets([], [fixed], [], [], [np.array([[first, 1e3], [9.0, 9.0], [11.0, 11.0]])])
-        assert jets.point(0, 0.5, acceleration, width)[0] == pytest.approx(expected)
+        known = {"fixed": fixed, "moved": np.array([[first, 1e3], [9.0, 9.0], [11.0, 11.0]])}
+        link = LinkSpan(**{**dict.fromkeys(LinkSpan.__dataclass_fields__), **known})
+        assert link.acceleration_bound(0.5, acceleration, width)[0] == pytest.approx(expected)
 
 
 def test_links_are_as_far_apart_as_the_farther_end_of_the_rail() -> None:
@@ -176,11 +177,10 @@ def test_links_are_as_far_apart_as_the_farther_end_of_the_rail() -> None:
 def test_kinematics_are_kept_chain_by_chain() -> None:
     chains = [DynamicModel(robot).dynamics.chain for robot in (slider(), arm(np.zeros(10)))]
     spans = even_spans(sine(1.0, 2.0), 3)
-    nodes = [spans.links(chain)[0] for chain in chains]
-    assert np.ptp(nodes[0].origin[0][1]) > 0.5 > np.ptp(nodes[1].origin[0][1])
-    for chain, node in zip(chains, nodes, strict=True):
-        assert spans.links(chain)[0] is node
-        assert spans.links(chain)[1] is spans.links(chain)[1]
+    links = [spans.links(chain) for chain in chains]
+    assert np.ptp(links[0][0].origin[1]) > 0.5 > np.ptp(links[1][0].origin[1])
+    for chain, kept in zip(chains, links, strict=True):
+        assert spans.links(chain) is kept
 
 
 # -- torque ------------------------------------------------------------------------------------------------------------

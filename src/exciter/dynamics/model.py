@@ -40,6 +40,7 @@ PARALLEL_AXES_ANGLE_RAD = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 BASE_JOINTS = 6
 
 
@@ -159,6 +160,18 @@ class DynamicModel:
         for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
             tau[:, row] += chi[10 * self.n + column] * values
         return tau
+
+    def torque_jacobian(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
+        """∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i (3, n, n, N): part, torque j, joint i, sample. Row j is the adjoint of τ_j,
+        all in one pass over n copies of the motion. Not for terms that remember earlier samples."""
+        n, jacobian = self.n, np.empty((3, self.n, self.n, len(motion)))
+        for first in range(0, len(motion), JACOBIAN_SAMPLES):
+            part = slice(first, first + JACOBIAN_SAMPLES)
+            copies = Motion.at(*(np.tile(x[part], (n, 1)) for x in (motion.q, motion.qd, motion.qdd)))
+            gradient = self.torque_pullback(copies, np.repeat(np.eye(n), len(copies) // n, axis=0), chi)
+            for whole, found in zip(jacobian, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+                whole[:, :, part] = found.T.reshape(n, n, -1).swapaxes(0, 1)
+        return jacobian
 
     def torque_pullback(self, motion: Motion, seed: Array, chi: ArrayLike | None = None) -> MotionGradient:
         """Gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample of the motion."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from exciter import ConditionNumber, DOptimality
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate, evaluation
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import ConditionAndSmallest, ScaledCondition
 from exciter.excitation.criteria.weighted_sums import ConditionAndEquilibrium, Equilibrium, structure
@@ -137,7 +137,7 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
     others = [search.improved(best[name], anew=False) for name in (PLAIN, SMALLEST, SCALED, D_OPTIMAL)]
     random = [one.delta for one in found[EQUILIBRIUM].attempts]
     ends = [delta for delta in (*random, *others) if delta is not None]
-    values = [evaluation(both, observed(delta, INSTANTS_OF_S)).value for delta in ends]
+    values = [observed(delta, INSTANTS_OF_S).evaluation(both).value for delta in ends]
     best[EQUILIBRIUM] = ends[int(np.argmin(values))]
     return best, values
 
@@ -176,8 +176,8 @@ def judge(delta: Array, k2: float) -> Judged:
     largest, smallest = _singular(delta)
     return Judged(
         figures.condition_number,
-        evaluation(Equilibrium(), few).value,
-        evaluation(ConditionAndEquilibrium(K1), few).value,
+        few.evaluation(Equilibrium()).value,
+        few.evaluation(ConditionAndEquilibrium(K1)).value,
         largest,
         smallest,
         ConditionAndSmallest(k2)(dense.h)[0],
@@ -272,7 +272,7 @@ def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Find
 def _samples(found: Mapping[str, Array]) -> DataTable:
     counts = (INSTANTS_OF_S, 100, SAMPLES_PER_PERIOD, 10_000)
     rows = [
-        [name, *(evaluation(Equilibrium(), observed(delta, count)).value for count in counts)]
+        [name, *(observed(delta, count).evaluation(Equilibrium()).value for count in counts)]
         for name, delta in found.items()
     ]
     headings = ("optimised by", *(f"S at {count} instants" for count in counts))

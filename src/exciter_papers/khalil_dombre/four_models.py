@@ -126,7 +126,7 @@ def printed_estimates() -> dict[str, Array]:
     power = first_difference(h, set_up.SAMPLE_RATE) + taken[inner]
     worked = (motion.qd * torque).sum(axis=1)
     step = round(INTERVAL * set_up.SAMPLE_RATE)
-    energy = EnergyRows(step).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).dense()
+    energy = EnergyRows(step).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).w
     work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.SAMPLE_RATE)[::step]
     return {
         "filtered dynamic": _decimated(motion.time[inner], filtered, torque[inner]),

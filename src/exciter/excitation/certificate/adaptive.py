@@ -17,15 +17,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import (
-    Certificate,
-    LimitVerdict,
-    RowName,
-    Status,
-    end_jumps,
-    joint_verdicts,
-    rests,
-)
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, RowName, Status, joint_verdicts, rests
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
@@ -75,12 +67,10 @@ class Constraint(Protocol):
 @dataclass(frozen=True)
 class CertificateEffort:
     """How hard to try. Rows are dimensionless: 0.01 is 1 % of a torque limit, 1 mm of a distance.
-
     grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
     lie below the true one, plus the same part of it again for every ``LENGTH`` of clearance. refine: instants spent per
     constraint to get there. most: instants per constraint, beyond those of the grid, at which proofs are given up.
-    narrowest: width [s] below which no interval is split.
-    """
+    narrowest: width [s] below which no interval is split."""
 
     grid: int = 200
     tolerance: float = 0.01
@@ -104,7 +94,7 @@ def certify(
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort
-    verdicts, nodes = [*(end_jumps(robot, curve) if from_rest else ()), *joint_verdicts(robot, curve)], 0
+    verdicts, nodes = joint_verdicts(robot, curve, from_rest=from_rest), 0
     if constraints:
         grid = _grid(curve, effort.grid)
         searches = [_RowSearch(constraint, curve, effort, check or (lambda: None)) for constraint in constraints]
@@ -174,14 +164,11 @@ class _RowSearch:
         self.at = np.zeros(rows)
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
-        self.grid_nodes = 0
         self._coarse: list[Array] = []  # bounds on the grid
 
     def look(self, spans: Spans) -> None:
         """At the next intervals of the grid."""
-        if not remembers(self.constraint):
-            self._meet(spans.ends)
-        self._coarse.append(self._bounds(spans))
+        self._coarse.append(self._bounds(spans, spans.ends))
 
     def run(self, grid: _Grid) -> None:
         """From the grid, all of which was looked at, to finer intervals."""
@@ -196,14 +183,12 @@ class _RowSearch:
                 return
             above = np.repeat(bounds[:, wanted], SPLIT_PARTS, axis=1)
             grid = grid.split(wanted)
-            parts = []
-            for spans in grid.parts(self.curve):
-                if not remembers(self.constraint):
-                    self._meet(spans.left)
-                parts.append(self._bounds(spans))
+            parts = [self._bounds(spans, spans.left) for spans in grid.parts(self.curve)]
             bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
 
-    def _bounds(self, spans: Spans) -> Array:
+    def _bounds(self, spans: Spans, instants: Motion) -> Array:
+        if not remembers(self.constraint):
+            self._meet(instants)
         self.check()
         return self.constraint.lower_bounds(spans)
 

@@ -41,13 +41,11 @@ SYMMETRIC = ("velocity", "acceleration", "jerk")
 @dataclass(frozen=True)
 class LimitVerdict:
     """One limit. ``reached``: the most extreme value found; ``bound``: what it can never pass (equal where exact).
-
     margin: distance from bound to limit, as a fraction of the limit, of the range of a position, or of 0.1 m of a
     distance; when broken that from what was reached, negative.
     status: "holds" (proved for all time), "assumed" (kept for all time, but the limit itself, or the data that it is
     computed from, was assumed or is missing: no proof, and never counted as one), "broken" (``reached`` at time ``at``
-    is beyond the limit), "open" (neither proved nor broken).
-    """
+    is beyond the limit), "open" (neither proved nor broken)."""
 
     what: str  # position, velocity, acceleration, jerk, torque, height, distance …
     where: str  # joint, frame or pair of bodies
@@ -244,10 +242,10 @@ def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
     return row.verdict(status, reached=reached, bound=reached, margin=margin, at=at)
 
 
-def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
-    """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
-    infinite and its limit broken."""
-    found = []
+def joint_verdicts(robot: Robot, curve: Curve, *, from_rest: bool = False) -> list[LimitVerdict]:
+    """Jumps of position and velocity, where it is run from rest those at its ends too, then every finite limit of every
+    joint; where the acceleration jumps, the jerk is infinite and its limit broken."""
+    found = list(end_jumps(robot, curve)) if from_rest else []
     for jump in curve.breaks():
         joint = robot.joints[jump.joint]
         place = joint.name, _unit(joint, jump.order)

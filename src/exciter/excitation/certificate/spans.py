@@ -83,54 +83,39 @@ def tighten(jet: Array, order: int, ends: Array, width: Array) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeKinematics:
-    """Per link, N instants last: rotation R (3, 3, N) and origin o (3, N) in the base; its distance vector from the
-    parent's origin; ω, α (3, N) and the acceleration a (3, N) of the origin, without gravity."""
+class LinkSpan:
+    """A link over M intervals. Exactly, at their ends (2 M last): rotation R (3, 3, ·) and origin o (3, ·) in the base,
+    its lever, the distance vector from the parent's origin, ω, α and the acceleration of the origin, without gravity.
+    Jets throughout: omega_jet (4, M), fixed E (5, M), carrier E of the parent (5, M), lever_jet E_p D_i (5, M), and the
+    derivatives 2 … 4 of the origin, moved (3, M) = P[2:]."""
 
-    rotation: list[Array]
-    origin: list[Array]
-    lever: list[Array]
-    omega: list[Array]
-    alpha: list[Array]
-    acceleration: list[Array]
+    rotation: Array
+    origin: Array
+    lever: Array
+    omega: Array
+    alpha: Array
+    acceleration: Array
+    omega_jet: Array
+    fixed: Array
+    carrier: Array
+    lever_jet: Array
+    moved: Array
 
-    @classmethod
-    def of(cls, chain: Chain, q: Array, qd: Array, qdd: Array) -> NodeKinematics:
-        """At (n, N) positions, velocities, accelerations."""
-        nodes, nothing = cls([], [], [], [], [], []), np.zeros((3, q.shape[1]))
-        base = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, q.shape[1]))
-        for i in range(chain.n):
-            k = int(chain.parent[i])
-            rotation = base if k < 0 else nodes.rotation[k]
-            origin, omega, alpha, acc = (
-                nothing if k < 0 else kept[k] for kept in (nodes.origin, nodes.omega, nodes.alpha, nodes.acceleration)
-            )
-            turned = np.einsum("abN,bc->acN", rotation, chain.rotation[i])
-            lever = np.einsum("abN,b->aN", rotation, chain.origin[i])
-            axis = turned[:, 2]
-            swing = cross(omega, axis)
-            if chain.prismatic[i]:
-                lever = lever + axis * q[i]
-                acc = acc + 2.0 * qd[i] * swing + qdd[i] * axis
-            acc = acc + _turning(omega, alpha, lever)
-            if not chain.prismatic[i]:
-                c, s, x, y = np.cos(q[i]), np.sin(q[i]), turned[:, 0], turned[:, 1]
-                turned = np.stack([x * c + y * s, y * c - x * s, axis], axis=1)
-                omega, alpha = omega + qd[i] * axis, alpha + qd[i] * swing + qdd[i] * axis
-            entries = (turned, origin + lever, lever, omega, alpha, acc)
-            for kept, value in zip(vars(nodes).values(), entries, strict=True):
-                kept.append(value)
-        return nodes
-
-    def turned(self, link: int, vector: Array) -> Array:
-        """(3, N) in base axes, of a vector (3,) fixed in a link."""
-        product: Array = np.einsum("abN,b->aN", self.rotation[link], vector)
+    def turned(self, vector: Array) -> Array:
+        """(3, 2 M) in base axes, of a vector (3,) fixed in the link."""
+        product: Array = np.einsum("abN,b->aN", self.rotation, vector)
         return product
 
-    def point(self, link: int, vector: Array) -> tuple[Array, Array]:
-        """Position and acceleration (3, N) of the point (3,) of a link."""
-        arm = self.turned(link, vector)
-        return self.origin[link] + arm, self.acceleration[link] + _turning(self.omega[link], self.alpha[link], arm)
+    def point(self, vector: Array) -> tuple[Array, Array]:
+        """Position and acceleration (3, 2 M) of the point (3,) of the link."""
+        arm = self.turned(vector)
+        return self.origin + arm, self.acceleration + _turning(self.omega, self.alpha, arm)
+
+    def acceleration_bound(self, arm: float, acceleration: Array, width: Array) -> Array:
+        """(M,) ≥ |ẍ| of a point at a distance ``arm`` [m] from the origin, given ẍ (3, 2 M) at the ends."""
+        majorant = self.moved + arm * self.fixed[2:]
+        bound: Array = np.minimum(majorant[0], largest(acceleration) + width**2 / 8.0 * majorant[2])
+        return bound
 
 
 def _turning(omega: Array, alpha: Array, arm: Array) -> Array:
@@ -138,49 +123,39 @@ def _turning(omega: Array, alpha: Array, arm: Array) -> Array:
     return cross(alpha, arm) + cross(omega, cross(omega, arm))
 
 
-@dataclass(frozen=True, eq=False)
-class LinkJets:
-    """Per link: omega (4, M), fixed E (5, M), carrier E of the parent (5, M), lever E_p D_i (5, M), and the derivatives
-    2 … 4 of the origin, moved (3, M) = P[2:]."""
-
-    omega: list[Array]
-    fixed: list[Array]
-    carrier: list[Array]
-    lever: list[Array]
-    moved: list[Array]
-
-    @classmethod
-    def of(cls, chain: Chain, nodes: NodeKinematics, ranges: Ranges, rates: Array, width: Array) -> LinkJets:
-        """For M intervals: ranges and rates as in ``Spans``, nodes at both ends of each."""
-        jets, m = cls([], [], [], [], []), len(width)
-        at_rest, still = np.zeros((4, m)), np.concatenate([np.ones((1, m)), np.zeros((4, m))])
-        apart = distances(chain, ranges)
-        for i in range(chain.n):
-            k = int(chain.parent[i])
-            omega, carrier, moved = (
-                (at_rest, still, at_rest[:3]) if k < 0 else (jets.omega[k], jets.fixed[k], jets.moved[k])
-            )
-            distance = np.zeros((5, m))
-            distance[0] = apart[i]
-            if chain.prismatic[i]:
-                distance[1:] = rates[:, i]
-            else:
-                omega = omega + product(carrier, rates[:, i], 3)
-                tighten(omega, 1, nodes.alpha[i], width)  # α shows the orders 1 and 2
-                tighten(omega, 0, nodes.omega[i], width)
-            lever = product(carrier, distance, 4)
-            moved = moved + lever[2:]
-            tighten(moved, 0, nodes.acceleration[i], width)
-            entries = (omega, turning(omega), carrier, lever, moved)
-            for kept, value in zip(vars(jets).values(), entries, strict=True):
-                kept.append(value)
-        return jets
-
-    def point(self, link: int, arm: float, acceleration: Array, width: Array) -> Array:
-        """(M,) ≥ |ẍ| of a point at a distance ``arm`` [m] from a link's origin, given ẍ (3, 2 M) at the ends."""
-        majorant = self.moved[link] + arm * self.fixed[link][2:]
-        bound: Array = np.minimum(majorant[0], largest(acceleration) + width**2 / 8.0 * majorant[2])
-        return bound
+def link_spans(chain: Chain, spans: Spans) -> list[LinkSpan]:
+    """Of every link, from the base outwards."""
+    (q, qd, qdd), width, apart = spans.ends.samples_last, spans.width, distances(chain, spans.ranges)
+    nothing, at_rest = np.zeros((3, 2 * len(width))), np.zeros((4, len(width)))
+    still = np.concatenate([np.ones((1, len(width))), at_rest])
+    upright = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, 2 * len(width)))
+    base = LinkSpan(upright, nothing, nothing, nothing, nothing, nothing, at_rest, still, still, still, at_rest[:3])
+    links: list[LinkSpan] = []
+    for i, k in enumerate(chain.parent.tolist()):
+        up = base if k < 0 else links[k]
+        omega, alpha, acc, omega_jet = up.omega, up.alpha, up.acceleration, up.omega_jet
+        turned = np.einsum("abN,bc->acN", up.rotation, chain.rotation[i])
+        lever = np.einsum("abN,b->aN", up.rotation, chain.origin[i])
+        axis, distance = turned[:, 2], np.zeros((5, len(width)))
+        swing, distance[0] = cross(omega, axis), apart[i]
+        if chain.prismatic[i]:
+            lever = lever + axis * q[i]
+            acc = acc + 2.0 * qd[i] * swing + qdd[i] * axis
+            distance[1:] = spans.rates[:, i]
+        else:
+            c, s, x, y = np.cos(q[i]), np.sin(q[i]), turned[:, 0], turned[:, 1]
+            turned = np.stack([x * c + y * s, y * c - x * s, axis], axis=1)
+            omega, alpha = omega + qd[i] * axis, alpha + qd[i] * swing + qdd[i] * axis
+            omega_jet = omega_jet + product(up.fixed, spans.rates[:, i], 3)
+            tighten(omega_jet, 1, alpha, width)  # α shows the orders 1 and 2
+            tighten(omega_jet, 0, omega, width)
+        acc = acc + _turning(up.omega, up.alpha, lever)
+        lever_jet = product(up.fixed, distance, 4)
+        moved = up.moved + lever_jet[2:]
+        tighten(moved, 0, acc, width)
+        ends, jets = (turned, up.origin + lever, lever, omega, alpha, acc), (omega_jet, turning(omega_jet))
+        links.append(LinkSpan(*ends, *jets, up.fixed, lever_jet, moved))
+    return links
 
 
 def distances(chain: Chain, ranges: Ranges) -> Array:
@@ -227,13 +202,12 @@ class Spans:
         return Ranges(*(side for a, b, e in pairs for side in (np.minimum(a, b) - e, np.maximum(a, b) + e)))
 
     @cached_property
-    def _kept(self) -> dict[Chain, tuple[NodeKinematics, LinkJets]]:
+    def _kept(self) -> dict[Chain, list[LinkSpan]]:
         return {}  # chains are compared by identity
 
-    def links(self, chain: Chain) -> tuple[NodeKinematics, LinkJets]:
+    def links(self, chain: Chain) -> list[LinkSpan]:
         """Placement, velocity and acceleration of every link at ``ends``, and bounds of its derivatives in time: worked
         out once per set of intervals."""
         if chain not in self._kept:
-            nodes = NodeKinematics.of(chain, *self.ends.samples_last)
-            self._kept[chain] = nodes, LinkJets.of(chain, nodes, self.ranges, self.rates, self.width)
+            self._kept[chain] = link_spans(chain, self)
         return self._kept[chain]

@@ -43,11 +43,9 @@ from exciter.typing import Array
 def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:
     """Of segments by their two ends, each (2, …, 3, N): distance (…, N) [m], the points (…, 3, N) on both that have it,
     and the unit normal (…, 3, N) from the second to the first.
-
     The squared distance of r + s u and t v is a convex parabola in (s, t): where it is smallest without bounds, then
     cut to [0, 1] one after the other. Lines that are nearly parallel leave s to rounding, so that there the ends of
-    both segments are tried as well.
-    """
+    both segments are tried as well."""
     u, v, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
     a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
     area = a * e - b * b
@@ -90,13 +88,11 @@ def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
 @dataclass(frozen=True, eq=False)
 class CapsuleDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two capsules, or of a capsule and an obstacle.
-
     pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
     robot's own collision pairs unless given, which it then must have; () for obstacles alone.
     obstacles: see ``obstacles``; each against what it names, or all capsules that move.
     clearance: [m] that stays free everywhere. points: more capsules than the robot has, for obstacles to name.
-    ConstraintRows come in this order: pairs, round obstacles, flat obstacles.
-    """
+    ConstraintRows come in this order: pairs, round obstacles, flat obstacles."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None
@@ -108,7 +104,6 @@ class CapsuleDistance:
         unknown = self.pairs is None and not self.robot.collision_pairs
         object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
-        object.__setattr__(self, "points", tuple(self.points))
         checked_clearance(self.clearance)
         names = [body.name for body in (*self.robot.capsules, *self.points, *self.obstacles)]
         repeated = {name for name in names if names.count(name) > 1}
@@ -219,8 +214,7 @@ class CapsuleDistance:
         slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
         distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
-        apart = np.concatenate(distance) - (self.radii + self.clearance)[:, None]
-        return rows_of(apart)
+        return rows_of(np.concatenate(distance) - (self.radii + self.clearance)[:, None])
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
@@ -258,10 +252,8 @@ class CapsuleDistance:
 def segments_apart(x: Array, slack: Array) -> Array:
     """(P, M) ≤ the distance of two segments throughout each interval: positions (P, 2, 2, 3, 2 M) of the two ends of
     both at the interval's ends, and how far (P, 2, 2, M) each can be from its chord.
-
     Differences of points of both segments are mixtures of the four differences of their ends; if these stay on one side
-    of a plane, so do all. Planes: across the shortest connection at either end of the interval, and in between.
-    """
+    of a plane, so do all. Planes: across the shortest connection at either end of the interval, and in between."""
     first, second = x[:, 0], x[:, 1]
     corner = first[:, :, None] - second[:, None, :]  # (P, 2, 2, 3, 2 M)
     far = slack[:, 0, :, None] + slack[:, 1, None, :]  # (P, 2, 2, M)

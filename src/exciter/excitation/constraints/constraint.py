@@ -103,9 +103,9 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
     if joint == BASE:
         return np.repeat(point[:, None], 2 * len(spans.width), axis=1), np.zeros(len(spans.width))
     chain = robot_dynamics(robot).chain
-    nodes, jets = spans.links(chain)
-    x, acceleration = nodes.point(joint, chain.axis_frames[joint].T @ point)
-    bound = jets.point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
+    link = spans.links(chain)[joint]
+    x, acceleration = link.point(chain.axis_frames[joint].T @ point)
+    bound = link.acceleration_bound(float(np.linalg.norm(point)), acceleration, spans.width)
     return x, spans.width**2 / 8.0 * bound
 
 
@@ -124,8 +124,7 @@ class AnyOf(Settings):
     """At least one member must hold at every instant: one row, the largest over members of their smallest row.
 
     003's "touches its base if r < 500 mm and z < 1600 mm" is any of z ≥ 1.6 m and r ≥ 0.5 m; its printed product
-    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row.
-    """
+    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row."""
 
     constraints: tuple[Constraint, ...]
 
@@ -154,32 +153,24 @@ class AnyOf(Settings):
         return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, any(row.assumed for row in parts)),)
 
     def values(self, motion: Motion) -> Array:
-        return _best([member.values(motion) for member in self.constraints])
+        best: Array = np.max([member.values(motion).min(axis=0, keepdims=True) for member in self.constraints], axis=0)
+        return best
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
-        lowest = [np.argmin(rows.values, axis=0) for rows in members]
-        at = np.arange(len(motion))
-        values = np.stack([rows.values[low, at] for rows, low in zip(members, lowest, strict=True)])
-        chosen = np.argmax(values, axis=0)
-
-        def active(order: int) -> Array:
-            slopes = [rows.slopes[order][low, :, at].T for rows, low in zip(members, lowest, strict=True)]
-            return np.stack(slopes)[chosen, :, at].T[None]
-
+        values, at = np.concatenate([rows.values for rows in members]), np.arange(len(motion))
+        first = np.cumsum([0, *(len(rows.values) for rows in members[:-1])])
+        lowest = np.array([start + rows.values.argmin(axis=0) for start, rows in zip(first, members, strict=True)])
+        active = lowest[values[lowest, at].argmax(axis=0), at]  # the row that decides, per sample
         geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
-        derivatives = [None if geometric else active(order) for order in (1, 2)]
-        return ConstraintRows(values[chosen, at][None], active(0), *derivatives)
+        slopes = [np.concatenate([rows.slopes[k] for rows in members]) for k in range(1 if geometric else 3)]
+        return ConstraintRows(values[active, at][None], *(slope[active, :, at].T[None] for slope in slopes))
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
-        return _best([member.lower_bounds(spans) for member in self.constraints])
-
-
-def _best(members: list[Array]) -> Array:
-    """(1, N): the largest over members of their smallest row."""
-    best: Array = np.max([rows.min(axis=0) for rows in members], axis=0)
-    return best[None]
+        bounds = [member.lower_bounds(spans).min(axis=0, keepdims=True) for member in self.constraints]
+        best: Array = np.max(bounds, axis=0)
+        return best
 
 
 @dataclass(frozen=True, eq=False)

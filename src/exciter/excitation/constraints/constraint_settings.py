@@ -38,18 +38,7 @@ from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plan
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
-from exciter.excitation.constraints.workspace import (
-    Box,
-    Coordinate,
-    FrameName,
-    HalfSpace,
-    InsideCylinder,
-    InsideSphere,
-    OutsideCylinder,
-    OutsideSphere,
-    Radius,
-    Region,
-)
+from exciter.excitation.constraints.workspace import REGIONS, Box, Coordinate, FrameName, Radius, Region
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
@@ -63,7 +52,6 @@ Point = Annotated[Triple, Vector(3, "m")]
 Direction = Annotated[Triple, Vector(3)]
 Clearance = Annotated[float, Number(least=0.0, unit="m")]
 DEFAULT_CLEARANCE_M = 0.01  # [m]
-REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
 BOX_SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
 
 
@@ -132,16 +120,14 @@ class ObstacleShape(Settings):
 
 @dataclass(frozen=True)
 class SphereShape(ObstacleShape):
-    word: ClassVar[str] = "sphere"
-    title: ClassVar[str] = "sphere"
+    word = title = "sphere"
     centre: Point
     radius: Radius
 
 
 @dataclass(frozen=True)
 class CapsuleShape(ObstacleShape):
-    word: ClassVar[str] = "capsule"
-    title: ClassVar[str] = "capsule"
+    word = title = "capsule"
     start: Point
     end: Point
     radius: Radius
@@ -149,16 +135,14 @@ class CapsuleShape(ObstacleShape):
 
 @dataclass(frozen=True)
 class HalfSpaceShape(ObstacleShape):
-    word: ClassVar[str] = "half_space"
-    title: ClassVar[str] = "half-space"
+    word, title = "half_space", "half-space"
     normal: Direction
     offset: Coordinate = 0.0
 
 
 @dataclass(frozen=True)
 class BoxShape(ObstacleShape):
-    word: ClassVar[str] = "box"
-    title: ClassVar[str] = "box"
+    word = title = "box"
     lower: Point
     upper: Point
 

@@ -21,14 +21,7 @@ from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall, direction
-from exciter.excitation.constraints.workspace import (
-    Box,
-    HalfSpace,
-    InsideCylinder,
-    InsideSphere,
-    OutsideCylinder,
-    OutsideSphere,
-)
+from exciter.excitation.constraints.workspace import Box, CylinderRegion, HalfSpace, SphereRegion
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
@@ -259,9 +252,9 @@ def surroundings(constraints: Iterable[object]) -> list[Surrounding]:
             found.append(_plane(one.normal, one.offset, border=True))
         elif isinstance(one, Box):
             found += [_plane(np.eye(3)[axis], side, border=True) for axis, _, side in one.sides]
-        elif isinstance(one, InsideSphere | OutsideSphere):
+        elif isinstance(one, SphereRegion):
             found.append(Surrounding("sphere", (one.radius,), np.eye(3), one.centre, border=True))
-        elif isinstance(one, InsideCylinder | OutsideCylinder):
+        elif isinstance(one, CylinderRegion):
             size = (one.radius, one.lower, one.upper)
             found.append(Surrounding("cylinder", size, rotation_to(one.axis), one.point, border=True))
         for obstacle in getattr(one, "obstacles", ()):

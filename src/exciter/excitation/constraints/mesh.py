@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,10 @@ import numpy as np
 
 from exciter.dynamics.reference import Chain
 from exciter.errors import ParameterError, RobotError
+from exciter.excitation.certificate.adaptive import ConstraintRows
+from exciter.excitation.certificate.certificate import RowName
 from exciter.excitation.certificate.spans import Spans, distances
-from exciter.excitation.constraints.constraint import (
-    ROW_LENGTH_M,
-    ConstraintRows,
-    Kinematics,
-    RowName,
-    checked_clearance,
-    kinematics,
-    robot_dynamics,
-)
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, checked_clearance, kinematics, robot_dynamics
 from exciter.robot.capsules import body_name, body_names, body_of, uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
@@ -43,12 +38,10 @@ Geometry = tuple[int, Any, Array, Array]
 @dataclass(frozen=True, eq=False)
 class MeshDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two bodies by all of their collision shapes.
-
     pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
     robot's collision pairs unless given. clearance: [m] that stays free.
     A mesh counts as its convex hull, which contains it: safe, and the distance of bodies that overlap is minus how
-    deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules.
-    """
+    deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None
@@ -102,11 +95,11 @@ class MeshDistance:
         return tuple((shape.joint, _geometry(shape), shape.rotation, shape.translation) for shape in shapes)
 
     def values(self, motion: Motion) -> Array:
-        return (self._measured(kinematics(self.robot, motion))[0] - self.clearance) / ROW_LENGTH_M
+        return (self._measured(motion)[0] - self.clearance) / ROW_LENGTH_M
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         at = kinematics(self.robot, motion)
-        distance, first, second, normal = self._measured(at)
+        distance, first, second, normal = self._measured(motion)
         dq = np.empty((len(self.bodies), self.robot.n, len(motion)))
         for k, (a, b) in enumerate(self.bodies):
             dq[k] = (at.pull(b, second[k], normal[k : k + 1]) - at.pull(a, first[k], normal[k : k + 1]))[0]
@@ -122,30 +115,29 @@ class MeshDistance:
         bounds: Array = chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M
         return bounds
 
-    def _measured(self, at: Kinematics) -> tuple[Array, Array, Array, Array]:
+    def _measured(self, motion: Motion) -> tuple[Array, Array, Array, Array]:
         """Distance (K, N), closest points on both bodies and the normal from the first to the second (K, 3, N)."""
         import coal
 
-        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        at, request, result = kinematics(self.robot, motion), coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = request.epa_tolerance = 1e-10
         distance = np.full((len(self.bodies), at.samples), np.inf)
         first, second, normal = np.zeros((3, len(self.bodies), 3, at.samples))
         for t in range(at.samples):
-            placed = []
+            placed: dict[int, list[tuple[Any, Any]]] = {}  # shapes by joint
             for joint, shape, r, p in self.geometries:
                 if joint != BASE:
                     link = at.rotation[joint, :, :, t] @ at.dynamics.chain.axis_frames[joint].T
                     r, p = link @ r, link @ p + at.origin[joint, :, t]
-                placed.append((joint, shape, coal.Transform3s(np.array(r), np.array(p))))
+                placed.setdefault(joint, []).append((shape, coal.Transform3s(np.array(r), np.array(p))))
             for k, (a, b) in enumerate(self.bodies):
-                for _, one, here in (p for p in placed if p[0] == a):
-                    for _, other, there in (p for p in placed if p[0] == b):
-                        result.clear()
-                        d = coal.distance(one, here, other, there, request, result)
-                        if d < distance[k, t] or math.isnan(d):  # what was not measured proves nothing
-                            distance[k, t] = d
-                            first[k, :, t], second[k, :, t] = result.getNearestPoint1(), result.getNearestPoint2()
-                            normal[k, :, t] = result.normal
+                for (one, here), (other, there) in product(placed[a], placed[b]):
+                    result.clear()
+                    d = coal.distance(one, here, other, there, request, result)
+                    if d < distance[k, t] or math.isnan(d):  # what was not measured proves nothing
+                        distance[k, t] = d
+                        first[k, :, t], second[k, :, t] = result.getNearestPoint1(), result.getNearestPoint2()
+                        normal[k, :, t] = result.normal
         return distance, first, second, normal
 
 

@@ -22,35 +22,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.engine import writable
-from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import (
-    BOUND_ROUNDING,
-    LinkJets,
-    NodeKinematics,
-    Spans,
-    product,
-    product_at,
-    tighten,
-    turning,
-)
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, product, product_at, tighten, turning
 from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
-from exciter.parameters.terms.term import BoundTerm, Interval
+from exciter.parameters.terms.term import Interval
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
-from exciter.robot.spatial import pseudo_inertia, transform_inertia
+from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
 
 #: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
@@ -64,13 +53,11 @@ Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, i
 @dataclass(frozen=True, eq=False)
 class TorqueLimits:
     """Rows 1 − τ_j/τ̂_j of every joint with a finite torque limit, then 1 + τ_j/τ̂_j; τ̂ = (1 − margin) τ_max.
-
     chi: standard parameters χ (p,), those of the description unless given.
     margin: part of every limit that is kept free, 0 ≤ margin < 1.
     gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps`` finds in the
     description; where χ is given, those parameters are taken at their word, and limits alone are doubted.
-    Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms.
-    """
+    Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms."""
 
     model: DynamicModel
     chi: Array = None  # type: ignore[assignment]
@@ -97,8 +84,6 @@ class TorqueLimits:
             raise ParameterError(
                 f"robot '{self.model.robot.name}' has no torque limit; give one with limits: {{torque: …}}"
             )
-        if (self.limit <= 0.0).any():
-            raise ParameterError(f"robot '{self.model.robot.name}' has a torque limit of 0; it must be positive")
 
     @cached_property
     def limit(self) -> Array:
@@ -134,18 +119,19 @@ class TorqueLimits:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
 
     def linearised(self, motion: Motion) -> ConstraintRows:
-        tau, *derivatives = torque_jacobians(self.model, motion, self.chi)
-        ratio, *ratios = (self._per_limit(d) for d in (tau, *derivatives))
-        return ConstraintRows(1.0 + ratio, *ratios)
+        for term in self.model.bound:
+            if term.has_memory:
+                raise ParameterError(
+                    f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample "
+                    "by sample; optimise with another friction shape (tanh) and check the result with this one"
+                )
+        derivatives = self.model.torque_jacobian(motion, self.chi)
+        return ConstraintRows(self.values(motion), *(self._per_limit(part) for part in derivatives))
 
     def _per_limit(self, torque: Array) -> Array:
         """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
-        count = len(self.joints)
-        both = np.empty((2 * count, *torque.shape[1:]))
-        scale = 1.0 / self.limit[self.joints].reshape(-1, *(1,) * (torque.ndim - 1))
-        np.multiply(torque if count == len(torque) else torque[self.joints], scale, out=both[count:])
-        np.negative(both[count:], out=both[:count])
-        return both
+        ratio = torque[self.joints] * (1.0 / self.limit[self.joints]).reshape(-1, *(1,) * (torque.ndim - 1))
+        return np.concatenate([-ratio, ratio])
 
     def lower_bounds(self, spans: Spans) -> Array:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
@@ -223,55 +209,6 @@ def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
     return (*joints.items(), *doubts)
 
 
-def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
-    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample."""
-    for term in model.bound:
-        if term.has_memory:
-            raise ParameterError(
-                f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
-                "sample; optimise with another friction shape (tanh) and check the result with this one"
-            )
-    model.dynamics.check(motion)
-    chain, n, inertias = model.dynamics.chain, model.n, chi[: 10 * model.n]
-    tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
-    if model.engine.name == "numba":
-        phi = model.dynamics.chain_inertias(inertias)
-        bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
-        compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
-        geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-        compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, *derivatives)
-    else:  # from one adjoint pass per joint
-        tau[:] = model.dynamics.inverse_dynamics(motion, inertias).T
-        for j, seed in enumerate(np.eye(n)):
-            gradient = model.dynamics.torque_pullback(motion, np.tile(seed, (len(motion), 1)), inertias)
-            derivatives[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
-    for term, columns in model.term_columns:
-        _add_term(term, motion, chi[columns], tau, derivatives)
-    dq, dqd, dqdd = derivatives
-    return tau, dq, dqd, dqdd
-
-
-def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: Array) -> None:
-    """Add a joint term's torque and derivatives. When every entry depends on its own joint only, one pass gives the
-    diagonals of all joints; a term that couples joints needs a pass per row."""
-    if not chi.any():
-        return
-    row = np.array([joint for joint, _ in term.rows])
-    weight = chi[[column for _, column in term.rows]]
-    for joint, entry in zip(row, weight[:, None] * term.values(motion), strict=True):
-        tau[joint] += entry
-    if term.joint_wise:
-        gradient = term.pullback(motion, np.repeat(weight[:, None], len(motion), 1))
-        diagonal = np.arange(len(tau))
-        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
-            total[diagonal, diagonal] += part.T
-        return
-    for joint in np.unique(row):
-        gradient = term.pullback(motion, np.repeat(np.where(row == joint, weight, 0.0)[:, None], len(motion), 1))
-        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
-            total[joint] += part.T
-
-
 # -- between samples ---------------------------------------------------------------------------------------------------
 
 
@@ -288,10 +225,11 @@ class Body:
     spread: float
 
     @classmethod
-    def of(cls, phi: Array) -> Body:
-        """Seen from the centre of mass where that makes the inertia smaller, as it does for every real body, otherwise
-        from the origin."""
-        found = []
+    @lru_cache(maxsize=256)  # every round of a certificate asks again
+    def of(cls, *numbers: float) -> Body:
+        """Of the ten inertial parameters: seen from the centre of mass where that makes the inertia smaller, as it does
+        for every real body, otherwise from the origin."""
+        phi, found = np.array(numbers), []
         for point in (np.zeros(3),) if phi[0] == 0.0 else (phi[1:4] / phi[0], np.zeros(3)):
             moved = transform_inertia(phi, np.eye(3), -point)
             moments = np.linalg.eigvalsh(inertia_matrix(moved))
@@ -300,62 +238,54 @@ class Body:
         return min(found, key=lambda body: abs(body.mean) + body.spread)
 
 
-@lru_cache(maxsize=256)
-def _body(*phi: float) -> Body:
-    """Kept, because every round of a certificate asks again."""
-    return Body.of(np.array(phi))
-
-
 def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
     """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout."""
-    (nodes, jets), width = spans.links(chain), spans.width
-    bodies = [_body(*phi) for phi in inertias.tolist()]
+    links, width = spans.links(chain), spans.width
     force, moment = np.zeros((2, chain.n, 3, 2 * len(width)))
     force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))
     torque, curvature = np.empty((chain.n, 2 * len(width))), np.empty((chain.n, len(width)))
-    for i in reversed(range(chain.n)):
-        own_force, own_moment = _at_ends(nodes, i, bodies[i], chain.gravity)
+    for i, link in reversed(list(enumerate(links))):
+        body = Body.of(*inertias[i].tolist())
+        own_force, own_moment = _at_ends(link, body, chain.gravity)
         force[i] += own_force
         moment[i] += own_moment
-        own_force_jet, own_moment_jet = _between(jets, i, bodies[i], chain.gravity, nodes, own_force, width)
+        own_force_jet, own_moment_jet = _between(link, body, chain.gravity, own_force, width)
         force_jet[i] += own_force_jet
         moment_jet[i] += own_moment_jet
         tighten(force_jet[i], 0, force[i], width)
         tighten(moment_jet[i], 0, moment[i], width)
         load, load_jet = (force, force_jet) if chain.prismatic[i] else (moment, moment_jet)
-        torque[i] = (nodes.rotation[i][:, 2] * load[i]).sum(axis=0)
-        curvature[i] = product_at(jets.carrier[i], load_jet[i], 2)
+        torque[i] = (link.rotation[:, 2] * load[i]).sum(axis=0)
+        curvature[i] = product_at(link.carrier, load_jet[i], 2)
         if (k := int(chain.parent[i])) >= 0:
             force[k] += force[i]
             force_jet[k] += force_jet[i]
-            moment[k] += moment[i] + cross(nodes.lever[i], force[i])
-            moment_jet[k] += moment_jet[i] + product(jets.lever[i], force_jet[i], 2)
+            moment[k] += moment[i] + cross(link.lever, force[i])
+            moment_jet[k] += moment_jet[i] + product(link.lever_jet, force_jet[i], 2)
     return torque, curvature
 
 
-def _at_ends(nodes: NodeKinematics, i: int, body: Body, gravity: Array) -> tuple[Array, Array]:
+def _at_ends(link: LinkSpan, body: Body, gravity: Array) -> tuple[Array, Array]:
     """F and the moment about the link's origin (3, N) that move a body."""
-    omega, alpha, rotation = nodes.omega[i], nodes.alpha[i], nodes.rotation[i]
-    acceleration = nodes.point(i, body.point)[1] - gravity[:, None]
-    first = nodes.turned(i, body.first)
+    omega, alpha, rotation = link.omega, link.alpha, link.rotation
+    acceleration = link.point(body.point)[1] - gravity[:, None]
+    first = link.turned(body.first)
     force = body.mass * acceleration + cross(alpha, first) + cross(omega, cross(omega, first))
     spin, spun = (
         np.einsum("abN,bN->aN", rotation, body.inertia @ np.einsum("baN,bN->aN", rotation, v)) for v in (omega, alpha)
     )
     moment = spun + cross(omega, spin) + cross(first, acceleration)
-    return force, moment + cross(nodes.turned(i, body.point), force)
+    return force, moment + cross(link.turned(body.point), force)
 
 
-def _between(
-    jets: LinkJets, i: int, body: Body, gravity: Array, nodes: NodeKinematics, force: Array, width: Array
-) -> tuple[Array, Array]:
+def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Array) -> tuple[Array, Array]:
     """Jets (3, M) of the same, up to the second derivative."""
-    fixed, omega = jets.fixed[i], jets.omega[i]
+    fixed, omega = link.fixed, link.omega_jet
     arm, first = float(np.linalg.norm(body.point)), float(np.linalg.norm(body.first))
-    acceleration = jets.moved[i] + arm * fixed[2:]
+    acceleration = link.moved + arm * fixed[2:]
     acceleration[0] += np.linalg.norm(gravity)
     if first > 0.0:
-        tighten(acceleration, 0, nodes.point(i, body.point)[1] - gravity[:, None], width)
+        tighten(acceleration, 0, link.point(body.point)[1] - gravity[:, None], width)
     force_jet = abs(body.mass) * acceleration + first * fixed[2:]
     tighten(force_jet, 0, force, width)
     spin = abs(body.mean) * omega + body.spread * product(turning(omega, 2.0), omega, 3)

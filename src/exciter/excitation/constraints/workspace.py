@@ -20,19 +20,13 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.certificate.certificate import RowName
 from exciter.excitation.certificate.spans import Spans, norm
-from exciter.excitation.constraints.constraint import (
-    ROW_LENGTH_M,
-    ConstraintRows,
-    RowName,
-    kinematics,
-    moving_point,
-    rows_of,
-)
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, ConstraintRows, kinematics, moving_point, rows_of
 from exciter.excitation.constraints.obstacles import direction
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
-from exciter.settings import Number, Settings, Text, Vector
+from exciter.settings import Number, Registry, Settings, Text, Vector
 from exciter.typing import Array
 
 FrameName = Annotated[str, Text("a frame")]
@@ -49,8 +43,7 @@ class Region(Settings, ABC):
     """The origin x of a frame must stay in a region of the base: rows c = distance(x) / ROW_LENGTH_M.
 
     frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
-    than the point moves (|∇| ≤ 1).
-    """
+    than the point moves (|∇| ≤ 1)."""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
@@ -121,9 +114,7 @@ class Region(Settings, ABC):
             return rows_of(np.minimum(left, right) - slack)
         step = x[:, 1::2] - x[:, 0::2]
         chord = 0.5 * (left + right - np.linalg.norm(step, axis=0))  # no distance changes faster than the point moves
-        if isinstance(
-            self, _Sphere | _Cylinder
-        ):  # the distance from a convex body lies above its tangent plane at the middle
+        if isinstance(self, SphereRegion | CylinderRegion):  # convex: above the tangent plane at the middle
             middle = x[:, 0::2] + 0.5 * step
             slope = np.einsum("kaM,aM->kM", np.broadcast_to(self.gradient(middle), (1, *middle.shape)), 0.5 * step)
             chord = np.maximum(chord, self.distance(middle) - np.abs(slope))
@@ -143,9 +134,7 @@ class HalfSpace(Region):
     normal: Direction
     offset: Coordinate = 0.0
 
-    word: ClassVar[str] = "half_space"
-    title: ClassVar[str] = "half-space"
-    concave: ClassVar[bool] = True
+    word, title, concave = "half_space", "half-space", True
 
     def settle(self) -> None:
         super().settle()
@@ -183,15 +172,12 @@ class Box(Region):
     lower: Annotated[Array, Vector(3, "m", -math.inf)] = field(default_factory=lambda: np.full(3, -np.inf))
     upper: Annotated[Array, Vector(3, "m", math.inf)] = field(default_factory=lambda: np.full(3, np.inf))
 
-    word: ClassVar[str] = "box"
-    title: ClassVar[str] = "box"
-    concave: ClassVar[bool] = True
+    word, title, concave = "box", "box", True
 
     def entry(self, data: Any) -> Any:
         """By its finite sides: ``z_min: 0.1``."""
-        corners = (("min", self.lower), ("max", self.upper))
-        sides = {f"{axis}_{end}": float(corner[c]) for c, axis in enumerate("xyz") for end, corner in corners}
-        return {"frame": self.frame, **{side: value for side, value in sides.items() if math.isfinite(value)}}
+        sides = {f"{'xyz'[c]}_{'max' if upper else 'min'}": side for c, upper, side in sorted(self.sides)}
+        return {"frame": self.frame, **sides}
 
     def settle(self) -> None:
         super().settle()
@@ -222,7 +208,7 @@ class Box(Region):
 
 
 @dataclass(frozen=True, eq=False)
-class _Sphere(Region):
+class SphereRegion(Region):
     radius: Radius
     centre: Point = field(default_factory=lambda: np.zeros(3))
 
@@ -240,25 +226,21 @@ class _Sphere(Region):
 
 
 @dataclass(frozen=True, eq=False)
-class InsideSphere(_Sphere):
+class InsideSphere(SphereRegion):
     """|x − centre| ≤ radius [m]."""
 
-    word: ClassVar[str] = "inside_sphere"
-    title: ClassVar[str] = "inside of a sphere"
-    concave: ClassVar[bool] = True
+    word, title, concave = "inside_sphere", "inside of a sphere", True
 
 
 @dataclass(frozen=True, eq=False)
-class OutsideSphere(_Sphere):
+class OutsideSphere(SphereRegion):
     """|x − centre| ≥ radius [m]."""
 
-    word: ClassVar[str] = "outside_sphere"
-    title: ClassVar[str] = "outside of a sphere"
-    concave: ClassVar[bool] = False
+    word, title, concave = "outside_sphere", "outside of a sphere", False
 
 
 @dataclass(frozen=True, eq=False)
-class _Cylinder(Region):
+class CylinderRegion(Region):
     """The distance outside is that from the solid cylinder with its flat ends, where it has any; inside it is minus the
     way to the nearest surface."""
 
@@ -311,28 +293,27 @@ class _Cylinder(Region):
 
 
 @dataclass(frozen=True, eq=False)
-class InsideCylinder(_Cylinder):
+class InsideCylinder(CylinderRegion):
     """At most ``radius`` [m] from the line through ``point`` along ``axis``; the vertical through the base's origin."""
 
-    word: ClassVar[str] = "inside_cylinder"
-    title: ClassVar[str] = "inside of a cylinder"
-    concave: ClassVar[bool] = True
+    word, title, concave = "inside_cylinder", "inside of a cylinder", True
 
 
 @dataclass(frozen=True, eq=False)
-class OutsideCylinder(_Cylinder):
+class OutsideCylinder(CylinderRegion):
     """Outside the solid cylinder of ``radius`` [m] about the line through ``point`` along ``axis``, between the
     coordinates ``lower`` and ``upper`` [m] along it, counted from ``point``; either may be infinite."""
 
     lower: Coordinate = -math.inf  # type: ignore[misc]
     upper: Coordinate = math.inf  # type: ignore[misc]
 
-    word: ClassVar[str] = "outside_cylinder"
-    title: ClassVar[str] = "outside of a cylinder"
-    concave: ClassVar[bool] = False
+    word, title, concave = "outside_cylinder", "outside of a cylinder", False
 
 
 def _unit(x: Array, otherwise: Array) -> Array:
     """x (3, N) at length one; ``otherwise`` (3,) where it is zero."""
     length = norm(x)
     return np.where(length > 0.0, x / np.where(length > 0.0, length, 1.0), otherwise[:, None])
+
+
+REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)

@@ -19,7 +19,6 @@ values a finite way off (M. Riesz' formula, and the central difference), with no
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -50,22 +49,9 @@ FOURTH_ORDER_STENCIL: Stencil = tuple(
 )
 
 
-def torque_jacobian(model: DynamicModel, motion: Motion, chi: Array) -> Array:
-    """∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i as (3, N, n, n): part, sample, torque j, joint i."""
-    jacobian = np.empty((3, len(motion), model.n, model.n))
-    for j in range(model.n):
-        seed = np.zeros((len(motion), model.n))
-        seed[:, j] = 1.0
-        gradient = model.torque_pullback(motion, seed, chi)
-        jacobian[:, :, j] = gradient.q, gradient.qd, gradient.qdd
-    return jacobian
-
-
 def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, seed: Array) -> MotionGradient:
-    """Gradient of Σ seed ⊙ ``torque_jacobian`` with respect to every sample, seed (3, N, n, n).
-
-    Joint terms are differentiated by fourth-order differences of their exact gradients.
-    """
+    """Gradient of Σ seed ⊙ ∂τ_j/∂(q, q̇, q̈)_i with respect to every sample, seed (3, N, n, n): part, sample, j, i.
+    Joint terms are differentiated by fourth-order differences of their exact gradients."""
     inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
     variables = [(part, i) for part in range(3) for i in range(model.n)]
     turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
@@ -103,8 +89,7 @@ class CramerRao(CriterionSettings):
     trajectory: the family of the motion, of fixed duration; that of the design where a file asks for it.
     joint_noise: σ_q of a position [rad or m], one for all joints or one each. chi (p,): standard parameters, the
     description's unless given. The value is exact; so is the gradient, up to fourth-order
-    differences of joint terms (viscous friction, rotor inertia, offset: exact).
-    """
+    differences of joint terms (viscous friction, rotor inertia, offset: exact)."""
 
     trajectory: Trajectory | None = None
     joint_noise: Annotated[float | tuple[float, ...] | None, Numbers(unit="rad or m")] = None
@@ -123,8 +108,7 @@ class CramerRao(CriterionSettings):
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         parts = self._parts(observed)
-        h = parts.information if observed.prior is None else parts.information + observed.prior
-        value, dfdh = self.criterion(h)
+        value, dfdh = self.criterion(parts.information + (0.0 if observed.prior is None else observed.prior))
         return CriterionEvaluation(value, further=(lambda: parts.pullback(dfdh),))
 
     def information(self, observed: Observed) -> Array:
@@ -147,48 +131,36 @@ class CramerRao(CriterionSettings):
                 )
         chi = model.nominal if self.chi is None else np.array(self.chi)
         noise = model.per_joint(self.joint_noise, "joint_noise")
-        free = self.trajectory.free
-        bases = np.array([basis @ free for basis in self.trajectory.basis(motion.time)[:3]])
+        bases = np.array([basis @ self.trajectory.free for basis in self.trajectory.basis(motion.time)[:3]])
         position = block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise))
-        return FisherParts(observed=observed, chi=chi, bases=bases, position=position)
+        t = np.einsum("kjiN,kNc->Njic", model.torque_jacobian(motion, chi), bases, optimize=True)
+        t = (t * np.sqrt(observed.weights)[:, None, None]).reshape(len(motion) * model.n, -1)
+        shares = cho_solve(cho_factor(t.T @ t + position), t.T @ observed.w)
+        return FisherParts(observed=observed, chi=chi, bases=bases, shares=shares, rest=observed.w - t @ shares)
 
 
 @dataclass(frozen=True, eq=False)
 class FisherParts:
-    """The blocks above, rows over their noise, and the gradient of any f(H).
-
-    bases (3, N, c): B₀, B₁, B₂; position (n c, n c): B₀ᵀΣ_q⁻¹B₀.
-    """
+    """What the blocks above leave, rows over their noise, and the gradient of any f(H).
+    bases (3, N, c): B₀, B₁, B₂; shares X = S⁻¹U (n c, b); rest E = W − T X (N n, b)."""
 
     observed: Observed
     chi: Array
     bases: Array
-    position: Array
+    shares: Array
+    rest: Array
 
-    @cached_property
-    def _split(self) -> tuple[Array, Array]:
-        """X = S⁻¹U (n c, b) and E = W − T X (N n, b)."""
-        observed, (_, samples, c) = self.observed, self.bases.shape
-        n = observed.model.n
-        jacobian = torque_jacobian(observed.model, observed.motion, self.chi)
-        t = np.einsum("kNji,kNc->Njic", jacobian, self.bases, optimize=True) * np.sqrt(observed.weights)[:, None, None]
-        t = t.reshape(samples * n, n * c)
-        w = observed.w
-        shares = cho_solve(cho_factor(t.T @ t + self.position), t.T @ w)
-        return shares, w - t @ shares
-
-    @cached_property
+    @property
     def information(self) -> Array:
         """H = WᵀE (b, b)."""
-        half = self.observed.w.T @ self._split[1]
+        half = self.observed.w.T @ self.rest
         return 0.5 * (half + half.T)
 
     def pullback(self, dfdh: Array) -> MotionGradient:
         """Gradient of f(H), M = ∂f/∂H: ∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
         model, motion = self.observed.model, self.observed.motion
-        shares, rest = self._split
-        seed, root = 2.0 * rest @ dfdh, np.sqrt(self.observed.weights)
-        by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * root[:, None, None]
+        seed, root = 2.0 * self.rest @ dfdh, np.sqrt(self.observed.weights)
+        by_t = -(seed @ self.shares.T).reshape(len(motion), model.n, model.n, -1) * root[:, None, None]
         by_jacobian = np.einsum("Njic,kNc->kNji", by_t, self.bases, optimize=True)
         through_torque = torque_jacobian_pullback(model, motion, self.chi, by_jacobian)
         return self.observed.rows_pullback(seed) + through_torque

@@ -1,7 +1,7 @@
 """What a criterion is: a number to be made small, with its exact derivative; and the figures that are always reported.
 
 Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
-(``MotionCriterion``). ``evaluation`` makes both look alike, so that a weighted sum may mix them.
+(``MotionCriterion``). ``Observed.evaluation`` makes both look alike, so that a weighted sum may mix them.
 The optimiser sees a ``DesignObjective``: a motion in, the criterion and its exact gradient by every sample out.
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
@@ -23,7 +23,7 @@ from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, shown
+from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
@@ -54,37 +54,9 @@ def inverse(h: Array) -> tuple[Array, float] | None:
     return full, 2.0 * float(np.log(lower.diagonal() * scale).sum())
 
 
-def eigen(h: Array) -> tuple[Array, Array] | None:
-    """Eigenvalues, ascending, and eigenvectors as columns; None when H is singular."""
-    values, vectors = np.linalg.eigh(h)
-    return None if values[0] <= values[-1] * rounding(h) else (values, vectors)
-
-
 def singular(h: Array) -> tuple[float, Array]:
     """What a criterion answers when it is infinite."""
     return np.inf, np.zeros_like(h)
-
-
-def nominal_sizes(model: DynamicModel, what: str) -> tuple[float, ...]:
-    """(b,) sizes of the parameters in the description, none of which may be zero."""
-    sizes = np.abs(model.base.base_values(model.nominal))
-    for name, size in zip(model.base.names, sizes, strict=True):
-        if not size > 0:
-            raise ParameterError(
-                f"{what} needs the size of every parameter; {name} is 0 in the description, give values"
-            )
-    return tuple(sizes.tolist())
-
-
-def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> Array:
-    """(b,) positive numbers, one per parameter."""
-    given = np.asarray(values, dtype=float)
-    if given.shape != (len(h),) or not (np.isfinite(given).all() and given.all()):
-        raise ParameterError(
-            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
-        )
-    size: Array = np.abs(given)
-    return size
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +94,19 @@ class Observed:
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        return self.columns.rows(self._rows.dense())
+        return self.columns.rows(self._rows.w)
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""
         c = self.columns.combination
-        return self._rows.dense_pullback(seed if c is None else seed @ c.T)
+        return self._rows.rows_pullback(seed if c is None else seed @ c.T)
+
+    def evaluation(self, criterion: AnyCriterion) -> CriterionEvaluation:
+        """A criterion of either kind at this motion."""
+        if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
+            value, dfdh = criterion(self.h)
+            return CriterionEvaluation(value=value, dfdh=dfdh)
+        return criterion.at(self)
 
 
 class CriterionSettings(Settings):
@@ -200,21 +179,11 @@ class MotionCriterion(Protocol):
 AnyCriterion = Criterion | MotionCriterion
 
 
-def evaluation(criterion: AnyCriterion, observed: Observed) -> CriterionEvaluation:
-    """A criterion of either kind at a motion."""
-    if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
-        value, dfdh = criterion(observed.h)
-        return CriterionEvaluation(value=value, dfdh=dfdh)
-    return criterion.at(observed)
-
-
 @dataclass(frozen=True, eq=False)
 class Figures:
     """Of W with rows over their noise, prior included.
-
     condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
-    the information; predicted_std (b,): standard deviations of the parameters ``names``.
-    """
+    the information; predicted_std (b,): standard deviations of the parameters ``names``."""
 
     names: tuple[str, ...]
     condition_number: float
@@ -232,41 +201,29 @@ def evaluate(
     prior: Array | None = None,
 ) -> Figures:
     """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
-
-    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12.
-    """
+    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12."""
     chosen = DesignColumns.of(model, columns)
     rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
     w = Observed(model, motion, chosen, rows, formulation or TorqueRows()).w
     if prior is not None:
         values, vectors = np.linalg.eigh(prior)
         w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])
-    r, b = _triangle(w), len(chosen)
+    b = len(chosen)
+    r = qr(w, mode="r")[0][:b]  # of W = Q R
     norms = np.linalg.norm(r, axis=0)
     unit = r / np.where(norms > 0, norms, 1.0)
-    normalized = _cond(unit)
+    normalized = float(np.linalg.cond(unit))
     if normalized > SINGULAR_CONDITION_NUMBER or len(r) < b:
         infinite = {"condition_number": np.inf, "condition_number_normalized": np.inf, "log_det": -np.inf}
         return Figures(names=chosen.names, predicted_std=np.full(b, np.inf), **infinite)
-    upper = _triangle(unit)
+    upper = qr(unit, mode="r")[0]
     return Figures(
         names=chosen.names,
-        condition_number=_cond(r),
+        condition_number=float(np.linalg.cond(r)),
         condition_number_normalized=normalized,
         log_det=2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum()),
         predicted_std=np.linalg.norm(solve_triangular(upper, np.eye(b)), axis=1) / norms,
     )
-
-
-def _triangle(w: Array) -> Array:
-    """R of W = Q R."""
-    upper: Array = qr(w, mode="r")[0][: w.shape[1]]
-    return upper
-
-
-def _cond(r: Array) -> float:
-    values = np.linalg.svd(r, compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 0 else np.inf
 
 
 def unexcited(h: Array, names: Sequence[str]) -> list[str]:
@@ -289,11 +246,9 @@ def unexcited(h: Array, names: Sequence[str]) -> list[str]:
 @dataclass(frozen=True, eq=False)
 class DesignObjective:
     """criterion(H₀ + WᵀΣ⁻¹W) of motions.
-
     columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``DesignColumns``. weights (n,): 1/σ² of
     the joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
-    it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
-    """
+    it will be recorded needs weights multiplied by the ratio, or the prior counts too much."""
 
     model: DynamicModel
     criterion: AnyCriterion
@@ -330,12 +285,12 @@ class DesignObjective:
         return self.observed(motion).gram
 
     def value(self, motion: Motion) -> float:
-        return evaluation(self.criterion, self.observed(motion)).value
+        return self.observed(motion).evaluation(self.criterion).value
 
     def value_and_gradient(self, motion: Motion) -> tuple[float, MotionGradient]:
         """f and its gradient with respect to q, q̇, q̈ of every sample; zero where f is infinite."""
         observed = self.observed(motion)
-        result = evaluation(self.criterion, observed)
+        result = observed.evaluation(self.criterion)
         return result.value, result.gradient(observed)
 
     def unexcited(self, motion: Motion) -> list[str]:

@@ -12,7 +12,8 @@ trapezoidal rule over the samples; that needs samples in time, not points that s
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
@@ -84,13 +85,6 @@ class DesignColumns:
         return w if self.combination is None else w @ self.combination
 
 
-def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, count: int) -> Array:
-    """(…, count) zero but for ``values`` (…, len(rows)) at the given places of the last axis."""
-    full = np.zeros((*values.shape[:-1], count))
-    full[..., rows] = values
-    return full
-
-
 def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
     n, chain = model.n, model.dynamics.chain
@@ -105,20 +99,25 @@ def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> Moti
     return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
 
-class ObservedRows(Protocol):
-    """W (R, s) of a motion for s standard columns, every row over its noise, and adjoints."""
+class ObservedRows(ABC):
+    """Rows of a motion for s standard columns, every one over its noise, and adjoints."""
+
+    @property
+    @abstractmethod
+    def w(self) -> Array:
+        """W itself (R, s)."""
+
+    @abstractmethod
+    def rows_pullback(self, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ W, seed (R, s)."""
 
     def gram(self) -> Array:
         """WᵀW (s, s)."""
+        return self.w.T @ self.w
 
     def pullback(self, dfdh: Array) -> MotionGradient:
         """Gradient of f(WᵀW) for ∂f/∂H (s, s)."""
-
-    def dense(self) -> Array:
-        """W itself (R, s)."""
-
-    def dense_pullback(self, seed: Array) -> MotionGradient:
-        """Gradient of Σ seed ⊙ W, seed (R, s)."""
+        return self.rows_pullback(self.w @ (dfdh + dfdh.T))
 
 
 @runtime_checkable
@@ -152,24 +151,24 @@ class TorqueRows(Settings):
         return model.n
 
     def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
-        each = np.broadcast_to(weights, (model.n,))
-        return ObservedTorqueRows(model, motion, columns.layout, each, columns.selected)
+        return ObservedTorqueRows(model, motion, columns.layout, weights, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedTorqueRows(MotionRows):
+class ObservedTorqueRows(MotionRows, ObservedRows):
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
     selected: Index
 
-    def dense(self) -> Array:
+    @property
+    def w(self) -> Array:
         """(N n, s), the joints of a sample one after the other."""
         phi = self.model.regressor(self.motion)[:, :, self.selected]
         return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
 
-    def dense_pullback(self, seed: Array) -> MotionGradient:
-        whitened = seed.reshape(len(self.motion), self.model.n, -1) * np.sqrt(self.weights)[:, None]
-        full = coefficient_rows(self.selected, whitened, len(self.model.standard))
+    def rows_pullback(self, seed: Array) -> MotionGradient:
+        full = np.zeros((len(self.motion), self.model.n, len(self.model.standard)))
+        full[..., self.selected] = seed.reshape(*full.shape[:2], -1) * np.sqrt(self.weights)[:, None]
         return regressor_pullback(self.model, self.motion, full)
 
 
@@ -177,8 +176,7 @@ class ObservedTorqueRows(MotionRows):
 class EnergyRows(Settings):
     """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
 
-    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply.
-    """
+    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply."""
 
     interval: Annotated[int, Whole(1)] = 1
     noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0
@@ -196,7 +194,7 @@ class EnergyRows(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedEnergyRows:
+class ObservedEnergyRows(ObservedRows):
     settings: EnergyRows
     model: DynamicModel
     motion: Motion
@@ -218,11 +216,9 @@ class ObservedEnergyRows:
         return self.model.dynamics.lagrange(self.motion)
 
     @cached_property
-    def _w(self) -> Array:
-        h, power = (
-            self.model.energy(self.motion, self._lagrange),
-            np.zeros((len(self.motion), len(self.model.standard))),
-        )
+    def w(self) -> Array:
+        h = self.model.energy(self.motion, self._lagrange)
+        power = np.zeros((len(self.motion), len(self.model.standard)))
         for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
             power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
         power = power[:, self._lossy]  # the work of these since the first sample, per unit of the parameter [J …]
@@ -230,20 +226,10 @@ class ObservedEnergyRows:
         h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
         return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
-    def gram(self) -> Array:
-        return self._w.T @ self._w
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        return self.dense_pullback(self._w @ (dfdh + dfdh.T))
-
-    def dense(self) -> Array:
-        return self._w
-
-    def dense_pullback(self, seed: Array) -> MotionGradient:
-        h_bar = np.zeros((len(self.motion), len(self.model.standard)))
-        change = coefficient_rows(self.selected, seed / self.settings.noise, len(self.model.standard))
-        h_bar[self._points[1:]] += change
-        h_bar[self._points[:-1]] -= change
+    def rows_pullback(self, seed: Array) -> MotionGradient:
+        h_bar, change = np.zeros((len(self.motion), len(self.model.standard))), seed / self.settings.noise
+        h_bar[np.ix_(self._points[1:], self.selected)] += change
+        h_bar[np.ix_(self._points[:-1], self.selected)] -= change
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0

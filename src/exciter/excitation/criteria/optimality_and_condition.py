@@ -3,26 +3,47 @@ excitation, by singular values, norms, QR, of scaled columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError
-from exciter.excitation.criteria.criterion import (
-    Criterion,
-    CriterionSettings,
-    checked_scale,
-    eigen,
-    inverse,
-    nominal_sizes,
-    singular,
-)
+from exciter.errors import ParameterError, shown
+from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, inverse, rounding, singular
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive
 from exciter.typing import Array
+
+
+def eigen(h: Array) -> tuple[Array, Array] | None:
+    """Eigenvalues, ascending, and eigenvectors as columns; None when H is singular."""
+    values, vectors = np.linalg.eigh(h)
+    return None if values[0] <= values[-1] * rounding(h) else (values, vectors)
+
+
+def nominal_sizes(model: DynamicModel, what: str) -> tuple[float, ...]:
+    """(b,) sizes of the parameters in the description, none of which may be zero."""
+    sizes = np.abs(model.base.base_values(model.nominal))
+    for name, size in zip(model.base.names, sizes, strict=True):
+        if not size > 0:
+            raise ParameterError(
+                f"{what} needs the size of every parameter; {name} is 0 in the description, give values"
+            )
+    return tuple(sizes.tolist())
+
+
+def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> Array:
+    """(b,) positive numbers, one per parameter."""
+    given = np.asarray(values, dtype=float)
+    if given.shape != (len(h),) or not (np.isfinite(given).all() and given.all()):
+        raise ParameterError(
+            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
+        )
+    size: Array = np.abs(given)
+    return size
 
 
 @dataclass(frozen=True)
@@ -51,8 +72,7 @@ class DOptimality(CriterionSettings):
 class AOptimality(CriterionSettings):
     """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
 
-    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed.
-    """
+    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -73,8 +93,7 @@ class EOptimality(CriterionSettings):
 
     The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
     on the unit of information, so that one tolerance fits all robots. Parameters have different units: give as
-    scale (b,) the a-priori values, and the worst relative error counts.
-    """
+    scale (b,) the a-priori values, and the worst relative error counts."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -120,8 +139,7 @@ class QrCondition(CriterionSettings):
     """|r₁₁|/|r_bb| of W = Q R Pᵀ with column pivoting, never more than cond(W) (Gautier & Khalil 4.1, measure 2).
 
     The pivoted Cholesky factor of H is that R. Its first element is the longest column's norm and its last the
-    distance of the last pivot's column from all others: √H_ff and 1/√(H⁻¹)_ll. It has kinks where pivots change.
-    """
+    distance of the last pivot's column from all others: √H_ff and 1/√(H⁻¹)_ll. It has kinks where pivots change."""
 
     word, title = "condition-qr", "condition number by QR"
 
@@ -141,8 +159,7 @@ class QrCondition(CriterionSettings):
 class FrobeniusCondition(CriterionSettings):
     """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b.
 
-    No kinks, unlike the 2-norm; the paper found that it converges best.
-    """
+    No kinks, unlike the 2-norm; the paper found that it converges best."""
 
     word, title = "condition-frobenius", "condition number by the Frobenius norm"
 
@@ -159,8 +176,7 @@ class FrobeniusCondition(CriterionSettings):
 class NormalizedCondition(CriterionSettings):
     """cond(W D⁻¹), D the norms of the columns (Swevers et al. 1997, IEEE, below (10); criterion c1).
 
-    It does not see how large the columns are: a joint that barely moves costs nothing. Do not use it alone.
-    """
+    It does not see how large the columns are: a joint that barely moves costs nothing. Do not use it alone."""
 
     word, title = "condition-normalized", "condition number with unit columns"
 
@@ -182,8 +198,7 @@ class ScaledCondition(CriterionSettings):
     it is bound to a model without any; first summand of Rackl et al. (15).
 
     What is estimated is then a factor on each a-priori value (Swevers et al. 1997, ASME, end of section 2), and the
-    relative standard deviations become alike.
-    """
+    relative standard deviations become alike."""
 
     values: tuple[Amount, ...] | None = None
 
@@ -206,8 +221,7 @@ class ScaledCondition(CriterionSettings):
 class ConditionAndSmallest(CriterionSettings):
     """cond(W) + k₂/σ_min(W) [12.14] (Pressé & Gautier): no good condition by columns that are all small.
 
-    k₂ has the unit of σ_min, which grows with the square root of the number of samples.
-    """
+    k₂ has the unit of σ_min, which grows with the square root of the number of samples."""
 
     k2: Positive = 1.0
 
@@ -227,15 +241,19 @@ class ConditionAndSmallest(CriterionSettings):
 @dataclass(frozen=True)
 class SoftCondition:
     """√(‖λ‖_p ‖1/λ‖_p) of the eigenvalues λ of H: cond(W) as p → ∞, never below it, and smooth.
-
     All large and all small singular values are pushed together, not only the extreme pair, which at an optimum of
-    cond(W) is one of several equals.
-    """
+    cond(W) is one of several equals. scaled: the condition number of scaled columns that it stands for."""
 
     power: float = 4.0
-    name: ClassVar[str] = "soft condition"
+    scaled: NormalizedCondition | ScaledCondition | None = None
+
+    @property
+    def name(self) -> str:
+        return f"soft {'condition' if self.scaled is None else self.scaled.name}"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
+        if self.scaled is not None:
+            return self.scaled(h, SoftCondition(self.power))
         if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum

@@ -16,18 +16,10 @@ from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as gram
-from exciter.excitation.criteria.criterion import (
-    AnyCriterion,
-    CriterionEvaluation,
-    CriterionSettings,
-    Observed,
-    evaluation,
-    nominal_sizes,
-)
+from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive, Settings
-from exciter.typing import Array
 
 PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-zero at least once
 STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
@@ -42,8 +34,7 @@ class Equilibrium(CriterionSettings):
     A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
     that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
     by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
-    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
-    """
+    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came."""
 
     word, title = "equilibrium", "equilibrium of the elements"
     companion: ClassVar[bool] = True
@@ -79,17 +70,12 @@ class InverseTorque(CriterionSettings):
     """1 / Σ_j mean_t |τ_j| [1/(N·m)]: second summand of Rackl et al. (15), with |τ| so that torques cannot cancel.
 
     chi (p,): standard parameters, the description's unless given. The mean over time keeps its balance with a
-    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points.
-    """
+    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points."""
 
     chi: tuple[Amount, ...] | None = None
 
-    word, title = "torque-activity", "torque activity"
+    word, title, name = "torque-activity", "torque activity", "inverse-torque"
     companion: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "inverse-torque"
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         model, motion = observed.model, observed.motion
@@ -133,7 +119,7 @@ class WeightedSum(Settings):
     def at(self, observed: Observed) -> CriterionEvaluation:
         parts = []
         for weight, criterion in self.parts:
-            part = evaluation(criterion, observed)
+            part = observed.evaluation(criterion)
             if not np.isfinite(part.value):
                 return part
             parts.append(part.times(weight, weight * part.value))
@@ -193,26 +179,7 @@ class ConditionAndTorque(SumByWord):
         return WeightedSum(((self.xi1, gram.ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
-        return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
-
-
-@dataclass(frozen=True)
-class Softened:
-    """A condition number of scaled columns, by its smooth stand-in."""
-
-    criterion: gram.NormalizedCondition | gram.ScaledCondition
-    power: float
-
-    @property
-    def name(self) -> str:
-        return f"soft {self.criterion.name}"
-
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        return self.criterion(h, gram.SoftCondition(self.power))
-
-
-CONDITIONS = (gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition, Softened)
-OTHER_POSITIVE = (gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality)
+        return self if self.values is not None else replace(self, values=gram.nominal_sizes(model, self.word))
 
 
 @dataclass(frozen=True)
@@ -226,10 +193,17 @@ class Logarithm:
         return f"log {self.criterion.name}"
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        found = evaluation(self.criterion, observed)
+        found = observed.evaluation(self.criterion)
         if not np.isfinite(found.value):
             return found
         return found.times(1.0 / found.value, float(np.log(found.value)))
+
+
+#: criteria of which a logarithm can be taken
+POSITIVE = (
+    *(gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition),
+    *(gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality),
+)
 
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
@@ -245,7 +219,7 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
     if isinstance(criterion, gram.ConditionNumber):
         return gram.SoftCondition(power)
     if isinstance(criterion, gram.NormalizedCondition | gram.ScaledCondition):
-        return Softened(criterion, power)
+        return gram.SoftCondition(power, criterion)
     if isinstance(criterion, WeightedSum):
         return WeightedSum(tuple((weight, softened(part, power)) for weight, part in criterion.parts))
     return criterion
@@ -254,4 +228,4 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
 def positive(criterion: AnyCriterion) -> bool:
     if isinstance(criterion, WeightedSum):
         return all(positive(part) for _, part in criterion.parts)
-    return isinstance(criterion, (*CONDITIONS, *OTHER_POSITIVE))
+    return isinstance(criterion, POSITIVE)
