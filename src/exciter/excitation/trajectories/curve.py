@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
@@ -69,7 +70,8 @@ class Extremum:
 @dataclass(frozen=True)
 class Jump:
     """A position (order 0) or velocity (order 1) of a joint, by its index, that differs on the two sides of a knot
-    ``at`` [s] by more than ``allowed``, which is all that rounding can explain."""
+    ``at`` [s] by more than ``allowed``, which is all that rounding can explain; size: infinite where a side is no
+    number."""
 
     order: int
     joint: int
@@ -77,16 +79,11 @@ class Jump:
     before: float
     after: float
     allowed: float
+    size: float
 
     @property
     def what(self) -> str:
         return ("position", "velocity")[self.order]
-
-    @property
-    def size(self) -> float:
-        """[rad, m, rad/s, m/s]; infinite where a side is no number."""
-        size = abs(self.after - self.before)
-        return size if np.isfinite(size) else float("inf")
 
 
 class CurvePiece(Protocol):
@@ -124,11 +121,9 @@ class Curve:
         object.__setattr__(self, "pieces", tuple(self.pieces))
         if not self.pieces:
             raise MotionError("a curve of no pieces; give at least one")
-        if len({piece.n for piece in self.pieces}) > 1:
-            raise MotionError(
-                f"the pieces of a curve move {[p.n for p in self.pieces]} joints; they must move the same"
-            )
-        for before, after in zip(self.pieces, self.pieces[1:], strict=False):
+        if len(set(joints := [piece.n for piece in self.pieces])) > 1:
+            raise MotionError(f"the pieces of a curve move {joints} joints; they must move the same")
+        for before, after in pairwise(self.pieces):
             end, start = before.knots[-1], after.knots[0]
             if not abs(start - end) <= _same_time(end, min(np.ptp(before.knots), np.ptp(after.knots))):
                 raise MotionError(
@@ -140,7 +135,6 @@ class Curve:
 
     @property
     def n(self) -> int:
-        """Joints."""
         return self.pieces[0].n
 
     @property
@@ -153,13 +147,12 @@ class Curve:
 
     @property
     def duration(self) -> float:
-        """[s] from start to end."""
         return self.end - self.start
 
     @cached_property
     def knots(self) -> Array:
         """(S + 1,) [s] ends of all spans."""
-        knots = np.concatenate([piece.knots[:-1] for piece in self.pieces] + [self.pieces[-1].knots[-1:]])
+        knots = np.append(np.concatenate([piece.knots[:-1] for piece in self.pieces]), self.end)
         knots.flags.writeable = False
         return knots
 
@@ -176,14 +169,12 @@ class Curve:
             yield self.pieces[number], chosen, span[chosen] - self._first[number]
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """As of a piece."""
         values = np.empty((order + 1, self.n, len(time)))
         for piece, chosen, local in self._by_piece(span):
             values[:, :, chosen] = piece.derivatives(local, time[chosen], order)
         return values
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """As of a piece."""
         bounds = np.empty((4, self.n, len(start)))
         for piece, chosen, local in self._by_piece(span):
             bounds[:, :, chosen] = piece.rates(local, start[chosen], end[chosen])
@@ -223,8 +214,7 @@ class Curve:
     def jumps(self, order: int) -> Array:
         """(n, S − 1): value of the order-th derivative after each inner knot less that before it."""
         before, after = self._sides(order)
-        difference: Array = after[order] - before[order]
-        return difference
+        return np.asarray(after[order] - before[order])
 
     def breaks(self) -> tuple[Jump, ...]:
         """Every joint's largest jump of position, and of velocity, that rounding cannot explain; none of most curves.
@@ -242,11 +232,10 @@ class Curve:
             allowed = np.where(excused <= most, allowed, 0.0)  # many small ones are a large one
             there = np.where(np.isfinite(size[order]), size[order], np.inf)
             there = np.where(there > allowed, there, 0.0)
-            for joint in np.flatnonzero(there.any(axis=1)):
+            for joint in np.flatnonzero(there.any(axis=1)).tolist():
                 k = int(np.argmax(there[joint]))
-                sides = {"before": before[order, joint, k], "after": after[order, joint, k]}
-                numbers = {"at": at[k], **sides, "allowed": allowed[joint, k]}
-                found.append(Jump(order=order, joint=int(joint), **{name: float(x) for name, x in numbers.items()}))
+                numbers = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k], there[joint, k])
+                found.append(Jump(order, joint, *map(float, numbers)))
         return tuple(found)
 
     @property
@@ -278,12 +267,10 @@ class Curve:
                 f"{time.max():g} s were asked for"
             )
         inside = np.clip(time, self.start, self.end)
-        span = np.clip(np.searchsorted(self.knots, inside, side="right") - 1, 0, len(self.knots) - 2)
-        q, qd, qdd = self.derivatives(span, inside, 2)
+        q, qd, qdd = self.derivatives(span_of(self.knots, inside), inside, 2)
         return Motion(time, q.T, qd.T, qdd.T)
 
     def shifted(self, dt: float) -> Curve:
-        """The same motion, dt [s] later."""
         return Curve(tuple(piece.shifted(dt) for piece in self.pieces))
 
     def then(self, other: Curve) -> Curve:
@@ -304,6 +291,11 @@ class Curve:
                 f"{MOST_REPEATED_KNOTS // len(self.knots)}"
             )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
+
+
+def span_of(knots: Array, time: Array) -> Index:
+    """(N,) number of the span of each time; at a knot the one after it, at the end the last."""
+    return np.clip(np.searchsorted(knots, time, side="right") - 1, 0, len(knots) - 2)
 
 
 def _same_time(time: float, duration: float) -> float:

@@ -35,9 +35,9 @@ from scipy import interpolate
 from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, MotionError, shown
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Amount, Number, OneWord, Settings, Switch, Vector, Whole, keys_of
 from exciter.settings.fill import adapter, checked
 from exciter.typing import Array
@@ -47,7 +47,7 @@ Variables = Literal["waypoints", "control"]
 JERK_SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
-class PiecewisePolynomial(LinearFamily):
+class PiecewisePolynomial(Trajectory):
     """A family given by its c basis functions of time, as one piecewise polynomial with c rows."""
 
     @property
@@ -56,14 +56,12 @@ class PiecewisePolynomial(LinearFamily):
         """The c basis functions over [0, duration]."""
 
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
-        """B₀ … B_order (N, c) at times within [0, duration]; at a knot the value after it, at the end before it."""
-        knots = self.functions.knots
-        span = np.clip(np.searchsorted(knots, time, side="right") - 1, 0, len(knots) - 2)
-        values = self.functions.derivatives(span, np.asarray(time, dtype=float), order)
+        """At a knot the value after it, at the end before it."""
+        time = np.asarray(time, dtype=float)
+        values = self.functions.derivatives(span_of(self.functions.knots, time), time, order)
         return tuple(np.ascontiguousarray(value.T) for value in values)
 
     def curve(self, delta: ArrayLike) -> Curve:
-        """The exact motion of coefficients (n, c) over [0, duration]."""
         pieces = np.tensordot(as_coefficients(delta, self.coefficients), self.functions.coefficients, axes=1)
         return Curve((PolynomialPiece(self.functions.knots, pieces),))
 
@@ -116,8 +114,7 @@ class BSpline(PiecewisePolynomial):
         ends = np.array([0.0, self.duration])
         rest = [self._spline(ends, nu=k) * self.duration**k for k in (1, 2)]
         system = np.vstack([self._spline(self.waypoint_times), *rest])
-        right = np.eye(len(system), self.segments + 1)
-        return np.asarray(np.linalg.solve(system, right))
+        return np.asarray(np.linalg.solve(system, np.eye(len(system), self.segments + 1)))
 
     @cached_property
     def free(self) -> Array:
@@ -201,8 +198,7 @@ class Quintic(PiecewisePolynomial):
 
     @cached_property
     def functions(self) -> PolynomialPiece:
-        points = len(self.times)
-        q, qd = np.split(np.eye(2 * points), 2)
+        q, qd = np.split(np.eye(self.coefficients), 2)
         return PolynomialPiece.from_samples(self.times, q, qd, np.zeros_like(q))
 
     @cached_property
@@ -212,9 +208,7 @@ class Quintic(PiecewisePolynomial):
         return np.delete(z, [len(self.times), -1], axis=1) if self.at_rest_ends else z
 
     def with_duration(self, duration: float) -> Self:
-        """All times scaled."""
-        scaled = np.array(self.times) / self.duration * duration
-        return replace(self, times=tuple(scaled.tolist()))
+        return replace(self, times=tuple((np.array(self.times) / self.duration * duration).tolist()))
 
 
 @dataclass(frozen=True)
@@ -297,7 +291,6 @@ class Stops(PiecewisePolynomial):
         return np.eye(self.coefficients)
 
     def with_duration(self, duration: float) -> Self:
-        """All times scaled."""
         scale = duration / self.duration
         moves = tuple((scale * j, scale * a, scale * v) for j, a, v in self.moves)
         return replace(self, moves=moves, rest=scale * self.rest)

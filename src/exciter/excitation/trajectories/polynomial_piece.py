@@ -12,6 +12,7 @@ from math import comb, factorial
 from typing import Self
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import MotionError
@@ -26,10 +27,7 @@ HIGHEST_POLYNOMIAL_DEGREE = 9
 
 def evaluate(coefficients: Array, x: Array) -> Array:
     """Values at x, which broadcasts with the coefficients' leading axes."""
-    value = np.zeros(np.broadcast_shapes(coefficients.shape[:-1], x.shape))
-    for power in range(coefficients.shape[-1] - 1, -1, -1):
-        value = value * x + coefficients[..., power]
-    return value
+    return np.asarray(polyval(x, np.moveaxis(coefficients, -1, 0), tensor=False))
 
 
 def derivative(coefficients: Array, order: int = 1) -> Array:
@@ -77,9 +75,7 @@ def _quadratic(c: Array) -> Array:
 def _shift(degree: int) -> Array:
     """(K, d + 1, d + 1): for each centre s, the matrix from coefficients in x to those in x − s."""
     size = range(degree + 1)
-    return np.array(
-        [[[comb(k, i) * s ** (k - i) if k >= i else 0.0 for k in size] for i in size] for s in ROOT_CENTRES]
-    )
+    return np.array([[[comb(k, i) * s ** max(k - i, 0) for k in size] for i in size] for s in ROOT_CENTRES])
 
 
 def _companion(c: Array) -> Array:
@@ -172,13 +168,10 @@ class PolynomialPiece:
     def rates(self, span: Index, start: Array, end: Array) -> Array:
         """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series about each interval's
         centre with r half its width."""
-        top = max(self.degree, 4)
-        size = np.abs(self.derivatives(span, 0.5 * (start + end), top))
+        size = np.abs(self.derivatives(span, 0.5 * (start + end), max(self.degree, 4)))
         radius = 0.5 * (end - start)
-        orders = [range(k, top + 1) for k in range(1, 5)]
-        return np.stack(
-            [sum((size[m] * radius ** (m - k[0]) / factorial(m - k[0]) for m in k), np.zeros(1)) for k in orders]
-        )
+        series = [[x * radius**m / factorial(m) for m, x in enumerate(size[k:])] for k in range(1, 5)]
+        return np.stack([sum(terms, np.zeros(1)) for terms in series])
 
     def shifted(self, dt: float) -> Self:
         return replace(self, knots=self.knots + dt)
