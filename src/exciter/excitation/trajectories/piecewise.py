@@ -39,7 +39,7 @@ from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Amount, Number, OneWord, Settings, Switch, Vector, Whole, keys_of
-from exciter.settings.fill import adapter, checked
+from exciter.settings.fill import checked, filled
 from exciter.typing import Array
 
 MOST_FAMILY_SPANS = 1000  # of a family: its basis has the square of their number in entries
@@ -172,7 +172,7 @@ class Quintic(PiecewisePolynomial):
         even = {key: given.get(key) for key in keys_of(EvenTimes)}
         rest = {key: value for key, value in given.items() if key not in even}
         if rest.get("times") is None:
-            steps = adapter(EvenTimes).validate_python(even, context=context)
+            steps = filled(EvenTimes, even, context)
             rest["times"] = cls.even(steps.duration, steps.segments).times
         return rest
 
