@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,12 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.excitation.validation_motion.random_families import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
@@ -167,8 +167,7 @@ class DesignView:
     def jerk(self) -> Array:
         """(N, n) [rad/s³ or m/s³]."""
         curve, time = self.design.curve, self.motion.time
-        span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
-        return np.asarray(curve.derivatives(span, time, 3)[3].T)
+        return np.asarray(curve.derivatives(span_of(curve.knots, time), time, 3)[3].T)
 
     @cached_property
     def torque(self) -> Array:
@@ -251,7 +250,7 @@ def design(
             )
         stretch = low / trajectory.duration, high / trajectory.duration
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
-    best_of = partial(_best_of, robot, search.constraints, periods, ramps)
+    best_of = partial(_best_of, search, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
     with nullcontext() if kept is None else kept.in_use(), deadline.kept(), threadpool_limits(limits=1):
         before = [] if kept is None else kept.attempts(starts, deadline)
@@ -287,8 +286,8 @@ def design(
             family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
         if not np.isfinite(promised["value"]):
-            log = motion(family, delta, family.sample_times(samples))
-            names = ", ".join(objective.unexcited(log) or promised["parameters"])
+            unexcited = objective.unexcited(motion(family, delta, family.sample_times(samples)))
+            names = ", ".join(unexcited or promised["parameters"])
             raise ExciterError(
                 f"the criterion is infinite: within these limits no motion was found that excites {names}"
             )
@@ -358,29 +357,24 @@ _Best = Callable[[Sequence[Attempt], Deadline], _Executable]
 
 
 def _best_of(
-    robot: Robot,
-    constraints: tuple[Constraint, ...],
-    periods: int,
-    ramps: Ramps | None,
-    attempts: Sequence[Attempt],
-    deadline: Deadline,
+    search: Search, periods: int, ramps: Ramps | None, attempts: Sequence[Attempt], deadline: Deadline
 ) -> _Executable:
-    """A ``_Best``, behind how a motion is entered, repeated and left, and within which limits."""
+    """A ``_Best``, behind how a motion of the search is repeated, entered and left."""
+    robot = search.model.robot
 
     def judged(curve: Curve) -> Certificate:
         deadline.check()
-        return certify(robot, curve, constraints, check=deadline.check, from_rest=True)
+        return certify(robot, curve, search.constraints, check=deadline.check, from_rest=True)
 
     refused: MotionError | None = None
-    for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
-        if attempt.delta is None:
-            continue
-        found = attempt.trajectory, attempt.delta
-        try:
-            return *found, *certified_execution(*found, robot, periods, ramps, judged)
-        except MotionError as error:
-            refused = refused or error
-    raise OutOfTime if refused is None else refused
+    for attempt in sorted(attempts, key=attrgetter("value", "number")):
+        if attempt.delta is not None:
+            found = attempt.trajectory, attempt.delta
+            try:
+                return *found, *certified_execution(*found, robot, periods, ramps, judged)
+            except MotionError as error:
+                refused = refused or error
+    raise refused or OutOfTime
 
 
 # -- with a time limit -------------------------------------------------------------------------------------------------
@@ -406,9 +400,8 @@ class _Rehearsal:
         least = max(LARGEST_RESERVE_SHARE * deadline.left, self.reserve - overtime)
         if self.reserve <= least:
             return self
-        share = least / self.reserve
-        names = ("certificate_seconds", "other_seconds")
-        return replace(self, **{name: share * getattr(self, name) for name in names})
+        certificate, other = (least / self.reserve * x for x in (self.certificate_seconds, self.other_seconds))
+        return replace(self, certificate_seconds=certificate, other_seconds=other)
 
 
 def _rehearsed(
@@ -416,16 +409,16 @@ def _rehearsed(
 ) -> _Rehearsal:
     """On the best motion of before, however long it takes, or else on the one that the first start begins with. A share
     of the time is kept free where that is not certified, or cannot be executed."""
-    best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
+    best = min(before, key=attrgetter("value", "number"), default=None)
     attempt, tight = (search.initial_motion(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
     until.check()
-    if attempt.delta is None:
-        return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     clock, begun = deadline.clock, deadline.clock()
     try:
-        executable = best_of(before or [attempt], until)
+        executable = None if attempt.delta is None else best_of(before or [attempt], until)
     except MotionError:
+        executable = None
+    if attempt.delta is None or executable is None:
         return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     executed = clock()
     found = _Rehearsal(attempt, executable=executable, certificate_seconds=tight * (executed - begun))

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
@@ -29,9 +28,8 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 LEAST_JOINT_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
 LEAST_JOINT_RANGE = 1e-3  # [rad or m] between its position limits
 RESAMPLING_CLEARANCE_SHARE = 1e-6  # of a limit that a motion keeps free, for the rounding of the rows of a file

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 DAQP_INFINITY = 1e30  # a bound that is none
 QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
-Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
 Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
 Report = Callable[[int, float, Array], bool]

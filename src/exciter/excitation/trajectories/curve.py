@@ -15,13 +15,11 @@ from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
-from exciter.typing import Array
-
-Index = NDArray[np.int64]
+from exciter.typing import Array, Index
 
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.

@@ -22,9 +22,8 @@ from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_
 from exciter.settings import Switch
 from exciter.settings.field_markers import Kind
 from exciter.settings.messages import wrong
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 LARGEST_PHASE_RAD = 1e9  # [rad]
 LEAST_OMEGA_RAD_S = 1e-9  # [rad/s]
 HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint

@@ -13,15 +13,14 @@ from typing import Self
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Extremum
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 #: Where the reciprocal variable of ``stationary_points`` may be centred: outside [0, 1], close to it.
 ROOT_CENTRES = np.array([-0.25, 1.25, -0.5, 1.5, -0.75, 1.75, -1.0, 2.0, -1.25, 2.25])
-Index = NDArray[np.int64]
 HIGHEST_POLYNOMIAL_DEGREE = 9
 
 
