@@ -131,8 +131,7 @@ class Design:
         if self.parameters != base.names:
             return np.full(len(self.parameters), np.nan)
         nominal = base.base_values(self.model.nominal)
-        rounding = ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0)
-        return np.where(np.abs(nominal) > rounding, nominal, np.nan)
+        return np.where(np.abs(nominal) > ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0), nominal, np.nan)
 
     @property
     def relative_std_percent(self) -> Array:

@@ -229,8 +229,7 @@ class DesignSettings(Settings):
                     f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
                     "configuration's own folder)"
                 )
-            samples = sample(read_trajectory(path, model.robot), self.rate)
-            total += objective.gram(Motion(*vars(samples).values()))
+            total += objective.gram(Motion(*vars(sample(read_trajectory(path, model.robot), self.rate)).values()))
         return total
 
     # -- changed copies ------------------------------------------------------------------------------------------

@@ -111,12 +111,10 @@ class Variables:
     def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
         """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
         _, s = self.split(y)
-        seeds = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2])
-        du = seeds.T @ grid.stacked
+        du = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2]).T @ grid.stacked
         if self.stretch is None:
             return du.ravel()
-        ds = -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s
-        return np.append(du.ravel(), ds)
+        return np.append(du.ravel(), -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
 
     def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array]) -> Array:
         """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
@@ -290,8 +288,7 @@ class NonlinearLimits:
 
     @classmethod
     def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
-        count = sum(len(c.rows) for c in constraints)
-        return cls(variables, grid, tuple(constraints), np.full(count, margin))
+        return cls(variables, grid, tuple(constraints), np.full(sum(len(c.rows) for c in constraints), margin))
 
     def values(self, y: Array) -> Array:
         """c (K, N) less the margins: ≥ 0 where kept."""

@@ -393,5 +393,4 @@ def finish(
 def _between(limits: JointLimits, nonlinear: NonlinearLimits, fine: Grid, y: Array) -> tuple[Array, Array]:
     """How far limits are broken anywhere: joints (4, n) exactly, nonlinear rows (K,) on a fine grid."""
     joint = np.maximum(joint_excess(limits, curve_of(limits.variables, y)) + RESAMPLING_CLEARANCE_SHARE, 0.0)
-    values = nonlinear.at(limits.variables.motion(fine, y))
-    return joint, np.maximum(-values.min(axis=1), 0.0)
+    return joint, np.maximum(-nonlinear.at(limits.variables.motion(fine, y)).min(axis=1), 0.0)

@@ -1,7 +1,4 @@
-"""Families of piecewise polynomials: B-splines, quintics between points, sequences of accelerations, and straight moves
-with stops.
-
-Their basis functions are themselves piecewise polynomials.
+"""Families of piecewise polynomials, whose basis functions are piecewise polynomials themselves.
 
 B-spline: way-points q_0 … q_r at equal steps of time (Rackl et al. 2012, eqs. (19)–(32)). Degree 4 has its inner knots
 half-way between way-points, degree 5 at the way-points; either way there are r + 5 control points, as many as
@@ -284,11 +281,6 @@ class Stops(PiecewisePolynomial):
             spans.append((self.rest, np.outer(identity[i + 1], one)))
         widths, shares = zip(*((width, share) for width, share in spans if width > 0.0), strict=True)
         return PolynomialPiece(np.concatenate([[0.0], np.cumsum(widths)]), np.stack(shares, axis=1))
-
-    @cached_property
-    def free(self) -> Array:
-        """Z (c, v): every point is free."""
-        return np.eye(self.coefficients)
 
     def with_duration(self, duration: float) -> Self:
         scale = duration / self.duration

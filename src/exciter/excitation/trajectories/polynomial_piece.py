@@ -90,8 +90,7 @@ def _companion(c: Array) -> Array:
     matrix = np.zeros((*c.shape[:-1], degree, degree))
     matrix[..., range(1, degree), range(degree - 1)] = 1.0
     matrix[..., 0, :] = -taylor[..., 1:] / np.where(taylor[..., :1] == 0.0, 1.0, taylor[..., :1])
-    inverse = np.linalg.eigvals(matrix)
-    return np.asarray(ROOT_CENTRES[best][..., None] + np.real(1.0 / inverse))
+    return np.asarray(ROOT_CENTRES[best][..., None] + np.real(1.0 / np.linalg.eigvals(matrix)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +148,10 @@ class PolynomialPiece:
         powers: Array = width[:, None] ** np.arange(self.degree + 1)
         unit = derivative(self.coefficients * powers, order) / width[:, None] ** order  # in time over the span's width
         ends = np.stack([unit[..., 0], unit.sum(axis=-1)], axis=-1).reshape(self.n, -1)
-        at_ends = np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1)
-        found = Extremum.of(ends, at_ends)
+        found = Extremum.of(ends, np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1))
         low, high = hull(unit)
         rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
-        beyond = (high > found.highest[:, None] + rounding) | (low < found.lowest[:, None] - rounding)
-        joint, span = np.nonzero(beyond)
+        joint, span = np.nonzero((high > found.highest[:, None] + rounding) | (low < found.lowest[:, None] - rounding))
         if unit.shape[-1] < 3 or len(joint) == 0:  # straight lines are extreme at their ends
             return found
         x = stationary_points(unit[joint, span])
@@ -183,8 +180,7 @@ def hermite(width: Array, start: Array, end: Array) -> Array:
     if len(start) == 2:
         (q, v), (q_end, v_end) = start, end
         rise, speed = q_end - q - v * width, (v_end - v) * width
-        terms = [q, v, (3.0 * rise - speed) / width**2, (speed - 2.0 * rise) / width**3]
-        return np.stack(terms, axis=-1)
+        return np.stack([q, v, (3.0 * rise - speed) / width**2, (speed - 2.0 * rise) / width**3], axis=-1)
     (q, v, a), (q_end, v_end, a_end) = start, end
     rise = q_end - q - v * width - 0.5 * a * width**2
     speed = (v_end - v - a * width) * width

@@ -39,7 +39,7 @@ class Family(Settings):
 
 
 class Trajectory(Family, ABC):
-    """A family of motions, linear in its coefficients; with its own duration, c labels, Z, basis and curve."""
+    """A family of motions, linear in its coefficients; with its own duration, labels, basis and curve."""
 
     duration: float  # [s] of the exciting part: one period, or from start to end
     periodic: ClassVar[bool] = False  # whether the end joins the start smoothly, so that the motion may be repeated
@@ -48,11 +48,6 @@ class Trajectory(Family, ABC):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """Names of the c coefficients, for tables and files."""
-
-    @property
-    @abstractmethod
-    def free(self) -> Array:
-        """Z (c, v): δ_j = Z x_j fulfils the family's conditions (rest at the ends …) for every x_j (v,)."""
 
     @abstractmethod
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
@@ -72,6 +67,11 @@ class Trajectory(Family, ABC):
         """(c,): powers p of 1/s in the coefficients' units, zero of positions. The same path in another time has
         coefficients δ_i (old / new)^p_i; Z does not change with the duration."""
         return np.zeros(self.coefficients, dtype=np.int64)
+
+    @property
+    def free(self) -> Array:
+        """Z (c, v): δ_j = Z x_j fulfils the family's conditions (rest at the ends …) for every x_j (v,)."""
+        return np.eye(self.coefficients)
 
     def sample_times(self, count: int) -> Array:
         """(count,) [s] at which a criterion is sampled: evenly from start to end; of a period without its end."""
@@ -112,8 +112,7 @@ def motion(trajectory: Trajectory, delta: ArrayLike, time: Array) -> Motion:
 
 def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> Array:
     """Gradient with respect to the coefficients (n, c), from that with respect to every sample at these times."""
-    seeds = np.vstack([gradient.q, gradient.qd, gradient.qdd])
-    return seeds.T @ np.vstack(trajectory.basis(time))
+    return np.vstack([gradient.q, gradient.qd, gradient.qdd]).T @ np.vstack(trajectory.basis(time))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +127,7 @@ class AccelerationSpectrum:
 
 def acceleration_spectrum(trajectory: Trajectory, delta: Array) -> AccelerationSpectrum:
     """Of the exciting part, without ramps: the Fourier lines of one period, or windowed (Hann) when not periodic."""
-    time = np.linspace(0.0, trajectory.duration, SPECTRUM_SAMPLES, endpoint=False)
-    qdd = motion(trajectory, delta, time).qdd
+    qdd = motion(trajectory, delta, np.linspace(0.0, trajectory.duration, SPECTRUM_SAMPLES, endpoint=False)).qdd
     window = np.ones(SPECTRUM_SAMPLES) if trajectory.periodic else np.hanning(SPECTRUM_SAMPLES)
     lines = np.abs(np.fft.rfft(qdd * window[:, None], axis=0)) / window.sum()
     lines[1:] *= 2.0  # a sine has half of its amplitude at −f

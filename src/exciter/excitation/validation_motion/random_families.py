@@ -197,8 +197,7 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
     powers = trajectory.time_powers.astype(float)
     scale = trajectory.duration**-powers  # every coefficient then moves by about as much
     swing = rng.standard_normal((robot.n, trajectory.free.shape[1])) @ trajectory.free.T * scale
-    largest = largest_swing(robot, trajectory.curve(swing), centre)
-    return trajectory.still(centre) + largest[:, None] * swing
+    return trajectory.still(centre) + largest_swing(robot, trajectory.curve(swing), centre)[:, None] * swing
 
 
 def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
