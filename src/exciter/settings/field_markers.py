@@ -44,9 +44,11 @@ class Kind:
 
     context: what the reader knows beside the file (robot, or joints, the names of them; folder)."""
 
+    words: tuple[str, ...]  # of those markers that have some
+
     @property
     def wanted(self) -> str:
-        raise NotImplementedError
+        return f"one of {', '.join(self.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         raise NotImplementedError
@@ -199,10 +201,6 @@ class OneWord(Kind):
     words: tuple[str, ...]
     meaning: tuple[Any, ...] | None = None
 
-    @property
-    def wanted(self) -> str:
-        return f"one of {', '.join(self.words)}"
-
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if given not in self.words:
             raise wrong(not_allowed(given, self.words))
@@ -293,7 +291,7 @@ class PerJointNumber(Numbers):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         given = given.tolist() if isinstance(given, np.ndarray) else given
         robot = context.get("robot")
-        joints = context.get("joints") if robot is None else robot.joint_names
+        joints: Any = context.get("joints") if robot is None else robot.joint_names
         if isinstance(given, Mapping):
             given = {str(name): value for name, value in given.items()}
             for name in given if joints is not None else ():

@@ -70,12 +70,8 @@ class OneOf(Kind):
     without: tuple[str, ...] = ()
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def words(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(word for word in self.known.words if word not in self.without)
-
-    @property
-    def wanted(self) -> str:
-        return f"one of {', '.join(self.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, self.known.family):

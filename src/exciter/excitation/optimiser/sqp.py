@@ -30,6 +30,7 @@ DAQP_INFINITY = 1e30  # a bound that is none
 QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Pairs = tuple[Index, Index]
+Box = tuple[Array, Array]
 Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
 Report = Callable[[int, float, Array], bool]
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
@@ -39,13 +40,7 @@ JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the
 
 
 def solve(
-    hessian: Array,
-    gradient: Array,
-    box: tuple[Array, Array],
-    a: Array,
-    low: Array,
-    high: Array,
-    seconds: float = math.inf,
+    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float = math.inf
 ) -> Step | None:
     """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; None when there is no feasible step, ``OutOfTime``
     after so many seconds."""
@@ -60,9 +55,7 @@ def solve(
     return _interior_point(hessian, gradient, box, a, low, high)
 
 
-def _interior_point(
-    hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
-) -> Step | None:
+def _interior_point(hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array) -> Step | None:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = QP_TOLERANCE
     solver.setup(hessian, gradient, None, None, a, low, high, *box)

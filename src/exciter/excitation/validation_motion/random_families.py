@@ -40,6 +40,7 @@ from exciter.typing import Array
 
 LIMIT_ROUNDING_SHARE = 1e-12  # by which a motion stays inside the limit that it is scaled up to
 Times = tuple[float, float, float]
+Judged = Callable[[Curve], Certificate]
 Candidate = tuple[Trajectory, Array, tuple[Note, ...]]  # a family, coefficients (n, c), and what is said of them
 SHORTEST_PHASE_S = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
 PHASE_RESOLUTION_S = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
@@ -162,12 +163,7 @@ def draw(
 
 
 def certified_execution(
-    trajectory: Trajectory,
-    delta: Array,
-    robot: Robot,
-    periods: int,
-    ramps: Ramps | None,
-    judged: Callable[[Curve], Certificate],
+    trajectory: Trajectory, delta: Array, robot: Robot, periods: int, ramps: Ramps | None, judged: Judged
 ) -> tuple[Curve, Certificate]:
     """The motion repeated, from rest to rest, with its certificate; MotionError where no ramps are certified."""
     certificates: list[Certificate] = []
