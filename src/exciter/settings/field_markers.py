@@ -9,8 +9,8 @@ nothing: the first counts as a number, the second as a setting that is not given
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,10 +18,31 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.errors import not_allowed, shown, unknown_name
-from exciter.settings.messages import inside, wrong
 
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
 LARGEST_SEED = 2**63 - 1
+
+
+class Refused(ValueError):
+    """A setting that cannot be used. Its text is what stands behind the key, `` is -1; give …`` or ``: …``; ``inside``
+    puts keys in front."""
+
+
+wrong = Refused  # to be raised by whoever checks a setting
+
+
+def class_given(given: type) -> Refused:
+    """To be raised where a class stands for an object of it."""
+    return wrong(f" is the class {given.__name__}; give an object of it, {given.__name__}(…)")
+
+
+@contextmanager
+def inside(path: str) -> Iterator[None]:
+    """What is wrong inside is told with its place, ``: name`` or `` 2``, in front."""
+    try:
+        yield
+    except Refused as error:
+        raise wrong(f"{path}{error}") from None
 
 
 def says_none(given: Any) -> bool:

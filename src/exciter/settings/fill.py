@@ -19,8 +19,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origi
 import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import Refused, class_given, inside, wrong
+from exciter.settings.field_markers import Kind, Refused, class_given, inside, wrong
 
 T = TypeVar("T")
 Context = Mapping[str, Any]

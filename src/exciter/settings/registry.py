@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
 from exciter.errors import ExciterError, not_allowed, shown, unknown_name
-from exciter.settings.field_markers import Kind
+from exciter.settings.field_markers import Kind, class_given, inside, wrong
 from exciter.settings.fill import filled, json_schema, keys_of
-from exciter.settings.messages import class_given, inside, wrong
 
 S = TypeVar("S")
 

@@ -53,9 +53,8 @@ from exciter.excitation.constraints.workspace import (
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
-from exciter.settings.field_markers import Kind, says_none
+from exciter.settings.field_markers import Kind, inside, says_none, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.settings.messages import inside, wrong
 from exciter.typing import Array
 
 Triple = tuple[float, float, float]

@@ -18,9 +18,8 @@ from exciter.excitation.criteria import cramer_rao, optimality_and_condition, we
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
 from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
 from exciter.settings import Positive, Registry
-from exciter.settings.field_markers import Kind
+from exciter.settings.field_markers import Kind, inside, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.settings.messages import inside, wrong
 
 CRITERIA = Registry[CriterionSettings](
     "criterion",

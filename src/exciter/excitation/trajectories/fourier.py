@@ -20,8 +20,7 @@ from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Switch
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, wrong
 from exciter.typing import Array, Index
 
 LARGEST_PHASE_RAD = 1e9  # [rad]

@@ -33,9 +33,8 @@ from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Number, Settings, Text, Vector
-from exciter.settings.field_markers import Kind
+from exciter.settings.field_markers import Kind, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.settings.messages import wrong
 from exciter.typing import Array
 
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number

@@ -36,9 +36,8 @@ from exciter.parameters.terms.term import RigidTorque as RigidTorque
 from exciter.parameters.terms.user_term import UserTerm as UserTerm
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, Registry, fill
-from exciter.settings.field_markers import Kind, says_none
+from exciter.settings.field_markers import Kind, says_none, wrong
 from exciter.settings.fill import filled
-from exciter.settings.messages import wrong
 
 TERM_REGISTRY = Registry[JointTerm](
     "joint term",
