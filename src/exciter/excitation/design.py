@@ -59,13 +59,10 @@ CRITERION_SAMPLES_PER_S = 100.0  # [1/s] samples of the log that the criterion c
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A certified exciting motion and what it promises.
-
-    delta (n, c): coefficients of the family ``trajectory``; curve: what the robot executes, ramps and periods included.
-    value: the criterion for one duration of the family at ``samples`` instants, with true friction signs; log_det: log
-    det of the covariance; predicted_std (b,): of the parameters, in the order of ``parameters``. A motion that
-    was drawn, not searched, has no attempts.
-    """
+    """A certified exciting motion and what it promises. delta (n, c): coefficients of the family ``trajectory``; curve:
+    what the robot executes, ramps and periods included. value: the criterion for one duration of the family at
+    ``samples`` instants, with true friction signs; log_det: log det of the covariance; predicted_std (b,): of the
+    parameters, in the order of ``parameters``. A motion that was drawn, not searched, has no attempts."""
 
     model: DynamicModel
     trajectory: Trajectory
@@ -95,7 +92,6 @@ class Design:
 
     @property
     def summary(self) -> str:
-        """How the motion came about, and its criterion."""
         value, count = f"{self.criterion.name} {self.value:.6g}", self.evaluations
         if not self.attempts:
             draws = f"{count} {'draw' if count == 1 else 'draws'} in {self.seconds:.2f} s"
@@ -108,8 +104,7 @@ class Design:
 
     @property
     def reach(self) -> tuple[Array, Array]:
-        """(3,), (3,) [m]: least and greatest coordinates of the tool in the base frame, so that a person can compare
-        them with what stands there."""
+        """(3,), (3,) [m]: least and greatest coordinates of the tool in the base frame, beside what is there."""
         robot = self.model.robot
         q = self.curve.motion(np.linspace(self.curve.start, self.curve.end, REACH_INSTANTS)).q
         place = Dynamics(robot).placement(robot.tool_frame, q)[1]
@@ -180,8 +175,7 @@ class DesignView:
         return Pictures.of(dynamics, self.frame, curve.start, curve.end, lambda time: curve.motion(time).q)
 
     def limits(self, what: str) -> tuple[Array, Array]:
-        """(n,) lower and upper limit of position, velocity, acceleration, jerk or torque: those that were certified,
-        else the robot's own."""
+        """(n,) lower and upper limit of position … jerk or torque: those that were certified, else the robot's own."""
         robot = self.design.model.robot
         upper = robot.limit("upper" if what == "position" else what)
         lower = robot.limit("lower") if what == "position" else -upper

@@ -129,7 +129,6 @@ class MotionSettings(Settings):
 
     @property
     def family(self) -> str:
-        """Its word."""
         return str(written(self.motion)["family"])
 
 

@@ -24,8 +24,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 class Refused(ValueError):
-    """A setting that cannot be used. Its text is what stands behind the key, `` is -1; give …`` or ``: …``; ``inside``
-    puts keys in front."""
+    """Of a setting that cannot be used: what stands behind its key, `` is -1; give …``; ``inside`` adds keys."""
 
 
 wrong = Refused  # to be raised by whoever checks a setting
@@ -62,7 +61,6 @@ def plain(given: Any) -> Any:
 
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
-
     context: what the reader knows beside the file (robot, or joints, the names of them; folder)."""
 
     words: tuple[str, ...]  # of those markers that have some
@@ -102,8 +100,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None;
-    infinite: one of any size, for what may have no limit."""
+    """A finite number, ≥ ``least``, > ``above``, ≤ ``most``; ``open``: a word for None; infinite: of any size."""
 
     least: float = -math.inf
     above: float | None = None
@@ -161,8 +158,7 @@ class Number(Kind):
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """A whole number; what is counted takes memory or time, of which there is an end (``most``), unless what is made
-    of it refuses too many itself (None)."""
+    """A whole number; what is counted takes memory or time: ``most``, None where its user refuses too many."""
 
     least: int = 0
     most: int | None = None
@@ -240,8 +236,7 @@ class OneWord(Kind):
 
 @dataclass(frozen=True)
 class Vector(Kind):
-    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null, or that number,
-    stands for."""
+    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null stands for."""
 
     length: int | str | None = 3
     unit: str = ""

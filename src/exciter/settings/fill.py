@@ -170,7 +170,6 @@ def _each(check: Check, value: Any, context: Context | None) -> tuple[Any, ...]:
 
 
 def _filled(cls: Any, given: Any, context: Context) -> Any:
-    """Settings of what a file gives."""
     named, values = {key: name for name, key in cls.called.items()}, {}
     try:
         data = _data(cls, cls.spelled(given, context))
@@ -287,7 +286,6 @@ def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
 
 
 def _settings_class(hint: Any) -> type[Settings]:
-    """The settings class in an annotation, which may be optional."""
     return next(one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Settings))
 
 
@@ -330,5 +328,4 @@ def known_keys(
 
 
 def marker_of(hint: Any) -> Kind | None:
-    """The marker in an annotation."""
     return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Kind)), None)

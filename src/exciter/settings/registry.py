@@ -60,8 +60,7 @@ class Registry(Generic[S]):
 
 @dataclass(frozen=True)
 class OneOf(Kind):
-    """A choice from a registry. usual: the word that is meant where a tagged choice has none. without: words that do
-    not count here."""
+    """A choice from a registry. usual: the word of a tagged choice that has none. without: words that do not count."""
 
     known: Registry[Any]
     tag: str | None = None

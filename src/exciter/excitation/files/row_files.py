@@ -289,7 +289,6 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
 
 
 def ros2_json(samples: MotionSamples, joints: tuple[str, ...]) -> str:
-    """The message as JSON, one point per line."""
     lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in _points(samples))
     points = ",\n".join(f"  {{{line}}}" for line in lines)
     return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'

@@ -80,7 +80,6 @@ class Variables:
         return self.n * self.per_joint + (self.stretch is not None)
 
     def grid(self, time: Array, order: int = 2) -> Grid:
-        """Matrices at instants of the nominal duration."""
         return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
 
     def split(self, y: Array) -> tuple[Array, float]:

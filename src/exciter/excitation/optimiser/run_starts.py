@@ -115,11 +115,8 @@ class Checkpoint:
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
         """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
-        certified again (the one that is executed always is).
-
-        The one that claims to be the best is always among them; after the deadline the others are left to be run again,
-        and the certificate to whoever executes it.
-        """
+        certified again. The one that claims to be the best is always among them; after the deadline the others are left
+        to be run again, and the certificate to whoever executes it."""
         if not self.resumed or not os.path.lexists(self.path):
             return []
         entries: dict[int, dict[str, Any]] = {}

@@ -58,12 +58,10 @@ RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of th
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One start: the motion it found (None when there is none), its criterion, and the way there.
-
-    value: with true friction signs at all samples. history: (seconds, value) on the way, of what is minimised last (the
-    logarithm of a condition number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C.
-    obstacle: the limit that could not be kept, where there is no motion.
-    """
+    """One start: the motion it found (None when there is none), its criterion, and the way there. value: with true
+    friction signs at all samples. history: (seconds, value) of what is minimised last (the logarithm of a condition
+    number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C. obstacle: the limit that
+    could not be kept, where there is no motion."""
 
     number: int
     trajectory: Trajectory
@@ -85,8 +83,7 @@ class Attempt:
 @dataclass(frozen=True, eq=False)
 class Search:
     """A design problem, ready for any number of starts. samples: of the log over the duration, which the criterion
-    counts; columns: of the model's standard parameters, or a matrix of combinations; weights (n,): 1/σ² of the torques;
-    stretch: range of the free duration, relative."""
+    counts; stretch: range of the free duration, relative."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -131,8 +128,7 @@ class Search:
 
     @cached_property
     def _grid(self) -> Grid:
-        """Few samples can stand for many where information adds up over samples of torque; energy rows and noisy
-        positions are another matter."""
+        """Few samples stand for many where information adds up over samples of torque; rows of energy do not."""
         few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))

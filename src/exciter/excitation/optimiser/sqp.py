@@ -42,8 +42,7 @@ JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the
 def solve(
     hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float = math.inf
 ) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; None when there is no feasible step, ``OutOfTime``
-    after so many seconds."""
+    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after ``seconds``."""
     upper = np.minimum(np.concatenate([box[1], high]), DAQP_INFINITY)
     lower = np.maximum(np.concatenate([box[0], low]), -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
@@ -98,7 +97,6 @@ class Proposal:
     multipliers: Array
 
     def predicted(self, g: Array, b: Array) -> float:
-        """Decrease of the quadratic model."""
         return -float(g @ self.d + 0.5 * self.d @ b @ self.d)
 
 

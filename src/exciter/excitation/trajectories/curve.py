@@ -54,7 +54,6 @@ class Extremum:
 
     @classmethod
     def among(cls, parts: Iterable[Extremum]) -> Extremum:
-        """Of several stretches together."""
         ends = [end for p in parts for end in ((p.lowest, p.lowest_at), (p.highest, p.highest_at))]
         values, time = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
         return cls.of(values, time)
@@ -68,8 +67,7 @@ class Extremum:
 @dataclass(frozen=True)
 class Jump:
     """A position (order 0) or velocity (order 1) of a joint, by its index, that differs on the two sides of a knot
-    ``at`` [s] by more than ``allowed``, which is all that rounding can explain; size: infinite where a side is no
-    number."""
+    ``at`` [s] by more than rounding explains (``allowed``); size: infinite where a side is no number."""
 
     order: int
     joint: int
@@ -102,8 +100,7 @@ class CurvePiece(Protocol):
         """Exact extrema of the order-th derivative, order 0 … 3, one-sided values at the knots included."""
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| that hold throughout each interval [start, end], which lies within
-        one span."""
+        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| throughout each interval [start, end], each within one span."""
 
     def shifted(self, dt: float) -> Self:
         """The same motion, dt [s] later."""
@@ -193,8 +190,7 @@ class Curve:
         return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
 
     def _rounding(self, order: int, position: Array, size: Array) -> Array:
-        """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) in spans as
-        short as a knot's neighbours."""
+        """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) at a knot."""
         rounding = ROUNDING_STEPS * np.finfo(float).eps / self._shorter**order * position
         return np.minimum(rounding, ACCELERATION_ROUNDING_FRACTION * np.maximum(1.0, size))
 
@@ -216,9 +212,7 @@ class Curve:
 
     def breaks(self) -> tuple[Jump, ...]:
         """Every joint's largest jump of position, and of velocity, that rounding cannot explain; none of most curves.
-
-        Both sides are taken at the same instant, so that a gap in time counts as the way it is worth.
-        """
+        Both sides are taken at the same instant, so that a gap in time counts as the way it is worth."""
         (before, after), at = self._sides(1), self.knots[1:-1]
         size = np.abs(after - before)
         if (size.sum(axis=2) <= SAME_STATE).all():  # no less is ever allowed; NaN is a jump

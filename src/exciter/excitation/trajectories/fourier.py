@@ -32,9 +32,7 @@ MOST_FITTED_HARMONICS = 10_000  # of a series that is fitted to data; a motion f
 @dataclass(frozen=True, eq=False)
 class FourierPiece:
     """q = q0 + Σ_l a_l/(ω l) sin(ω l s) − b_l/(ω l) cos(ω l s), s = t − phase_time, for start ≤ t ≤ end [s].
-
-    omega: ω [rad/s]; harmonics (h,): the numbers l; a, b (n, h) [rad/s]; offset: q0 (n,) [rad].
-    """
+    omega: ω [rad/s]; harmonics (h,): the numbers l; a, b (n, h) [rad/s]; offset: q0 (n,) [rad]."""
 
     start: float
     end: float
@@ -95,8 +93,7 @@ class FourierPiece:
         return values
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative: its values at both ends and at all roots of its derivative, which
-        is a polynomial in z = e^{iω s}."""
+        """At both ends, and at all roots of the next derivative, which is a polynomial in z = e^{iω s}."""
         period = 2.0 * np.pi / self.omega
         parts = []
         for joint, slope in enumerate(self._phasors(order + 1)):
@@ -108,10 +105,8 @@ class FourierPiece:
         return Extremum(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def _stationary(self, phasors: NDArray[np.complex128]) -> Array:
-        """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm.
-
-        A pencil rather than a companion matrix: harmonics that hardly move would make its leading coefficient vanish.
-        """
+        """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm. By a pencil: in a
+        companion matrix harmonics that hardly move would make the leading coefficient vanish."""
         if (size := np.abs(phasors).max()) == 0.0:
             return np.empty(0)
         top = int(self.harmonics.max())

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,6 @@ from exciter.settings.fill import checked, filled
 from exciter.typing import Array
 
 MOST_FAMILY_SPANS = 1000  # of a family: its basis has the square of their number in entries
-Variables = Literal["waypoints", "control"]
 JERK_SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
@@ -80,7 +79,7 @@ class BSpline(PiecewisePolynomial):
     duration: Duration = 10.0
     segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 8
     degree: Annotated[int, Whole(4, 5)] = 5
-    variables: Annotated[Variables, OneWord(get_args(Variables))] = "waypoints"
+    variables: Annotated[str, OneWord(("waypoints", "control"))] = "waypoints"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -115,8 +114,7 @@ class BSpline(PiecewisePolynomial):
 
     @cached_property
     def free(self) -> Array:
-        """Z (c, v): way-points to control points; or the control points of which the first three are one, and the
-        last three."""
+        """Z (c, v): way-points to control points; or those of which the first three are one, and the last three."""
         if self.variables == "waypoints":
             return self._from_waypoints
         inner = np.eye(self.segments + 1)
@@ -246,10 +244,8 @@ class AccelerationSequence(PiecewisePolynomial):
 
 @dataclass(frozen=True)
 class Stops(PiecewisePolynomial):
-    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s]: how long the joints stand at every point.
-
-    Coefficients (n, moves + 1): the points [rad or m].
-    """
+    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s]: how long the joints stand at every point. Coefficients
+    (n, moves + 1): the points [rad or m]."""
 
     word, title = "stops", "straight moves between stops"
     moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]
@@ -289,8 +285,7 @@ class Stops(PiecewisePolynomial):
 
 
 def _phases(t_j: float, t_a: float, t_v: float) -> Iterator[tuple[float, Array]]:
-    """Width [s] of each of the seven, and the share of the way that is done in it (4,), increasing powers of the time
-    since its start."""
+    """Width [s] of each of the seven, and the share of the way done (4,), increasing powers of the time in it."""
     jerk = 1.0 / (t_j * (t_j + t_a) * (2.0 * t_j + t_a + t_v))
     s = v = a = 0.0
     for width, sign in zip((t_j, t_a, t_j, t_v, t_j, t_a, t_j), JERK_SIGNS, strict=True):

@@ -78,11 +78,9 @@ def _shift(degree: int) -> Array:
 
 
 def _companion(c: Array) -> Array:
-    """Real parts of all roots, as eigenvalues for 1/(x − s).
-
-    The leading coefficient in that variable is the value at s. A polynomial of degree m is small at no more than m
-    of the centres, so the best one keeps the companion matrix well scaled even where leading powers vanish.
-    """
+    """Real parts of all roots, as eigenvalues for 1/(x − s). The leading coefficient in that variable is the value at
+    s. A polynomial of degree m is small at no more than m of the centres, so the best one keeps the companion matrix
+    well scaled even where leading powers vanish."""
     degree = c.shape[-1] - 1
     shifted = np.einsum("sik,...k->...si", _shift(degree), c)  # (…, K, d + 1)
     best = np.abs(shifted[..., 0]).argmax(axis=-1)
@@ -142,8 +140,7 @@ class PolynomialPiece:
         return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative: all ends of spans, and the zeros of the next derivative in those
-        spans whose Bernstein hull reaches beyond every end."""
+        """At ends of spans, and at zeros of the next derivative where the Bernstein hull reaches beyond every end."""
         width = np.diff(self.knots)
         powers: Array = width[:, None] ** np.arange(self.degree + 1)
         unit = derivative(self.coefficients * powers, order) / width[:, None] ** order  # in time over the span's width
@@ -162,8 +159,7 @@ class PolynomialPiece:
         return Extremum.among([found, Extremum.of(values, at.reshape(-1))])
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series about each interval's
-        centre with r half its width."""
+        """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series, r half the width."""
         size = np.abs(self.derivatives(span, 0.5 * (start + end), max(self.degree, 4)))
         radius = 0.5 * (end - start)
         series = [[x * radius**m / factorial(m) for m, x in enumerate(size[k:])] for k in range(1, 5)]
@@ -175,8 +171,7 @@ class PolynomialPiece:
 
 def hermite(width: Array, start: Array, end: Array) -> Array:
     """(n, S, d + 1): polynomials on [0, width (S,)] from state ``start`` to state ``end``, each (s, n, S): cubic for
-    s = 2 (q, q̇), quintic for s = 3 (q, q̇, q̈). With zero accelerations the quintic is Gautier & Khalil 1992, eq. (28).
-    """
+    s = 2 (q, q̇), quintic for s = 3 (q, q̇, q̈): with zero accelerations Gautier & Khalil 1992, eq. (28)."""
     if len(start) == 2:
         (q, v), (q_end, v_end) = start, end
         rise, speed = q_end - q - v * width, (v_end - v) * width

@@ -43,11 +43,9 @@ SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slo
 
 @dataclass(frozen=True)
 class Ramps:
-    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion.
-
-    phases: how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many
-    combinations within the joint limits are shown to a further test before giving up.
-    """
+    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion. phases:
+    how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many combinations
+    within the joint limits are shown to a further test before giving up."""
 
     start: tuple[float, ...] | None = None
     end: tuple[float, ...] | None = None
@@ -71,8 +69,7 @@ class Ramps:
 
 
 def _within_limits(robot: Robot, start: Array, end: Array, width: Array) -> Bools:
-    """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all joint limits for all time; of
-    q, q̇, q̈ and q⃛, rounding forgiven."""
+    """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all joint limits for all time."""
     rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
     bounds = np.array([[robot.limit("lower"), *(-r for r in rates)], [robot.limit("upper"), *rates]])[..., None]
     slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(bounds))
@@ -103,12 +100,10 @@ def ramped(
     ramps: Ramps | None = None,
     allowed: Allowed | None = None,
 ) -> Curve:
-    """The motion of coefficients (n, c), repeated, from rest to rest; it starts at time 0.
-
-    Ramps obey the robot's limits of position, velocity, acceleration and jerk exactly; the exciting motion itself is
-    not checked. ``allowed`` may refuse a whole motion for other reasons (torque, collisions): then the next one is
-    tried, slower or at another phase. Short ramps come first.
-    """
+    """The motion of coefficients (n, c), repeated, from rest to rest, from time 0. Ramps obey the robot's limits of
+    position, velocity, acceleration and jerk exactly; the exciting motion itself is not checked. ``allowed`` may
+    refuse a whole motion for other reasons (torque, collisions): then the next one is tried, slower or at another
+    phase. Short ramps come first."""
     ramps = ramps or Ramps()
     motion = trajectory.curve(delta)
     if periods < 1:
@@ -151,7 +146,6 @@ def _rests(curve: Curve) -> bool:
 
 
 def _ramp(width: float, start: Array, end: Array) -> Curve:
-    """One quintic between states (3, n)."""
     shape = hermite(np.array([width]), start[..., None], end[..., None])
     return Curve((PolynomialPiece(np.array([0.0, width]), shape),))
 
@@ -237,11 +231,9 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
 
 
 def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
-    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,).
-
-    A posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state
-    would make in that time, corrected for its acceleration; such a ramp hardly overshoots.
-    """
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). A
+    posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state would
+    make in that time, corrected for its acceleration; such a ramp hardly overshoots."""
     q, qd, qdd = state
     rest = np.zeros_like(state)
     rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]

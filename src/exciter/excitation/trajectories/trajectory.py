@@ -117,8 +117,7 @@ def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> A
 
 @dataclass(frozen=True, eq=False)
 class AccelerationSpectrum:
-    """Amplitudes (F, n) of q̈ [rad/s² or m/s²] at frequencies (F,) [Hz]. exact: the lines of a periodic motion,
-    otherwise smeared by the window."""
+    """Amplitudes (F, n) of q̈ [rad/s² or m/s²] at frequencies (F,) [Hz]. exact: lines of a period, else smeared."""
 
     frequency: Array
     amplitude: Array

@@ -176,14 +176,6 @@ def certified_execution(
     return curve, certificates[-1]
 
 
-def random_points(robot: Robot, points: int, seed: int) -> Motion:
-    """Points (q, q̇), uniformly distributed within the position and velocity limits (Gautier & Khalil 1992, 6.1)."""
-    rng = np.random.default_rng(seed)
-    velocity = finite_limits(robot, "velocity", "velocities are drawn within it")
-    q = rng.uniform(*robot.position_range(), (points, robot.n))
-    return Motion.at(q, rng.uniform(-velocity, velocity, q.shape))
-
-
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
     Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
@@ -197,8 +189,7 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
 
 
 def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
-    """(n,): the factor by which each joint's motion about zero may be multiplied so that, put at the posture, it
-    reaches its tightest limit; from exact extrema."""
+    """(n,): the factor by which each joint's motion about zero, put at the posture, reaches its tightest limit."""
     lower, upper = limit_ranges(robot)
     check_posture(robot, posture, lower[0], upper[0])
     room = np.full(robot.n, np.inf)
@@ -324,7 +315,6 @@ class RandomPoints(Family):
 
 
 def _points_notes(paces: list[float]) -> tuple[Note, ...]:
-    """Which moves are not at maximum acceleration, and by how much."""
     slowed = {number: 100.0 * pace for number, pace in enumerate(paces, start=1) if pace < 1.0}
     if not slowed:
         return ()
