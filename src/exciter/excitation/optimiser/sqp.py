@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 import daqp
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
@@ -29,7 +28,7 @@ from exciter.typing import Array, Index
 DAQP_INFINITY = 1e30  # a bound that is none
 QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
-Pairs = tuple[Index, Index]
+Pairs = tuple[Index, ...]  # row and column numbers of some entries
 Box = tuple[Array, Array]
 Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
 Report = Callable[[int, float, Array], bool]
@@ -118,7 +117,7 @@ class Minimisation:
         self.problem, self.settings = problem, settings
         self.y, self.value, self.iteration, self.evaluations, self.reason = y, np.inf, 0, 0, "stopped"
         self._radius = settings.radius
-        self._kept: Pairs = _pairs(np.zeros((0, 0), dtype=bool))  # joint-limit rows that were active
+        self._kept: Pairs = np.nonzero(np.zeros((0, 0)))  # joint-limit rows that were active
         limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
         self._linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
@@ -134,7 +133,7 @@ class Minimisation:
                 return "stopped"
             if (b := hessian) is None:  # a step along −g should be about as long as the trust region
                 b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self._radius)
-            near = _pairs(now.values < 0.3 * now.reach(self._radius) + settings.push_back)
+            near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + settings.push_back)
             if (found := self._step(y, g, b, now, near, now.values[near])) is None:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
@@ -180,7 +179,7 @@ class Minimisation:
                 return step
             taking = values < self.settings.push_back
             taking[step.rows] = True
-            rows = _pairs(taking)
+            rows = np.nonzero(taking)
             if (found := self._step(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
                 return None
             step = found
@@ -199,7 +198,7 @@ class Minimisation:
         near = before.min(axis=0) < 0.35 * radius * self._linear_scale
         near[self._kept] = True
         for _ in range(self.settings.lazy_rounds):
-            chosen = _pairs(near)
+            chosen = np.nonzero(near)
             a, l, h = limits.rows(y, *chosen)
             rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
             high = np.concatenate([np.full(len(extra), np.inf), h])
@@ -216,19 +215,13 @@ class Minimisation:
         active = multipliers[len(extra) :] != 0.0
         if variables.stretch is not None:
             active = active[: len(chosen[0])] | active[len(chosen[0]) :]
-        self._kept = (chosen[0][active], chosen[1][active])
+        self._kept = tuple(numbers[active] for numbers in chosen)
         before, after = before + JOINT_LIMIT_TOLERANCE, after + JOINT_LIMIT_TOLERANCE
         broken = after < 0.0
         if not broken.any():
             return d, multipliers
         room = np.maximum(before[broken], 0.0)
         return float((room / (room - after[broken])).min()) * d, multipliers
-
-
-def _pairs(mask: NDArray[np.bool_]) -> Pairs:
-    """Row and column numbers of what is True."""
-    first, second = np.nonzero(mask)
-    return first.astype(np.int64), second.astype(np.int64)
 
 
 def _bfgs(b: Array, d: Array, change: Array, *, first: bool) -> Array:
