@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.files.row_files import sample
 from exciter.excitation.files.trajectory_families import FAMILIES, TO_DESIGN, trajectory_from
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
@@ -420,17 +419,6 @@ def test_a_refused_ramp_is_tried_again_slower_or_elsewhere() -> None:
     quickest = ramped(rest, 0.1 * some(rest), arm, ramps=from_home).duration
     slow = ramped(rest, 0.1 * some(rest), arm, ramps=from_home, allowed=lambda c: c.duration > quickest + 2.0)
     assert slow.duration > quickest + 2.0
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_moves_at_the_jerk_limit_keep_it_as_rows_of_a_file(seed: int) -> None:
-    """Positions are rounded, and rows 1 ms apart turn that into jerk."""
-    robot = random_robot(0, 3, prismatic=0.0).with_limits(velocity=5.0, acceleration=20.0, jerk=30.0, lower=-2, upper=2)
-    family, rng = BSpline(8.0, 5), np.random.default_rng(seed)
-    start = tuple(rng.uniform(-1.0, 1.0, 3).tolist())
-    curve = ramped(family, 0.02 * some(family), robot, ramps=Ramps(start=start, end=(0.0, 0.0, 0.0)))
-    assert curve.extremum(3).size.max() == pytest.approx(30.0, rel=1e-4)
-    assert sample(curve, 1000.0).curve().extremum(3).size.max() <= 30.0
 
 
 def test_ramps_that_cannot_be_are_refused() -> None:

@@ -205,7 +205,8 @@ def _types(hint: Any) -> tuple[type, ...]:
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
     """The settings of plain data; ``where`` begins every message. context: robot, folder, …"""
-    made: T = _told(_check_of(cls), {} if given is None else given, where, error, context)
+    hint: Any = cls
+    made: T = _told(_check_of(hint), {} if given is None else given, where, error, context)
     return made
 
 

@@ -36,7 +36,6 @@ Allowed = Callable[[Curve], bool]
 #: A φ/u, A φ'/u² and A φ''/u³ over a way A in a time u.
 LARGEST_OF_REST_TO_REST = (1.875, 10.0 / np.sqrt(3.0), 60.0)
 JOINT_LIMIT_ROUNDING = 1e-12  # that a limit forgives
-JERK_CLEARANCE_SHARE = 1e-5  # of a jerk limit that a move keeps free: rounded positions, 1 ms apart, pass it by less
 SLOWNESS_LEVELS = 8  # of slowness, tried at each phase
 SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slower
 
@@ -183,8 +182,7 @@ def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
     if (np.abs(to - q) <= SAME_STATE).all():
         return []
     still = np.zeros_like(q)
-    *limits, jerk = (robot.limit(name) for name in ("velocity", "acceleration", "jerk"))
-    limits.append((1.0 - JERK_CLEARANCE_SHARE) * jerk)
+    limits = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
     ratios = [largest * np.abs(to - q) / limit for largest, limit in zip(LARGEST_OF_REST_TO_REST, limits, strict=True)]
     width = max(float((ratio ** (1.0 / k)).max()) for k, ratio in enumerate(ratios, start=1))
     if width == 0.0:

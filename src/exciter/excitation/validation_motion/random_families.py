@@ -193,7 +193,7 @@ def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
     lower, upper = limit_ranges(robot)
     check_posture(robot, posture, lower[0], upper[0])
     room = np.full(robot.n, np.inf)
-    for order in np.flatnonzero(np.isfinite(upper).any(axis=1)):
+    for order in np.flatnonzero(np.isfinite(upper).any(axis=1)).tolist():
         reached, middle = swing.extremum(order), posture if order == 0 else 0.0
         for most, limit in ((reached.highest, upper[order] - middle), (-reached.lowest, middle - lower[order])):
             moves = most > 0
