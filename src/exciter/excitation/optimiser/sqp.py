@@ -41,7 +41,7 @@ JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the
 def solve(
     hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float = math.inf
 ) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after ``seconds``."""
+    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after seconds."""
     upper = np.minimum(np.concatenate([box[1], high]), DAQP_INFINITY)
     lower = np.maximum(np.concatenate([box[0], low]), -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
