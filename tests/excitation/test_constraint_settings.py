@@ -31,7 +31,7 @@ from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.geometry import Capsule, Shape
 from exciter.settings import fill, written
-from exciter.settings.fill import adapter
+from exciter.settings.fill import json_schema
 from support.certificates import even_spans, resting
 from support.robots import random_robot, states
 from support.settings_suite import check_described
@@ -276,7 +276,7 @@ SECTIONS: list[dict[str, object]] = [
 def test_every_region_and_obstacle_of_a_file_says_what_its_settings_may_be() -> None:
     check_described(REGIONS)
     check_described(OBSTACLES)
-    schema = adapter(ConstraintSettings).json_schema()
+    schema = json_schema(ConstraintSettings)
     assert set(schema["properties"]) == {"torque", "self_collision", "workspace", "obstacles", "ground"}
     assert {"name", "against", "sphere"} < set(schema["properties"]["obstacles"]["items"]["properties"])
 

@@ -34,7 +34,7 @@ from exciter.robot import Motion, load
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.capsules import without_capsule
 from exciter.settings import keys_of, written
-from exciter.settings.fill import adapter, settings_fields
+from exciter.settings.fill import json_schema, settings_fields
 from support.paths import ROBOTS
 from support.robots import states
 from support.settings_suite import is_marked
@@ -482,7 +482,7 @@ def test_every_key_of_a_design_says_what_it_may_be():
     for cls in (DesignSettings, MotionSettings, RampSettings, ConstraintSettings):
         for name, hint in settings_fields(cls).items():
             assert is_marked(hint), f"{cls.__name__}.{name} has no marker"
-    schema = adapter(DesignSettings).json_schema()
+    schema = json_schema(DesignSettings)
     json.dumps(schema, allow_nan=False)
     assert set(schema["properties"]) == set(keys_of(DesignSettings))
     motion = schema["properties"]["trajectory"]["anyOf"][1]["properties"]

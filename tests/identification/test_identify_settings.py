@@ -51,7 +51,7 @@ from exciter.settings.field_markers import (
     Text,
     Whole,
 )
-from exciter.settings.fill import adapter
+from exciter.settings.fill import json_schema
 
 ROBOT = embedded.robot("kuka-ir361")
 FAMILIES = (ESTIMATORS, FORMULATIONS, ROUTES, LAWS, ERROR_MODELS, LOSSES, METRICS, PRIOR_VALUES)
@@ -128,13 +128,13 @@ def test_every_setting_says_what_it_may_be(family, cls):
     for name, hint in settings_of(cls).items():
         assert settings_class(hint) is not None or len(kinds(hint)) == 1, f"{cls.__name__}.{name}"
     assert cls.title
-    assert set(adapter(cls).json_schema()["properties"]) >= set(keys_of(cls))
+    assert set(json_schema(cls)["properties"]) >= set(keys_of(cls))
 
 
 def test_the_section_is_described_and_every_setting_of_it_marked():
     for name, hint in settings_of(IdentifySettings).items():
         assert settings_class(hint) is not None or len(kinds(hint)) == 1, name
-    schema = adapter(IdentifySettings).json_schema()
+    schema = json_schema(IdentifySettings)
     assert set(schema["properties"]) == set(settings_of(IdentifySettings))
     assert {"const": "none"} in schema["properties"]["filter"]["anyOf"]
 

@@ -17,7 +17,7 @@ from exciter.excitation.criteria.weighted_sums import Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
-from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot
 from exciter.robot import embedded_robots as embedded
@@ -35,6 +35,7 @@ from exciter_papers.baselines.earlier_designs import (
     plan,
     vandanjon,
 )
+from exciter_papers.baselines.points import random_points
 from exciter_papers.baselines.poses_and_moves import (
     ConstantVelocityMoves,
     PoseSearch,

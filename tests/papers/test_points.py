@@ -17,7 +17,6 @@ from exciter.excitation.criteria.optimality_and_condition import (
     QrCondition,
 )
 from exciter.excitation.criteria.weighted_sums import Equilibrium, WeightedSum
-from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
 from exciter.robot import embedded_robots as embedded
 from exciter_papers.baselines.points import (
@@ -28,6 +27,7 @@ from exciter_papers.baselines.points import (
     QuasiNewton,
     TwoStage,
     optimise_points,
+    random_points,
     two_stage,
 )
 from support.closed_forms import closed_form_w

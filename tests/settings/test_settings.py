@@ -33,7 +33,7 @@ from exciter.settings import (
     written,
     yaml_text,
 )
-from exciter.settings.fill import adapter
+from exciter.settings.fill import json_schema
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def test_values_by_name_and_paths_are_read_with_their_names_in_messages():
         with pytest.raises(ExciterError) as error:
             fill(Named, given, "f")
         assert str(error.value).startswith(said)
-    assert "shelf" not in adapter(Named).json_schema()["properties"]
+    assert "shelf" not in json_schema(Named)["properties"]
 
 
 def test_the_robot_comes_from_the_reader_and_is_no_setting():
@@ -236,7 +236,7 @@ def test_an_array_in_place_of_settings_is_refused_in_one_line():
 
 
 def test_the_schema_describes_what_is_accepted():
-    schema = adapter(Whole_).json_schema()
+    schema = json_schema(Whole_)
     assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count", "side", "breadth"]
     assert schema["additionalProperties"] is False
     words = schema["properties"]["terms"]["items"]["anyOf"]
@@ -304,7 +304,7 @@ class Plan(Settings):
 def test_choices_can_stand_flat_in_a_section(given, made):
     assert fill(Plan, given, "x") == made
     assert fill(Plan, written(made), "again") == made
-    keys = adapter(Plan).json_schema()["properties"]
+    keys = json_schema(Plan)["properties"]
     assert set(keys) == {"smooth", "sharp", "family", "period", "times", "label", "count", "rate"}
     assert keys["family"] == {"enum": ["wave", "times"]}
 
@@ -335,4 +335,4 @@ def test_what_is_complete_is_written_with_its_defaults_and_what_is_hidden_is_not
     assert written(Plan(Sharp(), own=3)) == {"sharp": {}, "family": "wave"}
     assert written(Times((1.0,))) == {"family": "times", "times": [1.0]}
     assert written(Times((0.0, 1.0), "a")) == {"family": "times", "times": [0.0, 1.0], "label": "a"}
-    assert "required" not in adapter(Times).json_schema() or not adapter(Times).json_schema()["required"]
+    assert "required" not in json_schema(Times) or not json_schema(Times)["required"]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import yaml
 
 from exciter.settings import Settings, fill, written, yaml_text
-from exciter.settings.fill import adapter, marker_of, settings_fields
+from exciter.settings.fill import json_schema, marker_of, settings_fields
 
 
 def conforms(settings: Settings, **context: Any) -> None:
@@ -16,7 +16,7 @@ def conforms(settings: Settings, **context: Any) -> None:
     assert fill(cls, data, "again", **context) == settings
     assert fill(cls, yaml.safe_load(yaml_text(data)), "again", **context) == settings
     assert unmarked(cls) == []
-    assert adapter(cls).json_schema()["additionalProperties"] is False
+    assert json_schema(cls)["additionalProperties"] is False
 
 
 def unmarked(cls: type[Settings]) -> list[str]:

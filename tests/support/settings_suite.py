@@ -10,7 +10,7 @@ import yaml
 
 from exciter.settings import OneOf, Registry, Settings, fill, written, yaml_text
 from exciter.settings.field_markers import Kind
-from exciter.settings.fill import adapter, settings_fields
+from exciter.settings.fill import json_schema, settings_fields
 
 
 def is_marked(hint: Any) -> bool:
@@ -31,7 +31,7 @@ def check_described(registry: Registry[Any], **choice: Any) -> None:
         assert "word" in vars(cls), cls
         for name, hint in settings_fields(cls).items():
             assert is_marked(hint), f"{cls.__name__}.{name} has no marker"
-        assert adapter(cls).json_schema()["additionalProperties"] is False
+        assert json_schema(cls)["additionalProperties"] is False
     assert len(set(titles)) == len(titles)
     json.dumps(OneOf(registry, **choice).schema(), allow_nan=False)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,12 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.excitation.validation_motion.random_families import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
@@ -59,13 +59,10 @@ CRITERION_SAMPLES_PER_S = 100.0  # [1/s] samples of the log that the criterion c
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A certified exciting motion and what it promises.
-
-    delta (n, c): coefficients of the family ``trajectory``; curve: what the robot executes, ramps and periods included.
-    value: the criterion for one duration of the family at ``samples`` instants, with true friction signs; log_det: log
-    det of the covariance; predicted_std (b,): of the parameters, in the order of ``parameters``. A motion that
-    was drawn, not searched, has no attempts.
-    """
+    """A certified exciting motion and what it promises. delta (n, c): coefficients of the family ``trajectory``; curve:
+    what the robot executes, ramps and periods included. value: the criterion for one duration of the family at
+    ``samples`` instants, with true friction signs; log_det: log det of the covariance; predicted_std (b,): of the
+    parameters, in the order of ``parameters``. A motion that was drawn, not searched, has no attempts."""
 
     model: DynamicModel
     trajectory: Trajectory
@@ -95,7 +92,6 @@ class Design:
 
     @property
     def summary(self) -> str:
-        """How the motion came about, and its criterion."""
         value, count = f"{self.criterion.name} {self.value:.6g}", self.evaluations
         if not self.attempts:
             draws = f"{count} {'draw' if count == 1 else 'draws'} in {self.seconds:.2f} s"
@@ -108,8 +104,7 @@ class Design:
 
     @property
     def reach(self) -> tuple[Array, Array]:
-        """(3,), (3,) [m]: least and greatest coordinates of the tool in the base frame, so that a person can compare
-        them with what stands there."""
+        """(3,), (3,) [m]: least and greatest coordinates of the tool in the base frame, beside what is there."""
         robot = self.model.robot
         q = self.curve.motion(np.linspace(self.curve.start, self.curve.end, REACH_INSTANTS)).q
         place = Dynamics(robot).placement(robot.tool_frame, q)[1]
@@ -131,8 +126,7 @@ class Design:
         if self.parameters != base.names:
             return np.full(len(self.parameters), np.nan)
         nominal = base.base_values(self.model.nominal)
-        rounding = ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0)
-        return np.where(np.abs(nominal) > rounding, nominal, np.nan)
+        return np.where(np.abs(nominal) > ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0), nominal, np.nan)
 
     @property
     def relative_std_percent(self) -> Array:
@@ -167,8 +161,7 @@ class DesignView:
     def jerk(self) -> Array:
         """(N, n) [rad/s³ or m/s³]."""
         curve, time = self.design.curve, self.motion.time
-        span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
-        return np.asarray(curve.derivatives(span, time, 3)[3].T)
+        return np.asarray(curve.derivatives(span_of(curve.knots, time), time, 3)[3].T)
 
     @cached_property
     def torque(self) -> Array:
@@ -182,8 +175,7 @@ class DesignView:
         return Pictures.of(dynamics, self.frame, curve.start, curve.end, lambda time: curve.motion(time).q)
 
     def limits(self, what: str) -> tuple[Array, Array]:
-        """(n,) lower and upper limit of position, velocity, acceleration, jerk or torque: those that were certified,
-        else the robot's own."""
+        """(n,) lower and upper limit of position … jerk or torque: those that were certified, else the robot's own."""
         robot = self.design.model.robot
         upper = robot.limit("upper" if what == "position" else what)
         lower = robot.limit("lower") if what == "position" else -upper
@@ -251,7 +243,7 @@ def design(
             )
         stretch = low / trajectory.duration, high / trajectory.duration
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
-    best_of = partial(_best_of, robot, search.constraints, periods, ramps)
+    best_of = partial(_best_of, search, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
     with nullcontext() if kept is None else kept.in_use(), deadline.kept(), threadpool_limits(limits=1):
         before = [] if kept is None else kept.attempts(starts, deadline)
@@ -287,8 +279,8 @@ def design(
             family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
         if not np.isfinite(promised["value"]):
-            log = motion(family, delta, family.sample_times(samples))
-            names = ", ".join(objective.unexcited(log) or promised["parameters"])
+            unexcited = objective.unexcited(motion(family, delta, family.sample_times(samples)))
+            names = ", ".join(unexcited or promised["parameters"])
             raise ExciterError(
                 f"the criterion is infinite: within these limits no motion was found that excites {names}"
             )
@@ -358,29 +350,24 @@ _Best = Callable[[Sequence[Attempt], Deadline], _Executable]
 
 
 def _best_of(
-    robot: Robot,
-    constraints: tuple[Constraint, ...],
-    periods: int,
-    ramps: Ramps | None,
-    attempts: Sequence[Attempt],
-    deadline: Deadline,
+    search: Search, periods: int, ramps: Ramps | None, attempts: Sequence[Attempt], deadline: Deadline
 ) -> _Executable:
-    """A ``_Best``, behind how a motion is entered, repeated and left, and within which limits."""
+    """A ``_Best``, behind how a motion of the search is repeated, entered and left."""
+    robot = search.model.robot
 
     def judged(curve: Curve) -> Certificate:
         deadline.check()
-        return certify(robot, curve, constraints, check=deadline.check, from_rest=True)
+        return certify(robot, curve, search.constraints, check=deadline.check, from_rest=True)
 
     refused: MotionError | None = None
-    for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
-        if attempt.delta is None:
-            continue
-        found = attempt.trajectory, attempt.delta
-        try:
-            return *found, *certified_execution(*found, robot, periods, ramps, judged)
-        except MotionError as error:
-            refused = refused or error
-    raise OutOfTime if refused is None else refused
+    for attempt in sorted(attempts, key=attrgetter("value", "number")):
+        if attempt.delta is not None:
+            found = attempt.trajectory, attempt.delta
+            try:
+                return *found, *certified_execution(*found, robot, periods, ramps, judged)
+            except MotionError as error:
+                refused = refused or error
+    raise refused or OutOfTime
 
 
 # -- with a time limit -------------------------------------------------------------------------------------------------
@@ -406,9 +393,8 @@ class _Rehearsal:
         least = max(LARGEST_RESERVE_SHARE * deadline.left, self.reserve - overtime)
         if self.reserve <= least:
             return self
-        share = least / self.reserve
-        names = ("certificate_seconds", "other_seconds")
-        return replace(self, **{name: share * getattr(self, name) for name in names})
+        certificate, other = (least / self.reserve * x for x in (self.certificate_seconds, self.other_seconds))
+        return replace(self, certificate_seconds=certificate, other_seconds=other)
 
 
 def _rehearsed(
@@ -416,16 +402,16 @@ def _rehearsed(
 ) -> _Rehearsal:
     """On the best motion of before, however long it takes, or else on the one that the first start begins with. A share
     of the time is kept free where that is not certified, or cannot be executed."""
-    best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
+    best = min(before, key=attrgetter("value", "number"), default=None)
     attempt, tight = (search.initial_motion(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
     until.check()
-    if attempt.delta is None:
-        return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     clock, begun = deadline.clock, deadline.clock()
     try:
-        executable = best_of(before or [attempt], until)
+        executable = None if attempt.delta is None else best_of(before or [attempt], until)
     except MotionError:
+        executable = None
+    if attempt.delta is None or executable is None:
         return _Rehearsal(attempt, other_seconds=UNTIMED_RESERVE_SHARE * deadline.left)
     executed = clock()
     found = _Rehearsal(attempt, executable=executable, certificate_seconds=tight * (executed - begun))

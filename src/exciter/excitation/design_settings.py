@@ -129,7 +129,6 @@ class MotionSettings(Settings):
 
     @property
     def family(self) -> str:
-        """Its word."""
         return str(written(self.motion)["family"])
 
 
@@ -218,9 +217,8 @@ class DesignSettings(Settings):
         """H₀ (b, b) of the earlier motions, each executed once and recorded at ``rate``; None without any."""
         if not self.prior:
             return None
-        noise = self.noise_of(model.robot)
+        noise, columns = self.noise_of(model.robot), model.base.independent
         weights = np.ones(model.n) if noise is None else noise**-2.0
-        columns = model.base.independent
         objective = DesignObjective(model, DOptimality(), columns, weights, self.formulation_of())
         total = np.zeros((len(columns), len(columns)))
         for path in self.prior:
@@ -229,8 +227,7 @@ class DesignSettings(Settings):
                     f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
                     "configuration's own folder)"
                 )
-            samples = sample(read_trajectory(path, model.robot), self.rate)
-            total += objective.gram(Motion(*vars(samples).values()))
+            total += objective.gram(Motion(*vars(sample(read_trajectory(path, model.robot), self.rate)).values()))
         return total
 
     # -- changed copies ------------------------------------------------------------------------------------------
@@ -238,16 +235,13 @@ class DesignSettings(Settings):
     def overridden(self, **flags: Any) -> DesignSettings:
         """With what the command line says, by key; flags that are None were not given. Another family starts from its
         own defaults; a random motion is then executed once."""
-        given = {key: value for key, value in flags.items() if value is not None}
         own, of_motion = settings_fields(DesignSettings), settings_fields(MotionSettings)
-        top: dict[str, Any] = {}
-        run: dict[str, Any] = {}
-        for key, value in given.items():
+        top, run = dict[str, Any](), dict[str, Any]()
+        for key, value in ((key, value) for key, value in flags.items() if value is not None):
             where = f"--{key.replace('_', '-')}"
             if key == "trajectory":
-                word: str = fill(OneWord(TO_DESIGN.words).hint, value, where)
-                if word != self.trajectory.family:
-                    run["motion"] = fill(MotionSettings, word, where).motion
+                if fill(OneWord(TO_DESIGN.words).hint, value, where) != self.trajectory.family:
+                    run["motion"] = fill(MotionSettings, value, where).motion
                 if isinstance(run.get("motion"), DRAWN_FAMILIES):
                     run |= {"periods": MotionSettings.periods, "duration_range": None}
             elif key in of_motion:

@@ -92,8 +92,7 @@ from exciter.settings import (
     known_keys,
     written,
 )
-from exciter.settings.field_markers import Flag, Kind
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Flag, Kind, wrong
 
 MOST_SAMPLES_PER_ROW = 1_000_000  # samples of which one is kept
 NO_FILTER_WORD = "none"

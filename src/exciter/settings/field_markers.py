@@ -9,7 +9,8 @@ nothing: the first counts as a number, the second as a setting that is not given
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,30 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.errors import not_allowed, shown, unknown_name
-from exciter.settings.messages import inside, wrong
 
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
 LARGEST_SEED = 2**63 - 1
+
+
+class Refused(ValueError):
+    """Of a setting that cannot be used: what stands behind its key, `` is -1; give …``; ``inside`` adds keys."""
+
+
+wrong = Refused  # to be raised by whoever checks a setting
+
+
+def class_given(given: type) -> Refused:
+    """To be raised where a class stands for an object of it."""
+    return wrong(f" is the class {given.__name__}; give an object of it, {given.__name__}(…)")
+
+
+@contextmanager
+def inside(path: str) -> Iterator[None]:
+    """What is wrong inside is told with its place, ``: name`` or `` 2``, in front."""
+    try:
+        yield
+    except Refused as error:
+        raise wrong(f"{path}{error}") from None
 
 
 def says_none(given: Any) -> bool:
@@ -40,12 +61,13 @@ def plain(given: Any) -> Any:
 
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
-
     context: what the reader knows beside the file (robot, or joints, the names of them; folder)."""
+
+    words: tuple[str, ...]  # of those markers that have some
 
     @property
     def wanted(self) -> str:
-        raise NotImplementedError
+        return f"one of {', '.join(self.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         raise NotImplementedError
@@ -78,8 +100,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None;
-    infinite: one of any size, for what may have no limit."""
+    """A finite number, ≥ ``least``, > ``above``, ≤ ``most``; ``open``: a word for None; infinite: of any size."""
 
     least: float = -math.inf
     above: float | None = None
@@ -107,23 +128,19 @@ class Number(Kind):
         return self.open if value is None else value
 
     def number(self, given: Any) -> float:
-        huge = False
-        try:
-            if isinstance(given, bool) or not isinstance(given, int | float | str):
-                raise ValueError
-            value = float(given)
-            if self.infinite and not math.isnan(value):
-                return value
-            if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
-                huge = self.most >= LARGEST_OF_A_ROBOT
-                raise ValueError
-            if not (math.isfinite(value) and self.least <= value <= self.most):
-                raise ValueError
-            if (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below):
-                raise ValueError
-        except (ValueError, OverflowError):
+        value = math.nan
+        if isinstance(given, int | float | str) and not isinstance(given, bool):
+            with suppress(ValueError, OverflowError):
+                value = float(given)
+        if self.infinite and not math.isnan(value):
+            return value
+        above = -math.inf if self.above is None else self.above
+        below = math.inf if self.below is None else self.below
+        small = math.isfinite(value) and abs(value) <= max(self.most, LARGEST_OF_A_ROBOT)
+        if not (small and self.least <= value <= self.most and above < value < below):
+            huge = abs(value) > self.most >= LARGEST_OF_A_ROBOT
             end = f", not beyond {LARGEST_OF_A_ROBOT:g}" if huge else ""
-            raise wrong(f" is {shown(given)}; give {self.wanted}{end}") from None
+            raise wrong(f" is {shown(given)}; give {self.wanted}{end}")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -141,8 +158,7 @@ class Number(Kind):
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """A whole number; what is counted takes memory or time, of which there is an end (``most``), unless what is made
-    of it refuses too many itself (None)."""
+    """A whole number; what is counted takes memory or time: ``most``, None where its user refuses too many."""
 
     least: int = 0
     most: int | None = None
@@ -168,7 +184,7 @@ class Flag(Kind):
 
     def check(self, given: Any, context: Mapping[str, Any]) -> bool:
         if not isinstance(given, bool):
-            raise wrong(f" is {shown(given)}; give true or false")
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
         return given
 
     def schema(self) -> dict[str, Any]:
@@ -202,10 +218,6 @@ class OneWord(Kind):
     words: tuple[str, ...]
     meaning: tuple[Any, ...] | None = None
 
-    @property
-    def wanted(self) -> str:
-        return f"one of {', '.join(self.words)}"
-
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if given not in self.words:
             raise wrong(not_allowed(given, self.words))
@@ -224,8 +236,7 @@ class OneWord(Kind):
 
 @dataclass(frozen=True)
 class Vector(Kind):
-    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null, or that number,
-    stands for."""
+    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null stands for."""
 
     length: int | str | None = 3
     unit: str = ""
@@ -241,19 +252,14 @@ class Vector(Kind):
         if isinstance(self.length, str):
             counted = context.get(self.length)
             return replace(self, length=None if counted is None else len(counted)).check(given, context)
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
+        given = given.tolist() if isinstance(given, np.ndarray) else given
         if not isinstance(given, list | tuple) or self.length not in (None, len(given)):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
-        return tuple(self._number(one) for one in given)
-
-    def _number(self, given: Any) -> float:
-        if self.open is not None and (given is None or given == self.open):
-            return self.open
-        return Number().number(given)
+        side, number = self.open, Number().number
+        return tuple(number(one) if side is None or one not in (None, side) else side for one in given)
 
     def schema(self) -> dict[str, Any]:
-        kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
+        kinds = ["number"] if self.open is None else ["number", "null"]
         listed: dict[str, Any] = {"type": "array", "items": {"type": kinds}}
         listed |= {"minItems": self.length, "maxItems": self.length} if isinstance(self.length, int) else {}
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
@@ -261,37 +267,12 @@ class Vector(Kind):
 
 @dataclass(frozen=True)
 class Numbers(Kind):
-    """One number, or a tuple of several."""
-
-    above: float | None = None
-    unit: str = ""
-
-    @property
-    def wanted(self) -> str:
-        return f"{Number(above=self.above, unit=self.unit).wanted}, or a list of such numbers"
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> float | tuple[float, ...]:
-        one = Number(above=self.above, unit=self.unit)
-        if isinstance(given, list | tuple):
-            return tuple(one.number(value) for value in given)
-        return one.number(given)
-
-    def schema(self) -> dict[str, Any]:
-        one = Number(above=self.above, unit=self.unit).schema()
-        return {"anyOf": [one, {"type": "array", "items": one}]}
-
-
-@dataclass(frozen=True)
-class PerJointNumber(Kind):
-    """One number for all joints, a list in their order, or numbers by name; kept in the form that was given.
-
-    every: a mapping must have every joint. Names and counts are checked where the robot is known."""
+    """One number, or a tuple of several; ``open``: a word for None."""
 
     least: float = -math.inf
     above: float | None = None
     unit: str = ""
     open: str | None = None
-    every: bool = True
 
     @property
     def one(self) -> Number:
@@ -299,38 +280,51 @@ class PerJointNumber(Kind):
 
     @property
     def wanted(self) -> str:
-        return f"{self.one.wanted}; one, a list, or by joint"
+        return f"{self.one.wanted}, or a list of such numbers"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
-        robot, joints = context.get("robot"), context.get("joints")
-        joints = robot.joint_names if robot is not None else joints
-        if isinstance(given, Mapping):
-            return self._by_name({str(name): value for name, value in given.items()}, joints)
         if isinstance(given, list | tuple):
-            if joints is not None and len(given) != len(joints):
-                raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
 
     def word_of(self, value: Any) -> Any:
         return self.one.word_of(value)
 
-    def _by_name(self, given: dict[str, Any], joints: Sequence[str] | None) -> dict[str, float]:
-        if joints is not None:
-            for name in given:
+    def schema(self) -> dict[str, Any]:
+        one = replace(self.one, open=None).schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True)
+class PerJointNumber(Numbers):
+    """One number for all joints, a list in their order, or numbers by name of all of them; kept in the form that was
+    given. Names and counts are checked where the robot is known."""
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.one.wanted}; one, a list, or by joint"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        given = given.tolist() if isinstance(given, np.ndarray) else given
+        robot = context.get("robot")
+        joints: Any = context.get("joints") if robot is None else robot.joint_names
+        if isinstance(given, Mapping):
+            given = {str(name): value for name, value in given.items()}
+            for name in given if joints is not None else ():
                 if name not in joints:
                     raise wrong(f": {unknown_name('joint', name, joints)}")
-            missing = [name for name in joints if name not in given]
-            if missing and self.every:
-                raise wrong(f" says nothing of joint '{missing[0]}'; give a number for every joint")
-        return {name: self.one.number(value) for name, value in given.items()}
+            for name in joints or ():
+                if name not in given:
+                    raise wrong(f" says nothing of joint '{name}'; give a number for every joint")
+            return {name: self.one.number(value) for name, value in given.items()}
+        if isinstance(given, list | tuple) and joints is not None and len(given) != len(joints):
+            raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
+        return super().check(given, context)
 
     def schema(self) -> dict[str, Any]:
-        one = Number(least=self.least, above=self.above, unit=self.unit).schema()
-        several = [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}]
-        return {"anyOf": several if self.open is None else [*several, {"const": self.open}]}
+        one, several = super().schema()["anyOf"]
+        shapes = [one, several, {"type": "object", "additionalProperties": one}]
+        return {"anyOf": shapes if self.open is None else [*shapes, {"const": self.open}]}
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
+from itertools import chain
 from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import Refused, class_given, inside, wrong
+from exciter.settings.field_markers import Kind, Refused, class_given, inside, wrong
 
 T = TypeVar("T")
 Context = Mapping[str, Any]
@@ -62,7 +62,13 @@ class Settings:
         """A class that refuses more has a ``__post_init__`` of its own, which comes after."""
         super().__init_subclass__(**given)
         if (own := cls.__dict__.get("__post_init__")) is not None:
-            cls.__post_init__ = _after_markers(own)  # type: ignore
+
+            @wraps(own)
+            def after_markers(self: Any) -> None:
+                Settings.__post_init__(self)
+                own(self)
+
+            cls.__post_init__ = after_markers  # type: ignore
 
     @classmethod
     def spelled(cls, given: Any, context: Context) -> Any:
@@ -86,15 +92,6 @@ class Settings:
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
         """JSON schema, with the short spellings; to be overridden."""
         return schema
-
-
-def _after_markers(own: Callable[[Any], None]) -> Callable[[Any], None]:
-    @wraps(own)
-    def __post_init__(self: Any) -> None:
-        Settings.__post_init__(self)
-        own(self)
-
-    return __post_init__
 
 
 @cache
@@ -130,7 +127,7 @@ def _check_of(hint: Any) -> Check:
     marker, types = marker_of(hint), _types(hint)
     own = tuple(one for one in types if one.__module__ != "builtins")
     alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
-    one = alternatives[0] if alternatives else None
+    one = next(iter(alternatives), None)
 
     def plain(value: Any, context: Context | None) -> Any:
         """What is no object of the annotation's classes."""
@@ -173,7 +170,6 @@ def _each(check: Check, value: Any, context: Context | None) -> tuple[Any, ...]:
 
 
 def _filled(cls: Any, given: Any, context: Context) -> Any:
-    """Settings of what a file gives."""
     named, values = {key: name for name, key in cls.called.items()}, {}
     try:
         data = _data(cls, cls.spelled(given, context))
@@ -214,18 +210,15 @@ def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = Ex
     return made
 
 
-@dataclasses.dataclass(frozen=True)
-class adapter:
-    """What fills a class or another annotation, and describes it; whoever fills tells what is ``Refused``."""
+def filled(hint: Any, given: Any, context: Context | None = None) -> Any:
+    """What a file gives for a class or another annotation; whoever asks tells what is ``Refused``."""
+    return _check_of(hint)(given, context or {})
 
-    hint: Any
 
-    def validate_python(self, given: Any, *, context: Context | None = None) -> Any:
-        return _check_of(self.hint)(given, context or {})
-
-    def json_schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = _in_order(_schema_of(self.hint))
-        return schema
+def json_schema(hint: Any) -> dict[str, Any]:
+    """Of a class or another annotation: keys of JSON schema by the alphabet, those of settings as they are."""
+    schema: dict[str, Any] = _in_order(_schema_of(hint))
+    return schema
 
 
 def _schema_of(hint: Any) -> dict[str, Any]:
@@ -249,14 +242,13 @@ def _class_schema(cls: type[Settings]) -> dict[str, Any]:
     }
     for name in cls.flat:
         choice = marker_of(fields[name])
-        inner = _class_schema(_settings_class(fields[name]))["properties"] if choice is None else choice.properties
-        properties.update(inner)
+        properties |= choice.properties if choice else _class_schema(_settings_class(fields[name]))["properties"]
     if cls.also is not None:
-        properties.update(_class_schema(cls.also)["properties"])
+        properties |= _class_schema(cls.also)["properties"]
     schema = {
         "type": "object",
         "properties": properties,
-        "required": [key for key in required_of(cls) if key in properties and cls.also is None],
+        "required": [key for key in settings_fields(cls, needed=True) if key in properties and cls.also is None],
         "title": getattr(cls, "title", cls.__name__),
         "description": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
         "additionalProperties": False,
@@ -265,7 +257,6 @@ def _class_schema(cls: type[Settings]) -> dict[str, Any]:
 
 
 def _in_order(schema: Any, below: str = "") -> Any:
-    """Keys of JSON schema by the alphabet, those of settings as they are."""
     if isinstance(schema, list):
         return [_in_order(one, below) for one in schema]
     if not isinstance(schema, dict):
@@ -276,35 +267,17 @@ def _in_order(schema: Any, below: str = "") -> Any:
 
 def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
     """The keys of a section; of one that is given, those that its choices leave."""
-    keys: list[str] = []
-    for name, hint in settings_fields(cls).items():
-        if name in cls.flat:
-            keys += _flat_keys(hint, given)
-        else:
-            keys.append(name)
-    keys += () if cls.also is None else keys_of(cls.also)
-    return tuple(dict.fromkeys(keys))
+    keys = [_flat_keys(hint, given) if key in cls.flat else (key,) for key, hint in settings_fields(cls).items()]
+    return tuple(dict.fromkeys(chain(*keys, () if cls.also is None else keys_of(cls.also))))
 
 
-def required_of(cls: type[Settings]) -> tuple[str, ...]:
-    """The keys that have no default."""
-    return tuple(
-        cls.called.get(field.name, field.name)
-        for field in dataclasses.fields(cls)  # type: ignore[arg-type]
-        if _needed(field) and field.name not in (ROBOT_FIELD, *cls.flat, *cls.inner)
-    )
-
-
-def _needed(field: dataclasses.Field[Any]) -> bool:
-    no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    return field.init and no_default
-
-
-def settings_fields(cls: type[Settings]) -> dict[str, Any]:
-    """The annotations of what a file can give, by key, in order."""
+def settings_fields(cls: type[Settings], *, needed: bool = False) -> dict[str, Any]:
+    """The annotations of what a file can give, by key, in order; needed: of those alone that have no default."""
     hints, apart = get_type_hints(cls, include_extras=True), (ROBOT_FIELD, *cls.inner)
-    names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in apart]  # type: ignore[arg-type]
-    return {cls.called.get(name, name): hints[name] for name in names}
+    fields = [one for one in dataclasses.fields(cls) if one.init and one.name not in apart]  # type: ignore[arg-type]
+    if needed:
+        fields = [one for one in fields if one.default is one.default_factory is dataclasses.MISSING]
+    return {cls.called.get(one.name, one.name): hints[one.name] for one in fields}
 
 
 def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
@@ -314,9 +287,7 @@ def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
 
 
 def _settings_class(hint: Any) -> type[Settings]:
-    """The settings class in an annotation, which may be optional."""
-    found = [one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Settings)]
-    return found[0]
+    return next(one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Settings))
 
 
 def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
@@ -327,14 +298,13 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
     data = {key: value for key, value in _known(given, keys).items() if value is not None}
     for name in cls.flat:
         inner = _flat_keys(settings_fields(cls)[name], given)
-        below = {key: data.pop(key) for key in inner if key in data}
-        if below:
+        if below := {key: data.pop(key) for key in inner if key in data}:
             data[name] = below
-        elif any(field.name == name and _needed(field) for field in dataclasses.fields(cls)):  # type: ignore[arg-type]
+        elif name in settings_fields(cls, needed=True):
             raise wrong(f" has none of {', '.join(inner)}; give one")
-    for key in required_of(cls):
+    for key, hint in settings_fields(cls, needed=True).items():
         if key not in data:
-            marker = marker_of(settings_fields(cls)[key])
+            marker = marker_of(hint)
             raise wrong(f" has no {key}; give {'it' if marker is None else marker.wanted}")
     return data
 
@@ -343,22 +313,20 @@ def _known(given: Any, keys: Sequence[str]) -> dict[str, Any]:
     """A mapping whose keys are among those; nothing at all is an empty one."""
     if given is not None and not isinstance(given, Mapping):
         raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
-    for key in given or ():
-        if str(key) not in keys:
-            raise wrong(f": {unknown_name('key', str(key), keys)}")
-    return {str(key): value for key, value in (given or {}).items()}
+    named = {str(key): value for key, value in (given or {}).items()}
+    for key in named:
+        if key not in keys:
+            raise wrong(f": {unknown_name('key', key, keys)}")
+    return named
 
 
 def known_keys(
     given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
 ) -> dict[str, Any]:
     """The content of a file, of which parts are filled later."""
-    try:
-        return _known(given, keys)
-    except Refused as failed:
-        raise error(f"{where}{failed}") from None
+    known: dict[str, Any] = _told(lambda content, _: _known(content, keys), given, where, error)
+    return known
 
 
 def marker_of(hint: Any) -> Kind | None:
-    """The marker in an annotation."""
     return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Kind)), None)

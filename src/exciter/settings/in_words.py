@@ -17,8 +17,7 @@ FIELD_WORDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cut
 
 def named(thing: object) -> str:
     """Of a settings object, without its settings."""
-    name = type(thing).__name__
-    return getattr(type(thing), "title", None) or CAPITALS.sub(" ", name.lstrip("_")).lower()
+    return getattr(type(thing), "title", None) or CAPITALS.sub(" ", type(thing).__name__.lstrip("_")).lower()
 
 
 def in_full(thing: Any, depth: int = 3) -> str:

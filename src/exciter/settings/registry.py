@@ -7,14 +7,13 @@ trajectory: {family: fourier, …}      # or, where the family has a tag, beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
 from exciter.errors import ExciterError, not_allowed, shown, unknown_name
-from exciter.settings.field_markers import Kind
-from exciter.settings.fill import adapter, keys_of
-from exciter.settings.messages import class_given, inside, wrong
+from exciter.settings.field_markers import Kind, class_given, inside, wrong
+from exciter.settings.fill import filled, json_schema, keys_of
 
 S = TypeVar("S")
 
@@ -61,60 +60,45 @@ class Registry(Generic[S]):
 
 @dataclass(frozen=True)
 class OneOf(Kind):
-    """A choice from a registry, or from what a function gives where that is made later. usual: the word that is meant
-    where a tagged choice has none. without: words that do not count here."""
+    """A choice from a registry. usual: the word of a tagged choice that has none. without: words that do not count."""
 
-    registry: Registry[Any] | Callable[[], Registry[Any]]
+    known: Registry[Any]
     tag: str | None = None
     usual: str | None = None
     without: tuple[str, ...] = ()
 
     @property
-    def known(self) -> Registry[Any]:
-        return self.registry if isinstance(self.registry, Registry) else self.registry()
-
-    @property
-    def words(self) -> tuple[str, ...]:
+    def words(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(word for word in self.known.words if word not in self.without)
-
-    @property
-    def wanted(self) -> str:
-        return f"one of {', '.join(self.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, self.known.family):
             return given
         if isinstance(given, type):
             raise class_given(given)
-        word, settings = self._tagged(given) if self.tag else self._single(given)
-        with inside("" if self.tag else f": {word}"):
-            return adapter(self.known[word]).validate_python(settings, context=context)
-
-    def _single(self, given: Any) -> tuple[str, Any]:
-        word, settings = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, None)
+        if self.tag is None:
+            single = isinstance(given, Mapping) and len(given) == 1
+            word, settings = next(iter(given.items())) if single else (given, None)
+            where, refusal = f": {word}", not_allowed(given, self.words)
+        else:
+            given = {self.tag: given} if isinstance(given, str) else given
+            if not isinstance(given, Mapping):
+                raise wrong(f" is {shown(given)}; give a mapping with {self.tag}: {', '.join(self.words)}")
+            word, settings = given.get(self.tag, self.usual), {k: v for k, v in given.items() if k != self.tag}
+            where, refusal = "", f": {self.tag}{not_allowed(word, self.words)}"
         if not isinstance(word, str) or word not in self.words:
-            raise wrong(not_allowed(given, self.words))
-        return word, {} if settings is None else settings
-
-    def _tagged(self, given: Any) -> tuple[str, Any]:
-        assert self.tag is not None
-        if isinstance(given, str):
-            given = {self.tag: given}
-        if not isinstance(given, Mapping):
-            raise wrong(f" is {shown(given)}; give a mapping with {self.tag}: {', '.join(self.words)}")
-        word = given.get(self.tag, self.usual)
-        if not isinstance(word, str) or word not in self.words:
-            raise wrong(f": {self.tag}{not_allowed(word, self.words)}")
-        return word, {key: value for key, value in given.items() if key != self.tag}
+            raise wrong(refusal)
+        with inside(where):
+            return filled(self.known[word], {} if settings is None else settings, context)
 
     @property
     def properties(self) -> dict[str, Any]:
-        inner = {word: adapter(self.known[word]).json_schema() for word in self.words}
+        inner = {word: json_schema(self.known[word]) for word in self.words}
         if self.tag is None:
             return inner
         keys: dict[str, Any] = {self.tag: {"enum": list(self.words)}}
         for one in inner.values():
-            keys |= {key: value for key, value in one["properties"].items() if key not in keys}
+            keys = {**keys, **one["properties"], **keys}
         return keys
 
     def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
@@ -129,14 +113,13 @@ class OneOf(Kind):
         shapes: list[dict[str, Any]] = []
         alone: list[str] = []
         for word in self.words:
-            inner = adapter(self.known[word]).json_schema()
+            inner = json_schema(self.known[word])
             if self.tag is not None:
                 tagged = {self.tag: {"const": word}, **inner.get("properties", {})}
                 needed = [*inner.get("required", []), *([] if word == self.usual else [self.tag])]
                 shapes.append({**inner, "properties": tagged, "required": needed})
                 continue
-            shapes.append({"type": "object", "properties": {word: inner}, "required": [word]})
-            shapes[-1]["additionalProperties"] = False
-            if not inner.get("required"):
-                alone.append(word)
-        return {"anyOf": ([] if not alone else [{"enum": alone}]) + shapes}
+            below = {"type": "object", "properties": {word: inner}, "required": [word]}
+            shapes.append({**below, "additionalProperties": False})
+            alone += [] if inner.get("required") else [word]
+        return {"anyOf": [*([{"enum": alone}] if alone else []), *shapes]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from exciter.settings.fill import Settings, adapter
+from exciter.settings.fill import Settings, json_schema
 
 SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,7 +20,7 @@ def file_schema(
     """Of a whole file, which may be empty. unchecked: further keys, whose values may be anything."""
     properties: dict[str, Any] = {}
     for key, cls in parts:
-        schema = adapter(cls).json_schema()
+        schema = json_schema(cls)
         properties |= schema["properties"] if key is None else {key: schema}
     properties = {**properties, **{key: True for key in unchecked if key not in properties}}
     whole = {"type": "object", "properties": properties, "additionalProperties": False}

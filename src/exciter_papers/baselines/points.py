@@ -30,6 +30,14 @@ Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
 INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity
 
 
+def random_points(robot: Robot, points: int, seed: int) -> Motion:
+    """Points (q, q̇), uniformly distributed within the position and velocity limits (Gautier & Khalil 1992, 6.1)."""
+    rng = np.random.default_rng(seed)
+    velocity = finite_limits(robot, "velocity", "velocities are drawn within it")
+    q = rng.uniform(*robot.position_range(), (points, robot.n))
+    return Motion.at(q, rng.uniform(-velocity, velocity, q.shape))
+
+
 @dataclass(frozen=True, eq=False)
 class Minimum:
     """Where a method stopped, the value there, and how often the function was evaluated."""

@@ -16,9 +16,15 @@ from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObj
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import SoftCondition
 from exciter.excitation.criteria.weighted_sums import Logarithm, WeightedSum
-from exciter.excitation.validation_motion.random_families import random_points
 from exciter.typing import Array
-from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
+from exciter_papers.baselines.points import (
+    OptimalPoints,
+    PointSearch,
+    PointVariables,
+    QuasiNewton,
+    optimise_points,
+    random_points,
+)
 from exciter_papers.paper import published
 
 ENERGY_PAPER_FIGURES = published("gautier_khalil")

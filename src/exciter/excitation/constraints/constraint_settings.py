@@ -42,9 +42,8 @@ from exciter.excitation.constraints.workspace import REGIONS, Box, Coordinate, F
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
-from exciter.settings.field_markers import Kind, says_none
-from exciter.settings.fill import adapter
-from exciter.settings.messages import inside, wrong
+from exciter.settings.field_markers import Kind, inside, says_none, wrong
+from exciter.settings.fill import filled, json_schema
 from exciter.typing import Array
 
 Triple = tuple[float, float, float]
@@ -75,7 +74,7 @@ class RegionOfAFrame(Kind):
                 raise wrong(": any_of stands alone; write the rest as further entries")
             try:
                 with inside(": any_of"):
-                    several = adapter(tuple[Annotated[Any, self], ...]).validate_python(data["any_of"], context=context)
+                    several = filled(tuple[Annotated[Any, self], ...], data["any_of"], context)
                 return AnyOf(several)
             except ExciterError as error:
                 raise wrong(f": {error}") from None
@@ -94,18 +93,18 @@ class RegionOfAFrame(Kind):
         values = {}
         for side in sides:
             with inside(f": {side}"):
-                values[side] = adapter(Coordinate).validate_python(data[side])
+                values[side] = filled(Coordinate, data[side])
         lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
         return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
 
     def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
         with inside(f": {word}" if named else ""):
-            made: Region = adapter(REGIONS[word]).validate_python(settings, context=context)
+            made: Region = filled(REGIONS[word], settings, context)
         return made
 
     def schema(self) -> dict[str, Any]:
-        number = adapter(Coordinate).json_schema()
-        regions = {cls.word: adapter(cls).json_schema() for cls in REGIONS}
+        number = json_schema(Coordinate)
+        regions = {cls.word: json_schema(cls) for cls in REGIONS}
         for one in regions.values():
             del one["properties"]["frame"]
             one["required"].remove("frame")
@@ -260,15 +259,15 @@ class OnOff(Kind):
         if given is False or isinstance(given, self.settings) or (ground and says_none(given)):
             return given if isinstance(given, self.settings) else False
         if given is True or isinstance(given, Mapping):
-            return adapter(self.settings).validate_python({} if given is True else given, context=context)
+            return filled(self.settings, {} if given is True else given, context)
         if ground and isinstance(given, int | float | str):
             with suppress(ValueError):
-                return GroundSettings(height=float(adapter(Coordinate).validate_python(given)))
+                return GroundSettings(height=float(filled(Coordinate, given)))
         raise wrong(f" is {shown(given)}; give {self.wanted}")
 
     def schema(self) -> dict[str, Any]:
         short = [{"type": "number"}, {"const": "none"}] if self.settings is GroundSettings else []
-        return {"anyOf": [{"type": "boolean"}, *short, adapter(self.settings).json_schema()]}
+        return {"anyOf": [{"type": "boolean"}, *short, json_schema(self.settings)]}
 
 
 @dataclass(frozen=True)

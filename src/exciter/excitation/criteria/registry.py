@@ -18,9 +18,8 @@ from exciter.excitation.criteria import cramer_rao, optimality_and_condition, we
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
 from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
 from exciter.settings import Positive, Registry
-from exciter.settings.field_markers import Kind
-from exciter.settings.fill import adapter
-from exciter.settings.messages import inside, wrong
+from exciter.settings.field_markers import Kind, inside, wrong
+from exciter.settings.fill import filled, json_schema
 
 CRITERIA = Registry[CriterionSettings](
     "criterion",
@@ -64,10 +63,10 @@ class WordsOfCriteria(Kind):
         return parts[0][1] if len(parts) == 1 else weighted_sums.WeightedSum(parts)
 
     def schema(self) -> dict[str, Any]:
-        weight = adapter(Positive).json_schema()
+        weight = json_schema(Positive)
         parts = {}
         for cls in CRITERIA:
-            inner = adapter(cls).json_schema()
+            inner = json_schema(cls)
             inner["properties"] = {**inner["properties"], WEIGHT_KEY: weight}
             parts[cls.word] = {"anyOf": [weight, inner]}
         several = {"type": "object", "properties": parts, "additionalProperties": False, "minProperties": 1}
@@ -78,8 +77,8 @@ def _part(word: str, entry: Any, context: Mapping[str, Any]) -> tuple[float, Any
     weight, settings = 1.0, dict(entry) if isinstance(entry, Mapping) else {}
     with inside(f": {word}"):
         if not isinstance(entry, Mapping):
-            weight = adapter(Positive).validate_python(entry)
+            weight = filled(Positive, entry)
         elif settings.pop(WEIGHT_KEY, None) is not None:
             with inside(f": {WEIGHT_KEY}"):
-                weight = adapter(Positive).validate_python(entry[WEIGHT_KEY])
-        return weight, adapter(CRITERIA[word]).validate_python(settings, context=context)
+                weight = filled(Positive, entry[WEIGHT_KEY])
+        return weight, filled(CRITERIA[word], settings, context)

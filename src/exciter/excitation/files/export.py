@@ -60,11 +60,8 @@ def export(
     rate: float = DEFAULT_FILE_RATE_HZ,
 ) -> Exported:
     """Write trajectory.csv, .json, .ros2.yaml and .ros2.json to a folder (a staging one: what fails must not stay).
-
-    trajectory, delta: the family and its coefficients, None for a curve of another kind.
-    ``certify`` judges the rows of the table as they are read back; where they break a limit that the curve itself
-    keeps, more rows are taken, up to 1 kHz.
-    """
+    trajectory, delta: the family and its coefficients, None for a curve of another kind. ``certify`` judges the rows of
+    the table as they are read back; where they break a limit that the curve keeps, more are taken, up to 1 kHz."""
     (folder / EXACT_FILE).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
     for tried in rates(rate, curve.duration):
         samples = sample(curve, tried)
@@ -82,8 +79,7 @@ def export(
 
 
 def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:
-    """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
-    took at so many nodes per constraint of a curve of this kind."""
+    """About what ``export`` takes, from a few rows, and the time of a certificate of so many nodes per constraint."""
     samples = sample(curve, rate)
     few = MotionSamples(*(x[:TIMED_ROWS] for x in vars(samples).values()))
     began = time.perf_counter()

@@ -58,8 +58,7 @@ DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design ag
 def exact_data(
     curve: Curve, robot: Robot, trajectory: Trajectory | None = None, delta: Array | None = None, periods: int = 1
 ) -> dict[str, Any]:
-    """Plain data from which ``exact_curve`` builds the same curve; the family and its coefficients are left out where
-    the curve is not one of a family."""
+    """Plain data from which ``exact_curve`` builds the same curve; without a family where it is none of one."""
     data: dict[str, Any] = {"joints": list(robot.joint_names), "duration": curve.end - curve.start}
     if trajectory is not None and delta is not None:
         rows = zip(robot.joint_names, delta.tolist(), strict=True)

@@ -133,6 +133,11 @@ class MotionSamples:
     qd: Array | None = None
     qdd: Array | None = None
 
+    @property
+    def given(self) -> list[Array]:
+        """q, and q̇, and q̈, as far as they are there."""
+        return [block for block in (self.q, self.qd, self.qdd) if block is not None]
+
     def curve(self) -> Curve:
         """The motion through the rows: quintic, cubic, or spline, according to what they hold."""
         if self.qd is not None:
@@ -147,18 +152,14 @@ class MotionSamples:
             what = "q and q̇" if self.qd is not None else "q alone"
             rows = "1 row" if len(self.time) == 1 else f"{len(self.time)} rows"
             raise MotionError(f"{source} has {rows}; a motion given by {what} needs at least {least}")
-        for name, values in (("time", self.time), ("q", self.q), ("q̇", self.qd), ("q̈", self.qdd)):
-            if values is not None and not np.isfinite(values).all():
-                k = int(np.argwhere(~np.isfinite(values))[0][0])
+        for name, values in zip(("time", "q", "q̇", "q̈"), (self.time, *self.given), strict=False):
+            for k in np.argwhere(~np.isfinite(values))[:1, 0]:
                 raise MotionError(f"{source} has NaN or infinity in {name} of {row(k)}; repair it, or cut it out")
-            if values is not None and np.abs(values).max() > LARGEST_OF_A_ROBOT:
-                k = int(np.argwhere(np.abs(values) > LARGEST_OF_A_ROBOT)[0][0])
+            for k in np.argwhere(np.abs(values) > LARGEST_OF_A_ROBOT)[:1, 0]:
                 raise MotionError(
                     f"{source} has a number beyond {LARGEST_OF_A_ROBOT:g} in {name} of {row(k)}; no robot gets there"
                 )
-        still = np.flatnonzero(np.diff(self.time) <= SHORTEST_ROW_STEP_S)
-        if still.size:
-            k = int(still[0])
+        for k in np.flatnonzero(np.diff(self.time) <= SHORTEST_ROW_STEP_S)[:1]:
             raise MotionError(
                 f"the time of {source} does not increase: {row(k)} has {self.time[k]:.9g} s and {row(k + 1)} has "
                 f"{self.time[k + 1]:.9g} s, less than a nanosecond later; sort the rows and remove repeated ones"
@@ -194,10 +195,9 @@ def sample(curve: Curve, rate: float) -> MotionSamples:
 
 def csv_text(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """All columns; a quintic needs q, q̇ and q̈."""
-    blocks = {"q": samples.q, "qd": samples.qd, "qdd": samples.qdd}
-    present = {word: values for word, values in blocks.items() if values is not None}
-    columns = [samples.time, *(values[:, j] for j in range(len(joints)) for values in present.values())]
-    header = csv_line(["time", *(f"{name}.{word}" for name in joints for word in present)])
+    blocks = samples.given
+    columns = [samples.time, *(block[:, j] for j in range(len(joints)) for block in blocks)]
+    header = csv_line(["time", *(f"{name}.{word}" for name in joints for word in ("q", "qd", "qdd")[: len(blocks)])])
     stream = io.StringIO()
     np.savetxt(stream, np.column_stack(columns), fmt="%.17g", delimiter=",", header=header, comments="")
     return stream.getvalue()
@@ -289,7 +289,6 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
 
 
 def ros2_json(samples: MotionSamples, joints: tuple[str, ...]) -> str:
-    """The message as JSON, one point per line."""
     lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in _points(samples))
     points = ",\n".join(f"  {{{line}}}" for line in lines)
     return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'
@@ -306,13 +305,11 @@ def ros2_yaml(samples: MotionSamples, joints: tuple[str, ...]) -> str:
 def _points(samples: MotionSamples) -> Iterator[list[tuple[str, str]]]:
     """(key, value) pairs per point; values are written so that JSON and YAML 1.1 read the same numbers."""
     ticks = np.rint(samples.time * NANOSECONDS_PER_SECOND).astype(np.int64)
-    seconds, nanoseconds = np.divmod(ticks, NANOSECONDS_PER_SECOND)
-    blocks = [(k, v) for k, v in zip(POINT_KINDS, (samples.q, samples.qd, samples.qdd), strict=True) if v is not None]
-    for k in range(len(ticks)):
-        yield [
-            *((kind, f"[{', '.join(map(_number, values[k].tolist()))}]") for kind, values in blocks),
-            ("time_from_start", f'{{"sec": {seconds[k]}, "nanosec": {nanoseconds[k]}}}'),
-        ]
+    for tick, *rows in zip(ticks, *samples.given, strict=True):
+        seconds, nanoseconds = divmod(tick, NANOSECONDS_PER_SECOND)
+        numbers = (f"[{', '.join(map(_number, row.tolist()))}]" for row in rows)
+        time = f'{{"sec": {seconds}, "nanosec": {nanoseconds}}}'
+        yield [*zip(POINT_KINDS, numbers, strict=False), ("time_from_start", time)]
 
 
 def _number(value: float) -> str:
@@ -342,36 +339,26 @@ def message_as_written(text: str) -> dict[str, Any] | None:
 
 
 def is_ros2(data: Any) -> bool:
-    return isinstance(data, Mapping) and ("joint_names" in _unwrapped(data))
+    return isinstance(data, Mapping) and "joint_names" in [*_levels(data)][-1][0]
 
 
-def _unwrapped(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    key = _wrapper(data)
-    return data if key is None else _unwrapped(data[key])
-
-
-def _wrapper(data: Mapping[str, Any]) -> str | None:
-    return next((key for key in WRAPPERS if isinstance(data.get(key), Mapping)), None)
-
-
-def _refuse_two_motions(data: Mapping[str, Any], source: str) -> None:
-    """Whoever executes the file may take the other one."""
-    key = _wrapper(data)
-    own = MESSAGE if key is None else (key,)
-    others = [other for other in (*MESSAGE, *WRAPPERS, *OTHER_MOTIONS) if other in data and other not in own]
-    others += [other for other in MULTI_DOF if isinstance(data.get(other), Mapping) and data[other].get("points")]
-    if others:
-        raise MotionError(
-            f"{source} has {', '.join(others)} beside {' and '.join(own)}: two motions in one file; keep one"
-        )
-    if key is not None:
-        _refuse_two_motions(data[key], source)
+def _levels(data: Mapping[str, Any] | None) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """A message with its wrappers, from outside in, and which keys of each are the motion."""
+    while data is not None:
+        key = next((key for key in WRAPPERS if isinstance(data.get(key), Mapping)), None)
+        yield data, MESSAGE if key is None else (key,)
+        data = None if key is None else data[key]
 
 
 def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamples:
     """The points of a message, joints in the robot's order."""
-    _refuse_two_motions(data, source)
-    message = _unwrapped(data)
+    for message, own in _levels(data):  # whoever executes the file may take the other one of two motions
+        others = [other for other in (*MESSAGE, *WRAPPERS, *OTHER_MOTIONS) if other in message and other not in own]
+        bodies = [other for other in MULTI_DOF if isinstance(message.get(other), Mapping)]
+        if others := [*others, *(other for other in bodies if message[other].get("points"))]:
+            raise MotionError(
+                f"{source} has {', '.join(others)} beside {' and '.join(own)}: two motions in one file; keep one"
+            )
     names, points = message["joint_names"], message.get("points")
     if not isinstance(names, list) or sorted(names, key=str) != sorted(robot.joint_names):
         raise MotionError(
@@ -407,12 +394,11 @@ def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], sou
 
 def _time(given: Any, index: int, source: str) -> float:
     """Seconds of {sec, nanosec}, of ROS 1's {secs, nsecs}."""
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
         names = (("sec", "secs"), ("nanosec", "nsecs"))
         parts = [given.get(new, given.get(old, 0)) for new, old in names]
         whole = all(type(part) is int and abs(part) <= LARGEST_TIME_FIELD for part in parts)
-        agree = all(given.get(old, part) == part for (_, old), part in zip(names, parts, strict=True))
-        if whole and agree and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
+        if whole and parts == [given.get(old, given.get(new, 0)) for new, old in names]:
             return float((parts[0] * NANOSECONDS_PER_SECOND + parts[1]) / NANOSECONDS_PER_SECOND)
     raise MotionError(
         f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}, "

@@ -62,13 +62,11 @@ class Deadline:
         return max(LEAST_OVERTIME_S, OVERTIME_SHARE * self.seconds)
 
     def of_files(self, *, resumed: bool) -> Deadline:
-        """Until when what was found now may be written. A resumed run that had no time left has its motion from the
-        checkpoint: it is written, too."""
+        """Until when what was found may be written; what a resumed run without time has from its checkpoint is, too."""
         return NEVER if resumed and self.passed else self.moved(self.overtime)
 
     def shared(self) -> Deadline:
-        """The same instant for other processes of this machine, which share its monotonic clock, but not what was
-        compiled here."""
+        """For other processes of this machine, which share its monotonic clock, but not what was compiled here."""
         return replace(self, at=time.monotonic() + self.left, clock=time.monotonic)
 
     @contextmanager

@@ -16,11 +16,10 @@ Torque, workspace, distance and user constraints are nonlinear: rows of the Jaco
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
@@ -29,9 +28,8 @@ from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 LEAST_JOINT_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
 LEAST_JOINT_RANGE = 1e-3  # [rad or m] between its position limits
 RESAMPLING_CLEARANCE_SHARE = 1e-6  # of a limit that a motion keeps free, for the rounding of the rows of a file
@@ -68,6 +66,11 @@ class Variables:
         effect = np.vstack([position, velocity / pace]) / np.sqrt(len(grid))
         return np.linalg.inv(np.linalg.qr(effect, mode="r"))
 
+    @cached_property
+    def from_u(self) -> Array:
+        """Z T (c, v): coefficients of a joint are Z T u."""
+        return self.trajectory.free @ self.transform
+
     @property
     def per_joint(self) -> int:
         return int(self.trajectory.free.shape[1])
@@ -77,9 +80,7 @@ class Variables:
         return self.n * self.per_joint + (self.stretch is not None)
 
     def grid(self, time: Array, order: int = 2) -> Grid:
-        """Matrices at instants of the nominal duration."""
-        to_u = self.trajectory.free @ self.transform
-        return Grid(time, tuple(np.ascontiguousarray(b @ to_u) for b in self.trajectory.basis(time, order)))
+        return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
 
     def split(self, y: Array) -> tuple[Array, float]:
         """u (n, v) and s."""
@@ -92,33 +93,27 @@ class Variables:
     def result(self, y: Array) -> tuple[Trajectory, Array]:
         """The family, with its duration, and coefficients δ (n, c)."""
         u, s = self.split(y)
-        delta = u @ (self.trajectory.free @ self.transform).T
+        delta = u @ self.from_u.T
         if self.stretch is None:
             return self.trajectory, delta
         return retimed(self.trajectory, delta, self.trajectory.duration * s)
 
     def from_delta(self, delta: Array) -> Array:
         """y of coefficients that fulfil the family's conditions."""
-        to_u = self.trajectory.free @ self.transform
-        u: Array = lstsq(to_u, delta.T)[0].T
-        return self.join(u)
+        return self.join(lstsq(self.from_u, delta.T)[0].T)
 
     def motion(self, grid: Grid, y: Array) -> Motion:
         u, s = self.split(y)
         q, qd, qdd = np.split(grid.stacked @ u.T, 3)
-        if s == 1.0:
-            return Motion(grid.time, q, qd, qdd)
         return Motion(grid.time * s, q, qd / s, qdd / s**2)
 
     def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
         """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
         _, s = self.split(y)
-        seeds = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2])
-        du = seeds.T @ grid.stacked
+        du = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2]).T @ grid.stacked
         if self.stretch is None:
             return du.ravel()
-        ds = -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s
-        return np.append(du.ravel(), ds)
+        return np.append(du.ravel(), -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
 
     def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array]) -> Array:
         """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
@@ -187,37 +182,34 @@ class JointLimits:
         """(R, v): the C_k of all limited kinds, one below the other."""
         return np.ascontiguousarray(np.vstack([self.grid.matrices[k] for k in self.kinds]))
 
-    @cached_property
-    def _bounds(self) -> tuple[Array, Array]:
-        """(R, n): lower and upper bounds of the rows at s = 1, margins taken off."""
-        count = len(self.grid.time)
-        shrink = np.where(np.isfinite(self.upper), self.margins * 0.5 * (self.upper - self.lower), 0.0)
-        low, high = self.lower + shrink, self.upper - shrink
-        return np.repeat(low[list(self.kinds)], count, axis=0), np.repeat(high[list(self.kinds)], count, axis=0)
+    def _of_rows(self, of_kinds: Array) -> Array:
+        """(R, n) from (4, n)."""
+        return np.repeat(of_kinds[list(self.kinds)], len(self.grid.time), axis=0)
 
     @cached_property
-    def _powers(self) -> Array:
-        """(R, 1): the k of s^k."""
-        return np.repeat(np.array(self.kinds, dtype=float), len(self.grid.time))[:, None]
+    def _bounds(self) -> tuple[Array, Array, Array]:
+        """(R, n): lower and upper bounds of the rows at s = 1, margins taken off; (R, 1) the k of s^k."""
+        shrink = np.where(np.isfinite(self.upper), self.margins * 0.5 * (self.upper - self.lower), 0.0)
+        low, high = self._of_rows(self.lower + shrink), self._of_rows(self.upper - shrink)
+        return low, high, self._of_rows(np.arange(4.0)[:, None])
 
     @cached_property
     def scale(self) -> Array:
         """(R, n): half the range, one where there is no limit."""
-        half = 0.5 * (self.upper - self.lower)[list(self.kinds)]
-        return np.repeat(np.where(np.isfinite(half), half, 1.0), len(self.grid.time), axis=0)
+        half = 0.5 * (self.upper - self.lower)
+        return self._of_rows(np.where(np.isfinite(half), half, 1.0))
 
-    def slack(self, y: Array) -> tuple[Array, Array]:
-        """(R, n) distances to lower and upper bound, ≥ 0 where kept, at y."""
+    def slack(self, y: Array) -> Array:
+        """(2, R, n) distances to lower and upper bound, ≥ 0 where kept, at y."""
         u, s = self.variables.split(y)
         values = self.matrix @ u.T
-        low, high = self._bounds
-        power = s**self._powers if s != 1.0 else 1.0
-        return values - low * power, high * power - values
+        low, high, powers = self._bounds
+        power = s**powers if s != 1.0 else 1.0
+        return np.stack([values - low * power, high * power - values])
 
     def room(self, y: Array) -> float:
         """Smallest distance to any bound, as a fraction of half its range; negative where broken."""
-        low, high = self.slack(y)
-        return float(min((low / self.scale).min(), (high / self.scale).min()))
+        return float((self.slack(y) / self.scale).min())
 
     def rows(self, y: Array, at: Index, joint: Index) -> tuple[Array, Array, Array]:
         """A (M, size) and bounds l ≤ A d ≤ u (M,) of steps d from y, for chosen rows and joints, in half ranges."""
@@ -227,11 +219,12 @@ class JointLimits:
         blocks = np.zeros((len(at), variables.n, variables.per_joint))
         blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
         out = blocks.reshape(len(at), variables.n * variables.per_joint)
-        low, high = (slack[at, joint] / scale for slack in self.slack(y))
+        low, high = self.slack(y)[:, at, joint] / scale
         if variables.stretch is None:
             return out, -low, high
-        power = self._powers[at, 0]  # symmetric limits ±L s^k: the tangent of s^k, once for each side
-        slope = (power * s ** (power - 1.0) * self._bounds[1][at, joint] / scale)[:, None]
+        _, upper, powers = self._bounds
+        power = powers[at, 0]  # symmetric limits ±L s^k: the tangent of s^k, once for each side
+        slope = (power * s ** (power - 1.0) * upper[at, joint] / scale)[:, None]
         both = np.vstack([np.hstack([out, slope]), np.hstack([out, -slope])])
         free = np.full(len(at), np.inf)
         return both, np.concatenate([-low, -free]), np.concatenate([free, high])
@@ -241,21 +234,20 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
     """Refuse a joint that can hardly move: between its limits, or because the duration is so short that swinging to and
     fro within its velocity and acceleration limits leaves less than ``LEAST_JOINT_SWING``."""
     lower, upper = limit_ranges(robot)
-    narrow = np.flatnonzero(upper[0] - lower[0] < LEAST_JOINT_RANGE)
-    if len(narrow):
-        joint, room = robot.joints[narrow[0]], float((upper[0] - lower[0])[narrow[0]])
-        raise ExciterError(
-            f"joint '{joint.name}' has a range of {room:.1e} {'m' if joint.is_prismatic else 'rad'} only: nothing can "
-            f"be learnt from it; widen its limits, or leave it out: lock {joint.name}"
-        )
+    units = ["m" if joint.is_prismatic else "rad" for joint in robot.joints]
+    for joint, room, unit in zip(robot.joint_names, upper[0] - lower[0], units, strict=True):
+        if room < LEAST_JOINT_RANGE:
+            raise ExciterError(
+                f"joint '{joint}' has a range of {room:.1e} {unit} only: nothing can be learnt from it; widen its "
+                f"limits, or leave it out: lock {joint}"
+            )
     pace = 2.0 * np.pi / trajectory.duration
     swing = np.minimum(upper[1] / pace, upper[2] / pace**2)
     if swing[j := int(np.argmin(swing))] < LEAST_JOINT_SWING:
         needed = 2.0 * np.pi * max(LEAST_JOINT_SWING / upper[1, j], np.sqrt(LEAST_JOINT_SWING / upper[2, j]))
-        unit = "m" if robot.joints[j].is_prismatic else "rad"
         raise ExciterError(
             f"a duration of {trajectory.duration:g} s is too short: within its velocity and acceleration limits joint "
-            f"'{robot.joints[j].name}' could swing by {swing[j]:.1e} {unit} only; give {needed:.2g} s or more"
+            f"'{robot.joint_names[j]}' could swing by {swing[j]:.1e} {units[j]} only; give {needed:.2g} s or more"
         )
 
 
@@ -295,11 +287,7 @@ class NonlinearLimits:
 
     @classmethod
     def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
-        count = sum(len(c.rows) for c in constraints)
-        return cls(variables, grid, tuple(constraints), np.full(count, margin))
-
-    def within(self, deadline: Deadline) -> NonlinearLimits:
-        return replace(self, deadline=deadline)
+        return cls(variables, grid, tuple(constraints), np.full(sum(len(c.rows) for c in constraints), margin))
 
     def values(self, y: Array) -> Array:
         """c (K, N) less the margins: ≥ 0 where kept."""

@@ -37,6 +37,7 @@ from exciter.workers import over_processes
 LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
 HEADER_BEGINNING = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE_TOLERANCE = 1e-6  # to which the value of a motion is the same whenever it is computed
+Report = Callable[[int, int, float], None]  # of a start by its number, an iteration and the value
 HANDING_OVER_S = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
@@ -114,11 +115,8 @@ class Checkpoint:
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
         """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
-        certified again (the one that is executed always is).
-
-        The one that claims to be the best is always among them; after the deadline the others are left to be run again,
-        and the certificate to whoever executes it.
-        """
+        certified again. The one that claims to be the best is always among them; after the deadline the others are left
+        to be run again, and the certificate to whoever executes it."""
         if not self.resumed or not os.path.lexists(self.path):
             return []
         entries: dict[int, dict[str, Any]] = {}
@@ -347,12 +345,7 @@ def run_starts(
 
 
 def _run(
-    search: Search,
-    numbers: list[int],
-    jobs: int,
-    deadline: Deadline,
-    certificate_seconds: float,
-    report: Callable[[int, int, float], None],
+    search: Search, numbers: list[int], jobs: int, deadline: Deadline, certificate_seconds: float, report: Report
 ) -> Generator[Attempt, None, None]:
     """Attempts as they end, none begun after the deadline, or after one that was stopped."""
     stopped = False

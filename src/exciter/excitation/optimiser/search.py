@@ -9,6 +9,7 @@ motion, and a certificate decides; as a last resort the motion shrinks about a p
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -40,6 +41,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array
 
+ReportValue = Callable[[int, float], None]  # number of an iteration, value of the criterion
 SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
 JOINT_MARGIN_SHARES = (0.003, 0.01, 0.01, 0.01)  # of half ranges, for what lies between grid points, by derivative
 NONLINEAR_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
@@ -56,12 +58,10 @@ RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of th
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One start: the motion it found (None when there is none), its criterion, and the way there.
-
-    value: with true friction signs at all samples. history: (seconds, value) on the way, of what is minimised last (the
-    logarithm of a condition number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C.
-    obstacle: the limit that could not be kept, where there is no motion.
-    """
+    """One start: the motion it found (None when there is none), its criterion, and the way there. value: with true
+    friction signs at all samples. history: (seconds, value) of what is minimised last (the logarithm of a condition
+    number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C. obstacle: the limit that
+    could not be kept, where there is no motion."""
 
     number: int
     trajectory: Trajectory
@@ -83,8 +83,7 @@ class Attempt:
 @dataclass(frozen=True, eq=False)
 class Search:
     """A design problem, ready for any number of starts. samples: of the log over the duration, which the criterion
-    counts; columns: of the model's standard parameters, or a matrix of combinations; weights (n,): 1/σ² of the torques;
-    stretch: range of the free duration, relative."""
+    counts; stretch: range of the free duration, relative."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -119,25 +118,26 @@ class Search:
     @cached_property
     def nonlinear(self) -> NonlinearLimits:
         grid = self.variables.grid(self.trajectory.sample_times(self._points(200, 16)))
-        return NonlinearLimits.of(self.variables, grid, [_smooth(c) for c in self.constraints], NONLINEAR_MARGIN)
+        smooth = [
+            replace(c, model=_smooth_model(c.model)) if isinstance(c, TorqueLimits) else c for c in self.constraints
+        ]
+        return NonlinearLimits.of(self.variables, grid, smooth, NONLINEAR_MARGIN)
 
     def _points(self, least: int, per_coefficient: int) -> int:
         return max(least, per_coefficient * self.trajectory.coefficients)
 
     @cached_property
     def _grid(self) -> Grid:
-        """Few samples can stand for many where information adds up over samples of torque; energy rows and noisy
-        positions are another matter."""
+        """Few samples stand for many where information adds up over samples of torque; rows of energy do not."""
         few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
     def _problem(self, criterion: AnyCriterion) -> Program:
         """Minimise the criterion; the few samples of the grid stand for all samples of the log."""
-        share = self.samples / len(self._grid.time)
-        smooth = _smooth_model(self.model)
-        objective = replace(self.objective, model=smooth, criterion=criterion, weights=share * self.objective.weights)
         variables, grid = self.variables, self._grid
+        weights = self.samples / len(grid.time) * self.objective.weights
+        objective = replace(self.objective, model=_smooth_model(self.model), criterion=criterion, weights=weights)
 
         def value_and_gradient(y: Array) -> tuple[float, Array]:
             at = variables.motion(grid, y)
@@ -150,28 +150,26 @@ class Search:
 
     def posture(self, deadline: Deadline = NEVER) -> Array:
         """(n,) about which every start begins; looked for once."""
-        if "posture" not in self._known:
-            found = posture_with_clearance(self.limits, self.nonlinear.within(deadline), self.seed)
-            if isinstance(found, int):
-                name = [row for constraint in self.constraints for row in constraint.rows][found]
-                advice = "loosen it, or another one"
-                if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
-                    advice = (
-                        "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
-                    )
-                limit = f"{'at most' if name.upper else 'at least'} {name.limit:g} {name.unit}"
-                raise ExciterError(
-                    "infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                    f"{name.what} of {name.where} {limit}; {advice}"
-                )
-            self._known["posture"] = found
-        return self._known["posture"]
+        if "posture" in self._known:
+            return self._known["posture"]
+        found = posture_with_clearance(self.limits, replace(self.nonlinear, deadline=deadline), self.seed)
+        if isinstance(found, int):
+            name = [row for constraint in self.constraints for row in constraint.rows][found]
+            advice = "loosen it, or another one"
+            if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
+                advice = "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
+            limit = f"{'at most' if name.upper else 'at least'} {name.limit:g} {name.unit}"
+            raise ExciterError(
+                "infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
+                f"{name.what} of {name.where} {limit}; {advice}"
+            )
+        return self._known.setdefault("posture", found)
 
     def run(
         self,
         number: int,
         deadline: Deadline = NEVER,
-        progress: Callable[[int, float], None] | None = None,
+        progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
     ) -> Attempt:
         """The start of that number; stops early, so that it ends at ``deadline``, or at Ctrl-C, keeping what it has.
@@ -195,22 +193,18 @@ class Search:
     def initial_motion(self, number: int, deadline: Deadline) -> Attempt:
         """The motion that the start of that number begins with, or a smaller one, if it is certified: far from the
         best, and there at once. It says what a certificate takes, and is what remains when time is short."""
-        track = _Track(deadline, None, 0.0)
-        with threadpool_limits(limits=1):
-            try:
-                centre, y = self._begun(number, deadline)
-                for candidate in (centre + share * (y - centre) for share in INITIAL_SWING_SHARES):
-                    if self.certified(candidate, deadline):
-                        return self._attempt(number, track, candidate, complete=False)
-            except OutOfTime:
-                pass
-        return self._attempt(number, track, None, complete=False)
+        track, found = _Track(deadline, None, 0.0), None
+        with threadpool_limits(limits=1), suppress(OutOfTime):
+            centre, y = self._begun(number, deadline)
+            candidates = (centre + share * (y - centre) for share in INITIAL_SWING_SHARES)
+            found = next((one for one in candidates if self.certified(one, deadline)), None)
+        return self._attempt(number, track, found, complete=False)
 
     def _begun(self, number: int, deadline: Deadline) -> tuple[Array, Array]:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        return random_start(self.limits, self.nonlinear.within(deadline), self.posture(deadline), rng)
+        return random_start(self.limits, replace(self.nonlinear, deadline=deadline), self.posture(deadline), rng)
 
     def _descended(self, track: _Track) -> Program:
         """Minimise by stages, or as far as time allows; the problem of the last stage."""
@@ -266,14 +260,10 @@ class _Track:
 
     y: Array
 
-    def __init__(
-        self, deadline: Deadline, progress: Callable[[int, float], None] | None, certificate_seconds: float
-    ) -> None:
+    def __init__(self, deadline: Deadline, progress: ReportValue | None, certificate_seconds: float) -> None:
         self.deadline, self.progress, self.certificate_seconds = deadline, progress, certificate_seconds
-        self.began = deadline.clock()
-        self.first = 0.0
-        self.evaluations = 0
-        self.iterations = 0
+        self.began, self.first = deadline.clock(), 0.0
+        self.evaluations = self.iterations = 0
         self.history: list[tuple[float, float]] = []
         self.stopped = self.cancelled = False
 
@@ -290,9 +280,9 @@ class _Track:
     def silently(self, iteration: int, value: float, y: Array) -> bool:
         self.y = y
         self.iterations += 1
-        left = self.deadline.left
-        repair = REPAIR_ITERATIONS * (self.seconds - self.first) / self.iterations  # by what iterations took so far
-        most = LARGEST_REPAIR_SHARE * (self.deadline.left + self.seconds)
+        left, seconds = self.deadline.left, self.seconds
+        repair = REPAIR_ITERATIONS * (seconds - self.first) / self.iterations  # by what iterations took so far
+        most = LARGEST_REPAIR_SHARE * (left + seconds)
         return left <= RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
 
 
@@ -306,14 +296,8 @@ def _obstacle(certificate: Certificate) -> str:
 
 
 def _smooth_model(model: DynamicModel) -> DynamicModel:
+    """With a differentiable friction."""
     return DynamicModel(model.robot, tuple(term.smoothed(SIGN_SMOOTHING_SPEED) for term in model.terms), model.engine)
-
-
-def _smooth(constraint: Constraint) -> Constraint:
-    """Torque limits with a differentiable friction; others as they are."""
-    if isinstance(constraint, TorqueLimits):
-        return replace(constraint, model=_smooth_model(constraint.model))
-    return constraint
 
 
 # -- where it ends ---------------------------------------------------------------------------------------------------
@@ -376,12 +360,11 @@ def finish(
     """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre`` is a posture
     at rest within all limits. certificate_seconds: what one certificate takes; the repair leaves time for
     ``RESERVED_CERTIFICATES`` of them."""
-    repair_deadline = problem.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return best if certified(best) else None, 2
-    evaluations = 0
-    limits, nonlinear = problem.limits, problem.nonlinear
+    evaluations, limits, nonlinear = 0, problem.limits, problem.nonlinear
+    in_time = nonlinear.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
     for _ in range(REPAIR_ROUNDS):
         joint, other = _between(limits, nonlinear, fine, y)
@@ -391,10 +374,9 @@ def finish(
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
-        repaired = Program(problem.criterion, limits, nonlinear).within(repair_deadline)
-        outcome = minimise(
-            repaired, shrunk(limits, nonlinear, centre, y), replace(settings, iterations=REPAIR_ITERATIONS)
-        )
+        repaired = Program(problem.criterion, limits, nonlinear).within(in_time)
+        begun = shrunk(limits, nonlinear, centre, y)
+        outcome = minimise(repaired, begun, replace(settings, iterations=REPAIR_ITERATIONS))
         y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_SWING_SHARES:
         candidate = centre + share * (y - centre)
@@ -407,5 +389,4 @@ def finish(
 def _between(limits: JointLimits, nonlinear: NonlinearLimits, fine: Grid, y: Array) -> tuple[Array, Array]:
     """How far limits are broken anywhere: joints (4, n) exactly, nonlinear rows (K,) on a fine grid."""
     joint = np.maximum(joint_excess(limits, curve_of(limits.variables, y)) + RESAMPLING_CLEARANCE_SHARE, 0.0)
-    values = nonlinear.at(limits.variables.motion(fine, y))
-    return joint, np.maximum(-values.min(axis=1), 0.0)
+    return joint, np.maximum(-nonlinear.at(limits.variables.motion(fine, y)).min(axis=1), 0.0)

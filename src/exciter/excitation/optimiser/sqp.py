@@ -14,22 +14,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import daqp
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
-from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 DAQP_INFINITY = 1e30  # a bound that is none
 QP_TOLERANCE = 1e-9
 DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
-Index = NDArray[np.int64]
-Pairs = tuple[Index, Index]
+Pairs = tuple[Index, ...]  # row and column numbers of some entries
+Box = tuple[Array, Array]
 Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
 Report = Callable[[int, float, Array], bool]
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
@@ -39,18 +39,11 @@ JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the
 
 
 def solve(
-    hessian: Array,
-    gradient: Array,
-    box: tuple[Array, Array],
-    a: Array,
-    low: Array,
-    high: Array,
-    seconds: float = math.inf,
+    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float = math.inf
 ) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; None when there is no feasible step, ``OutOfTime``
-    after so many seconds."""
-    upper, lower = np.concatenate([box[1], high]), np.concatenate([box[0], low])
-    upper, lower = np.minimum(upper, DAQP_INFINITY), np.maximum(lower, -DAQP_INFINITY)
+    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after seconds."""
+    upper = np.minimum(np.concatenate([box[1], high]), DAQP_INFINITY)
+    lower = np.maximum(np.concatenate([box[0], low]), -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
     d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=QP_TOLERANCE, **limit)
     if flag == DAQP_TIME_UP_FLAG:
@@ -60,9 +53,7 @@ def solve(
     return _interior_point(hessian, gradient, box, a, low, high)
 
 
-def _interior_point(
-    hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
-) -> Step | None:
+def _interior_point(hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array) -> Step | None:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = QP_TOLERANCE
     solver.setup(hessian, gradient, None, None, a, low, high, *box)
@@ -86,29 +77,14 @@ class SQPSettings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Criterion with gradient, joint limits, nonlinear limits, and until when to work on it."""
+    """Criterion with gradient, joint limits, and nonlinear limits, whose deadline is that of all the work."""
 
     criterion: Callable[[Array], tuple[float, Array]]
     limits: JointLimits
     nonlinear: NonlinearLimits
-    deadline: Deadline = NEVER
 
     def within(self, deadline: Deadline) -> Program:
-        return replace(self, nonlinear=self.nonlinear.within(deadline), deadline=deadline)
-
-
-@dataclass(frozen=True, eq=False)
-class SQPResult:
-    """The last feasible point and how it was reached."""
-
-    y: Array
-    value: float
-    iterations: int
-    evaluations: int
-    reason: str
-
-
-NO_ROWS: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return replace(self, nonlinear=replace(self.nonlinear, deadline=deadline))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,35 +96,32 @@ class Proposal:
     multipliers: Array
 
     def predicted(self, g: Array, b: Array) -> float:
-        """Decrease of the quadratic model."""
         return -float(g @ self.d + 0.5 * self.d @ b @ self.d)
 
 
 def minimise(
     problem: Program, y: Array, settings: SQPSettings | None = None, report: Report | None = None
-) -> SQPResult:
+) -> Minimisation:
     """From a feasible y to a local minimum, or to where the problem's deadline ends the way there. ``report(iteration,
     value, y)`` may return True to stop there."""
-    run = _Run(problem, y, settings or SQPSettings())
-    try:
-        reason = run.go(report)
-    except OutOfTime:
-        reason = "stopped"
-    return SQPResult(run.y, run.value, run.iteration, run.evaluations, reason)
+    run = Minimisation(problem, y, settings or SQPSettings())
+    with suppress(OutOfTime):
+        run.reason = run._descended(report)
+    return run
 
 
-class _Run:
-    """State of one minimisation."""
+class Minimisation:
+    """y, value: the last feasible point; how it was reached, and why that ended."""
 
     def __init__(self, problem: Program, y: Array, settings: SQPSettings) -> None:
         self.problem, self.settings = problem, settings
-        self.y, self.value, self.iteration, self.evaluations = y, np.inf, 0, 0  # the last feasible point
-        self.radius = settings.radius
-        self.kept = NO_ROWS  # joint-limit rows that were active
+        self.y, self.value, self.iteration, self.evaluations, self.reason = y, np.inf, 0, 0, "stopped"
+        self._radius = settings.radius
+        self._kept: Pairs = np.nonzero(np.zeros((0, 0)))  # joint-limit rows that were active
         limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
-        self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
+        self._linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
-    def go(self, report: Report | None) -> str:
+    def _descended(self, report: Report | None) -> str:
         """Why it ended."""
         y, settings, nonlinear = self.y, self.settings, self.problem.nonlinear
         f, g = self._criterion(y)
@@ -159,8 +132,8 @@ class _Run:
             if report is not None and report(self.iteration, f, y):
                 return "stopped"
             if (b := hessian) is None:  # a step along −g should be about as long as the trust region
-                b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self.radius)
-            near = _pairs(now.values < 0.3 * now.reach(self.radius) + settings.push_back)
+                b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self._radius)
+            near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + settings.push_back)
             if (found := self._step(y, g, b, now, near, now.values[near])) is None:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
@@ -170,8 +143,8 @@ class _Run:
             f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
             ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
             if trial is None or not ratio > LEAST_DECREASE_RATIO:
-                self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
-                if self.radius < LEAST_TRUST_RADIUS:
+                self._radius = 0.4 * min(self._radius, float(np.abs(d).max()))
+                if self._radius < LEAST_TRUST_RADIUS:
                     return "trust region"
                 continue
             after = nonlinear.linearised(y + d)
@@ -179,14 +152,14 @@ class _Run:
             hessian = _bfgs(b, d, change, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             if ratio < 0.25:
-                self.radius *= 0.6
-            elif ratio > 0.75 and float(np.abs(d).max()) > 0.7 * self.radius:
-                self.radius = min(1.6 * self.radius, settings.largest_radius)
+                self._radius *= 0.6
+            elif ratio > 0.75 and float(np.abs(d).max()) > 0.7 * self._radius:
+                self._radius = min(1.6 * self._radius, settings.largest_radius)
         self.y, self.value = y, f
         return "iterations"
 
     def _criterion(self, y: Array) -> tuple[float, Array]:
-        self.problem.deadline.check()
+        self.problem.nonlinear.deadline.check()
         self.evaluations += 1
         return self.problem.criterion(y)
 
@@ -206,7 +179,7 @@ class _Run:
                 return step
             taking = values < self.settings.push_back
             taking[step.rows] = True
-            rows = _pairs(taking)
+            rows = np.nonzero(taking)
             if (found := self._step(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
                 return None
             step = found
@@ -216,34 +189,34 @@ class _Run:
         """The quadratic problem with rows extra d ≥ extra_low; joint-limit rows are added as they are needed. The step
         is cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
         limits, variables = self.problem.limits, self.problem.limits.variables
-        box = np.full(len(y), self.radius)
-        lower, upper = -box, box.copy()
+        deadline, radius = self.problem.nonlinear.deadline, self._radius
+        lower, upper = np.full(len(y), -radius), np.full(len(y), radius)
         if variables.stretch is not None:
-            lower[-1] = max(-self.radius, variables.stretch[0] - y[-1])
-            upper[-1] = min(self.radius, variables.stretch[1] - y[-1])
-        below, above = limits.slack(y)
-        near = np.minimum(below, above) / limits.scale < 0.35 * self.radius * self.linear_scale
-        near[self.kept] = True
+            lower[-1] = max(-radius, variables.stretch[0] - y[-1])
+            upper[-1] = min(radius, variables.stretch[1] - y[-1])
+        before = limits.slack(y) / limits.scale
+        near = before.min(axis=0) < 0.35 * radius * self._linear_scale
+        near[self._kept] = True
         for _ in range(self.settings.lazy_rounds):
-            chosen = _pairs(near)
+            chosen = np.nonzero(near)
             a, l, h = limits.rows(y, *chosen)
             rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
             high = np.concatenate([np.full(len(extra), np.inf), h])
-            self.problem.deadline.check()
-            found = solve(b, g, (lower, upper), rows, low, high, max(self.problem.deadline.left, LEAST_QP_SECONDS))
+            deadline.check()
+            found = solve(b, g, (lower, upper), rows, low, high, max(deadline.left, LEAST_QP_SECONDS))
             if found is None:
                 return None
             d, multipliers = found
-            below, above = limits.slack(y + d)
-            broken = np.minimum(below, above) / limits.scale < -0.5 * JOINT_LIMIT_TOLERANCE
+            after = limits.slack(y + d) / limits.scale
+            broken = after.min(axis=0) < -0.5 * JOINT_LIMIT_TOLERANCE
             if not (broken & ~near).any():
                 break
             near |= broken
         active = multipliers[len(extra) :] != 0.0
         if variables.stretch is not None:
             active = active[: len(chosen[0])] | active[len(chosen[0]) :]
-        self.kept = (chosen[0][active], chosen[1][active])
-        before, after = (np.stack(limits.slack(at)) / limits.scale + JOINT_LIMIT_TOLERANCE for at in (y, y + d))
+        self._kept = tuple(numbers[active] for numbers in chosen)
+        before, after = before + JOINT_LIMIT_TOLERANCE, after + JOINT_LIMIT_TOLERANCE
         broken = after < 0.0
         if not broken.any():
             return d, multipliers
@@ -251,21 +224,13 @@ class _Run:
         return float((room / (room - after[broken])).min()) * d, multipliers
 
 
-def _pairs(mask: NDArray[np.bool_]) -> Pairs:
-    """Row and column numbers of what is True."""
-    first, second = np.nonzero(mask)
-    return first.astype(np.int64), second.astype(np.int64)
-
-
 def _bfgs(b: Array, d: Array, change: Array, *, first: bool) -> Array:
     """Damped update (Powell): stays positive definite whatever the curvature."""
-    if first:
-        curvature = float(d @ change)
-        if curvature > 0:
-            b = np.eye(len(d)) * float(change @ change) / curvature
+    dy = float(d @ change)
+    if first and dy > 0:
+        b = np.eye(len(d)) * float(change @ change) / dy
     bd = b @ d
     dbd = float(d @ bd)
-    dy = float(d @ change)
     theta = 1.0 if dy >= 0.2 * dbd else 0.8 * dbd / (dbd - dy)
     r = theta * change + (1.0 - theta) * bd
     new = b - np.outer(bd, bd) / dbd + np.outer(r, r) / float(d @ r)

@@ -8,10 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.errors import ExciterError
-from exciter.excitation.optimiser.limits import (
-    JointLimits,
-    NonlinearLimits,
-)
+from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -52,10 +49,10 @@ def random_start(
     size = variables.n * variables.per_joint
     swing[:size] = rng.standard_normal(size)
     at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
-    if min(float(before.min()) for before in at_rest) < 0:
+    if at_rest.min() < 0:
         raise ExciterError("the posture about which the motion is to be designed is outside the joint limits")
-    ratios = [(before - after) / np.maximum(before, 1e-300) for before, after in zip(at_rest, moving, strict=True)]
-    swing *= START_SWING_SHARE * (1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios))
+    ratio = (at_rest - moving) / np.maximum(at_rest, 1e-300)
+    swing *= START_SWING_SHARE * (1.0 / float(ratio[np.isfinite(ratio)].max()))
     for _ in range(60):
         if (nonlinear.values(centre + swing) > START_CLEARANCE).all():
             return centre, centre + swing

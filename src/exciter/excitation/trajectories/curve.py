@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
-from exciter.typing import Array
-
-Index = NDArray[np.int64]
+from exciter.typing import Array, Index
 
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.
@@ -55,7 +54,6 @@ class Extremum:
 
     @classmethod
     def among(cls, parts: Iterable[Extremum]) -> Extremum:
-        """Of several stretches together."""
         ends = [end for p in parts for end in ((p.lowest, p.lowest_at), (p.highest, p.highest_at))]
         values, time = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
         return cls.of(values, time)
@@ -69,7 +67,7 @@ class Extremum:
 @dataclass(frozen=True)
 class Jump:
     """A position (order 0) or velocity (order 1) of a joint, by its index, that differs on the two sides of a knot
-    ``at`` [s] by more than ``allowed``, which is all that rounding can explain."""
+    ``at`` [s] by more than rounding explains (``allowed``); size: infinite where a side is no number."""
 
     order: int
     joint: int
@@ -77,16 +75,11 @@ class Jump:
     before: float
     after: float
     allowed: float
+    size: float
 
     @property
     def what(self) -> str:
         return ("position", "velocity")[self.order]
-
-    @property
-    def size(self) -> float:
-        """[rad, m, rad/s, m/s]; infinite where a side is no number."""
-        size = abs(self.after - self.before)
-        return size if np.isfinite(size) else float("inf")
 
 
 class CurvePiece(Protocol):
@@ -107,8 +100,7 @@ class CurvePiece(Protocol):
         """Exact extrema of the order-th derivative, order 0 … 3, one-sided values at the knots included."""
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| that hold throughout each interval [start, end], which lies within
-        one span."""
+        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| throughout each interval [start, end], each within one span."""
 
     def shifted(self, dt: float) -> Self:
         """The same motion, dt [s] later."""
@@ -124,11 +116,9 @@ class Curve:
         object.__setattr__(self, "pieces", tuple(self.pieces))
         if not self.pieces:
             raise MotionError("a curve of no pieces; give at least one")
-        if len({piece.n for piece in self.pieces}) > 1:
-            raise MotionError(
-                f"the pieces of a curve move {[p.n for p in self.pieces]} joints; they must move the same"
-            )
-        for before, after in zip(self.pieces, self.pieces[1:], strict=False):
+        if len(set(joints := [piece.n for piece in self.pieces])) > 1:
+            raise MotionError(f"the pieces of a curve move {joints} joints; they must move the same")
+        for before, after in pairwise(self.pieces):
             end, start = before.knots[-1], after.knots[0]
             if not abs(start - end) <= _same_time(end, min(np.ptp(before.knots), np.ptp(after.knots))):
                 raise MotionError(
@@ -140,7 +130,6 @@ class Curve:
 
     @property
     def n(self) -> int:
-        """Joints."""
         return self.pieces[0].n
 
     @property
@@ -153,13 +142,12 @@ class Curve:
 
     @property
     def duration(self) -> float:
-        """[s] from start to end."""
         return self.end - self.start
 
     @cached_property
     def knots(self) -> Array:
         """(S + 1,) [s] ends of all spans."""
-        knots = np.concatenate([piece.knots[:-1] for piece in self.pieces] + [self.pieces[-1].knots[-1:]])
+        knots = np.append(np.concatenate([piece.knots[:-1] for piece in self.pieces]), self.end)
         knots.flags.writeable = False
         return knots
 
@@ -176,14 +164,12 @@ class Curve:
             yield self.pieces[number], chosen, span[chosen] - self._first[number]
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """As of a piece."""
         values = np.empty((order + 1, self.n, len(time)))
         for piece, chosen, local in self._by_piece(span):
             values[:, :, chosen] = piece.derivatives(local, time[chosen], order)
         return values
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """As of a piece."""
         bounds = np.empty((4, self.n, len(start)))
         for piece, chosen, local in self._by_piece(span):
             bounds[:, :, chosen] = piece.rates(local, start[chosen], end[chosen])
@@ -204,8 +190,7 @@ class Curve:
         return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
 
     def _rounding(self, order: int, position: Array, size: Array) -> Array:
-        """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) in spans as
-        short as a knot's neighbours."""
+        """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) at a knot."""
         rounding = ROUNDING_STEPS * np.finfo(float).eps / self._shorter**order * position
         return np.minimum(rounding, ACCELERATION_ROUNDING_FRACTION * np.maximum(1.0, size))
 
@@ -223,14 +208,11 @@ class Curve:
     def jumps(self, order: int) -> Array:
         """(n, S − 1): value of the order-th derivative after each inner knot less that before it."""
         before, after = self._sides(order)
-        difference: Array = after[order] - before[order]
-        return difference
+        return np.asarray(after[order] - before[order])
 
     def breaks(self) -> tuple[Jump, ...]:
         """Every joint's largest jump of position, and of velocity, that rounding cannot explain; none of most curves.
-
-        Both sides are taken at the same instant, so that a gap in time counts as the way it is worth.
-        """
+        Both sides are taken at the same instant, so that a gap in time counts as the way it is worth."""
         (before, after), at = self._sides(1), self.knots[1:-1]
         size = np.abs(after - before)
         if (size.sum(axis=2) <= SAME_STATE).all():  # no less is ever allowed; NaN is a jump
@@ -242,11 +224,10 @@ class Curve:
             allowed = np.where(excused <= most, allowed, 0.0)  # many small ones are a large one
             there = np.where(np.isfinite(size[order]), size[order], np.inf)
             there = np.where(there > allowed, there, 0.0)
-            for joint in np.flatnonzero(there.any(axis=1)):
+            for joint in np.flatnonzero(there.any(axis=1)).tolist():
                 k = int(np.argmax(there[joint]))
-                sides = {"before": before[order, joint, k], "after": after[order, joint, k]}
-                numbers = {"at": at[k], **sides, "allowed": allowed[joint, k]}
-                found.append(Jump(order=order, joint=int(joint), **{name: float(x) for name, x in numbers.items()}))
+                numbers = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k], there[joint, k])
+                found.append(Jump(order, joint, *map(float, numbers)))
         return tuple(found)
 
     @property
@@ -278,12 +259,10 @@ class Curve:
                 f"{time.max():g} s were asked for"
             )
         inside = np.clip(time, self.start, self.end)
-        span = np.clip(np.searchsorted(self.knots, inside, side="right") - 1, 0, len(self.knots) - 2)
-        q, qd, qdd = self.derivatives(span, inside, 2)
+        q, qd, qdd = self.derivatives(span_of(self.knots, inside), inside, 2)
         return Motion(time, q.T, qd.T, qdd.T)
 
     def shifted(self, dt: float) -> Curve:
-        """The same motion, dt [s] later."""
         return Curve(tuple(piece.shifted(dt) for piece in self.pieces))
 
     def then(self, other: Curve) -> Curve:
@@ -304,6 +283,11 @@ class Curve:
                 f"{MOST_REPEATED_KNOTS // len(self.knots)}"
             )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
+
+
+def span_of(knots: Array, time: Array) -> Index:
+    """(N,) number of the span of each time; at a knot the one after it, at the end the last."""
+    return np.clip(np.searchsorted(knots, time, side="right") - 1, 0, len(knots) - 2)
 
 
 def _same_time(time: float, duration: float) -> float:

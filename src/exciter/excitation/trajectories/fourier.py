@@ -18,25 +18,21 @@ from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Extremum
-from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Switch
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import wrong
-from exciter.typing import Array
+from exciter.settings.field_markers import Kind, wrong
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 LARGEST_PHASE_RAD = 1e9  # [rad]
 LEAST_OMEGA_RAD_S = 1e-9  # [rad/s]
 HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint
-MOST_FITTED_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
+MOST_FITTED_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer
 
 
 @dataclass(frozen=True, eq=False)
 class FourierPiece:
     """q = q0 + Σ_l a_l/(ω l) sin(ω l s) − b_l/(ω l) cos(ω l s), s = t − phase_time, for start ≤ t ≤ end [s].
-
-    omega: ω [rad/s]; harmonics (h,): the numbers l; a, b (n, h) [rad/s]; offset: q0 (n,) [rad].
-    """
+    omega: ω [rad/s]; harmonics (h,): the numbers l; a, b (n, h) [rad/s]; offset: q0 (n,) [rad]."""
 
     start: float
     end: float
@@ -83,16 +79,13 @@ class FourierPiece:
     def knots(self) -> Array:
         return np.array([self.start, self.end])
 
-    @property
-    def _frequencies(self) -> Array:
-        return np.float64(self.omega) * self.harmonics
-
     def _phasors(self, order: int) -> NDArray[np.complex128]:
         """(n, h) F with q^(order) = Re Σ_l F_l e^{iω l s}, the offset left out."""
-        return -(self.b + 1j * self.a) / self._frequencies * (1j * self._frequencies) ** order
+        frequencies = np.float64(self.omega) * self.harmonics
+        return -(self.b + 1j * self.a) / frequencies * (1j * frequencies) ** order
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        phase = self._frequencies[:, None] * (time - self.phase_time)
+        phase = np.float64(self.omega) * self.harmonics[:, None] * (time - self.phase_time)
         waves = np.concatenate([np.cos(phase), np.sin(phase)])
         phasors = np.stack([self._phasors(k) for k in range(order + 1)])
         values: Array = np.concatenate([phasors.real, -phasors.imag], axis=2) @ waves
@@ -100,25 +93,21 @@ class FourierPiece:
         return values
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative: its values at both ends and at all roots of its derivative, which
-        is a polynomial in z = e^{iω s}."""
+        """At both ends, and at all roots of the next derivative, which is a polynomial in z = e^{iω s}."""
         period = 2.0 * np.pi / self.omega
         parts = []
         for joint, slope in enumerate(self._phasors(order + 1)):
             inside = self.start + np.mod(self._stationary(slope) / self.omega + self.phase_time - self.start, period)
             time = np.concatenate([[self.start, self.end], inside[inside <= self.end]])
-            wave = np.exp(1j * self._frequencies[:, None] * (time - self.phase_time))
+            wave = np.exp(1j * (np.float64(self.omega) * self.harmonics)[:, None] * (time - self.phase_time))
             values = (self._phasors(order)[[joint]] @ wave).real + (self.offset[joint] if order == 0 else 0.0)
             parts.append(vars(Extremum.of(values, time)))
         return Extremum(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def _stationary(self, phasors: NDArray[np.complex128]) -> Array:
-        """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm.
-
-        A pencil rather than a companion matrix: harmonics that hardly move would make its leading coefficient vanish.
-        """
-        size = np.abs(phasors).max()
-        if size == 0.0:
+        """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm. By a pencil: in a
+        companion matrix harmonics that hardly move would make the leading coefficient vanish."""
+        if (size := np.abs(phasors).max()) == 0.0:
             return np.empty(0)
         top = int(self.harmonics.max())
         polynomial = np.zeros(2 * top + 1, dtype=complex)  # increasing powers, times z^top
@@ -168,7 +157,7 @@ class Harmonics(Kind):
 
 
 @dataclass(frozen=True)
-class Fourier(LinearFamily):
+class Fourier(Trajectory):
     """A Fourier series of each joint: periodic, so that a log of several periods can be averaged.
 
     period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
@@ -179,7 +168,7 @@ class Fourier(LinearFamily):
     5.0
     """
 
-    word, title = "fourier", "Fourier series"
+    word, title, periodic = "fourier", "Fourier series", True
     period: Duration = 10.0
     harmonics: Annotated[int | tuple[int, ...], Harmonics()] = 5
     at_rest: Switch = False
@@ -201,10 +190,6 @@ class Fourier(LinearFamily):
         return self.period
 
     @property
-    def periodic(self) -> bool:
-        return True
-
-    @property
     def labels(self) -> tuple[str, ...]:
         return (*(f"{letter}{l}" for letter in "ab" for l in self.numbers), "q0")
 
@@ -219,11 +204,9 @@ class Fourier(LinearFamily):
         if not self.at_rest:
             return np.eye(self.coefficients)
         number = np.array([self.numbers], dtype=float)
-        blocks = block_diag(null_space(np.ones_like(number)), null_space(number), 1.0)
-        return np.asarray(blocks, dtype=float)
+        return np.asarray(block_diag(null_space(np.ones_like(number)), null_space(number), 1.0), dtype=float)
 
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
-        """B₀ … B_order (N, c): q = B₀ δ, q̇ = B₁ δ, q̈ = B₂ δ."""
         omega = 2.0 * np.pi / self.period * np.array(self.numbers)
         sin, cos = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
         of_a, of_b = (sin, cos, -sin, -cos), (-cos, sin, cos, -sin)  # derivatives of sin and −cos, in turn
@@ -234,12 +217,10 @@ class Fourier(LinearFamily):
         )
 
     def curve(self, delta: ArrayLike) -> Curve:
-        """The exact motion of coefficients (n, c) over one period."""
         delta = as_coefficients(delta, self.coefficients)
         a, b = np.split(delta[:, :-1], 2, axis=1)
         omega = 2.0 * np.pi / self.period
         return Curve((FourierPiece(0.0, self.period, omega, np.array(self.numbers), a, b, delta[:, -1]),))
 
     def with_duration(self, duration: float) -> Self:
-        """The same harmonics with another period [s]."""
         return replace(self, period=duration)

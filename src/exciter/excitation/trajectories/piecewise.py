@@ -1,7 +1,4 @@
-"""Families of piecewise polynomials: B-splines, quintics between points, sequences of accelerations, and straight moves
-with stops.
-
-Their basis functions are themselves piecewise polynomials.
+"""Families of piecewise polynomials, whose basis functions are piecewise polynomials themselves.
 
 B-spline: way-points q_0 … q_r at equal steps of time (Rackl et al. 2012, eqs. (19)–(32)). Degree 4 has its inner knots
 half-way between way-points, degree 5 at the way-points; either way there are r + 5 control points, as many as
@@ -27,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,19 +32,18 @@ from scipy import interpolate
 from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, MotionError, shown
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Duration, LinearFamily, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Amount, Number, OneWord, Settings, Switch, Vector, Whole, keys_of
-from exciter.settings.fill import adapter, checked
+from exciter.settings.fill import checked, filled
 from exciter.typing import Array
 
 MOST_FAMILY_SPANS = 1000  # of a family: its basis has the square of their number in entries
-Variables = Literal["waypoints", "control"]
 JERK_SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
-class PiecewisePolynomial(LinearFamily):
+class PiecewisePolynomial(Trajectory):
     """A family given by its c basis functions of time, as one piecewise polynomial with c rows."""
 
     @property
@@ -56,14 +52,12 @@ class PiecewisePolynomial(LinearFamily):
         """The c basis functions over [0, duration]."""
 
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
-        """B₀ … B_order (N, c) at times within [0, duration]; at a knot the value after it, at the end before it."""
-        knots = self.functions.knots
-        span = np.clip(np.searchsorted(knots, time, side="right") - 1, 0, len(knots) - 2)
-        values = self.functions.derivatives(span, np.asarray(time, dtype=float), order)
+        """At a knot the value after it, at the end before it."""
+        time = np.asarray(time, dtype=float)
+        values = self.functions.derivatives(span_of(self.functions.knots, time), time, order)
         return tuple(np.ascontiguousarray(value.T) for value in values)
 
     def curve(self, delta: ArrayLike) -> Curve:
-        """The exact motion of coefficients (n, c) over [0, duration]."""
         pieces = np.tensordot(as_coefficients(delta, self.coefficients), self.functions.coefficients, axes=1)
         return Curve((PolynomialPiece(self.functions.knots, pieces),))
 
@@ -85,7 +79,7 @@ class BSpline(PiecewisePolynomial):
     duration: Duration = 10.0
     segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 8
     degree: Annotated[int, Whole(4, 5)] = 5
-    variables: Annotated[Variables, OneWord(get_args(Variables))] = "waypoints"
+    variables: Annotated[str, OneWord(("waypoints", "control"))] = "waypoints"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -116,13 +110,11 @@ class BSpline(PiecewisePolynomial):
         ends = np.array([0.0, self.duration])
         rest = [self._spline(ends, nu=k) * self.duration**k for k in (1, 2)]
         system = np.vstack([self._spline(self.waypoint_times), *rest])
-        right = np.eye(len(system), self.segments + 1)
-        return np.asarray(np.linalg.solve(system, right))
+        return np.asarray(np.linalg.solve(system, np.eye(len(system), self.segments + 1)))
 
     @cached_property
     def free(self) -> Array:
-        """Z (c, v): way-points to control points; or the control points of which the first three are one, and the
-        last three."""
+        """Z (c, v): way-points to control points; or those of which the first three are one, and the last three."""
         if self.variables == "waypoints":
             return self._from_waypoints
         inner = np.eye(self.segments + 1)
@@ -175,7 +167,7 @@ class Quintic(PiecewisePolynomial):
         even = {key: given.get(key) for key in keys_of(EvenTimes)}
         rest = {key: value for key, value in given.items() if key not in even}
         if rest.get("times") is None:
-            steps = adapter(EvenTimes).validate_python(even, context=context)
+            steps = filled(EvenTimes, even, context)
             rest["times"] = cls.even(steps.duration, steps.segments).times
         return rest
 
@@ -201,8 +193,7 @@ class Quintic(PiecewisePolynomial):
 
     @cached_property
     def functions(self) -> PolynomialPiece:
-        points = len(self.times)
-        q, qd = np.split(np.eye(2 * points), 2)
+        q, qd = np.split(np.eye(self.coefficients), 2)
         return PolynomialPiece.from_samples(self.times, q, qd, np.zeros_like(q))
 
     @cached_property
@@ -212,9 +203,7 @@ class Quintic(PiecewisePolynomial):
         return np.delete(z, [len(self.times), -1], axis=1) if self.at_rest_ends else z
 
     def with_duration(self, duration: float) -> Self:
-        """All times scaled."""
-        scaled = np.array(self.times) / self.duration * duration
-        return replace(self, times=tuple(scaled.tolist()))
+        return replace(self, times=tuple((np.array(self.times) / self.duration * duration).tolist()))
 
 
 @dataclass(frozen=True)
@@ -255,10 +244,8 @@ class AccelerationSequence(PiecewisePolynomial):
 
 @dataclass(frozen=True)
 class Stops(PiecewisePolynomial):
-    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s]: how long the joints stand at every point.
-
-    Coefficients (n, moves + 1): the points [rad or m].
-    """
+    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s]: how long the joints stand at every point. Coefficients
+    (n, moves + 1): the points [rad or m]."""
 
     word, title = "stops", "straight moves between stops"
     moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]
@@ -291,21 +278,14 @@ class Stops(PiecewisePolynomial):
         widths, shares = zip(*((width, share) for width, share in spans if width > 0.0), strict=True)
         return PolynomialPiece(np.concatenate([[0.0], np.cumsum(widths)]), np.stack(shares, axis=1))
 
-    @cached_property
-    def free(self) -> Array:
-        """Z (c, v): every point is free."""
-        return np.eye(self.coefficients)
-
     def with_duration(self, duration: float) -> Self:
-        """All times scaled."""
         scale = duration / self.duration
         moves = tuple((scale * j, scale * a, scale * v) for j, a, v in self.moves)
         return replace(self, moves=moves, rest=scale * self.rest)
 
 
 def _phases(t_j: float, t_a: float, t_v: float) -> Iterator[tuple[float, Array]]:
-    """Width [s] of each of the seven, and the share of the way that is done in it (4,), increasing powers of the time
-    since its start."""
+    """Width [s] of each of the seven, and the share of the way done (4,), increasing powers of the time in it."""
     jerk = 1.0 / (t_j * (t_j + t_a) * (2.0 * t_j + t_a + t_v))
     s = v = a = 0.0
     for width, sign in zip((t_j, t_a, t_j, t_v, t_j, t_a, t_j), JERK_SIGNS, strict=True):

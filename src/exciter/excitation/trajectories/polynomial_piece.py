@@ -12,24 +12,21 @@ from math import comb, factorial
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Extremum
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 #: Where the reciprocal variable of ``stationary_points`` may be centred: outside [0, 1], close to it.
 ROOT_CENTRES = np.array([-0.25, 1.25, -0.5, 1.5, -0.75, 1.75, -1.0, 2.0, -1.25, 2.25])
-Index = NDArray[np.int64]
 HIGHEST_POLYNOMIAL_DEGREE = 9
 
 
 def evaluate(coefficients: Array, x: Array) -> Array:
     """Values at x, which broadcasts with the coefficients' leading axes."""
-    value = np.zeros(np.broadcast_shapes(coefficients.shape[:-1], x.shape))
-    for power in range(coefficients.shape[-1] - 1, -1, -1):
-        value = value * x + coefficients[..., power]
-    return value
+    return np.asarray(polyval(x, np.moveaxis(coefficients, -1, 0), tensor=False))
 
 
 def derivative(coefficients: Array, order: int = 1) -> Array:
@@ -77,17 +74,13 @@ def _quadratic(c: Array) -> Array:
 def _shift(degree: int) -> Array:
     """(K, d + 1, d + 1): for each centre s, the matrix from coefficients in x to those in x − s."""
     size = range(degree + 1)
-    return np.array(
-        [[[comb(k, i) * s ** (k - i) if k >= i else 0.0 for k in size] for i in size] for s in ROOT_CENTRES]
-    )
+    return np.array([[[comb(k, i) * s ** max(k - i, 0) for k in size] for i in size] for s in ROOT_CENTRES])
 
 
 def _companion(c: Array) -> Array:
-    """Real parts of all roots, as eigenvalues for 1/(x − s).
-
-    The leading coefficient in that variable is the value at s. A polynomial of degree m is small at no more than m
-    of the centres, so the best one keeps the companion matrix well scaled even where leading powers vanish.
-    """
+    """Real parts of all roots, as eigenvalues for 1/(x − s). The leading coefficient in that variable is the value at
+    s. A polynomial of degree m is small at no more than m of the centres, so the best one keeps the companion matrix
+    well scaled even where leading powers vanish."""
     degree = c.shape[-1] - 1
     shifted = np.einsum("sik,...k->...si", _shift(degree), c)  # (…, K, d + 1)
     best = np.abs(shifted[..., 0]).argmax(axis=-1)
@@ -95,8 +88,7 @@ def _companion(c: Array) -> Array:
     matrix = np.zeros((*c.shape[:-1], degree, degree))
     matrix[..., range(1, degree), range(degree - 1)] = 1.0
     matrix[..., 0, :] = -taylor[..., 1:] / np.where(taylor[..., :1] == 0.0, 1.0, taylor[..., :1])
-    inverse = np.linalg.eigvals(matrix)
-    return np.asarray(ROOT_CENTRES[best][..., None] + np.real(1.0 / inverse))
+    return np.asarray(ROOT_CENTRES[best][..., None] + np.real(1.0 / np.linalg.eigvals(matrix)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,18 +140,15 @@ class PolynomialPiece:
         return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative: all ends of spans, and the zeros of the next derivative in those
-        spans whose Bernstein hull reaches beyond every end."""
+        """At ends of spans, and at zeros of the next derivative where the Bernstein hull reaches beyond every end."""
         width = np.diff(self.knots)
         powers: Array = width[:, None] ** np.arange(self.degree + 1)
         unit = derivative(self.coefficients * powers, order) / width[:, None] ** order  # in time over the span's width
         ends = np.stack([unit[..., 0], unit.sum(axis=-1)], axis=-1).reshape(self.n, -1)
-        at_ends = np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1)
-        found = Extremum.of(ends, at_ends)
+        found = Extremum.of(ends, np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1))
         low, high = hull(unit)
         rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
-        beyond = (high > found.highest[:, None] + rounding) | (low < found.lowest[:, None] - rounding)
-        joint, span = np.nonzero(beyond)
+        joint, span = np.nonzero((high > found.highest[:, None] + rounding) | (low < found.lowest[:, None] - rounding))
         if unit.shape[-1] < 3 or len(joint) == 0:  # straight lines are extreme at their ends
             return found
         x = stationary_points(unit[joint, span])
@@ -170,15 +159,11 @@ class PolynomialPiece:
         return Extremum.among([found, Extremum.of(values, at.reshape(-1))])
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
-        """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series about each interval's
-        centre with r half its width."""
-        top = max(self.degree, 4)
-        size = np.abs(self.derivatives(span, 0.5 * (start + end), top))
+        """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series, r half the width."""
+        size = np.abs(self.derivatives(span, 0.5 * (start + end), max(self.degree, 4)))
         radius = 0.5 * (end - start)
-        orders = [range(k, top + 1) for k in range(1, 5)]
-        return np.stack(
-            [sum((size[m] * radius ** (m - k[0]) / factorial(m - k[0]) for m in k), np.zeros(1)) for k in orders]
-        )
+        series = [[x * radius**m / factorial(m) for m, x in enumerate(size[k:])] for k in range(1, 5)]
+        return np.stack([sum(terms, np.zeros(1)) for terms in series])
 
     def shifted(self, dt: float) -> Self:
         return replace(self, knots=self.knots + dt)
@@ -186,13 +171,11 @@ class PolynomialPiece:
 
 def hermite(width: Array, start: Array, end: Array) -> Array:
     """(n, S, d + 1): polynomials on [0, width (S,)] from state ``start`` to state ``end``, each (s, n, S): cubic for
-    s = 2 (q, q̇), quintic for s = 3 (q, q̇, q̈). With zero accelerations the quintic is Gautier & Khalil 1992, eq. (28).
-    """
+    s = 2 (q, q̇), quintic for s = 3 (q, q̇, q̈): with zero accelerations Gautier & Khalil 1992, eq. (28)."""
     if len(start) == 2:
         (q, v), (q_end, v_end) = start, end
         rise, speed = q_end - q - v * width, (v_end - v) * width
-        terms = [q, v, (3.0 * rise - speed) / width**2, (speed - 2.0 * rise) / width**3]
-        return np.stack(terms, axis=-1)
+        return np.stack([q, v, (3.0 * rise - speed) / width**2, (speed - 2.0 * rise) / width**3], axis=-1)
     (q, v, a), (q_end, v_end, a_end) = start, end
     rise = q_end - q - v * width - 0.5 * a * width**2
     speed = (v_end - v - a * width) * width

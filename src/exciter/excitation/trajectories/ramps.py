@@ -42,11 +42,9 @@ SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slo
 
 @dataclass(frozen=True)
 class Ramps:
-    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion.
-
-    phases: how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many
-    combinations within the joint limits are shown to a further test before giving up.
-    """
+    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion. phases:
+    how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many combinations
+    within the joint limits are shown to a further test before giving up."""
 
     start: tuple[float, ...] | None = None
     end: tuple[float, ...] | None = None
@@ -69,42 +67,27 @@ class Ramps:
         return np.geomspace(self.shortest, self.longest, count)
 
 
-@dataclass(frozen=True, eq=False)
-class JointBounds:
-    """What q, q̇, q̈, q⃛ may be: lowest and highest (4, n, 1), rounding forgiven."""
+def _within_limits(robot: Robot, start: Array, end: Array, width: Array) -> Bools:
+    """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all joint limits for all time."""
+    rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
+    bounds = np.array([[robot.limit("lower"), *(-r for r in rates)], [robot.limit("upper"), *rates]])[..., None]
+    slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(bounds))
+    lowest, highest = bounds[0] - slack[0], bounds[1] + slack[1]  # (4, n, 1)
+    unit = hermite(np.ones(len(width)), *(x * width ** np.arange(3)[:, None, None] for x in (start, end)))
+    good = np.ones(len(width), dtype=bool)
 
-    lowest: Array
-    highest: Array
+    def within(order: int, low: Array, high: Array) -> Bools:
+        return np.asarray(((low >= lowest[order]) & (high <= highest[order])).all(axis=0))
 
-    @classmethod
-    def of(cls, robot: Robot) -> JointBounds:
-        rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
-        bounds = np.array([[robot.limit("lower"), *(-r for r in rates)], [robot.limit("upper"), *rates]])[..., None]
-        slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(bounds))
-        return cls(bounds[0] - slack[0], bounds[1] + slack[1])
-
-    def hold(self, start: Array, end: Array, width: Array) -> Bools:
-        """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all bounds for all time."""
-        unit = hermite(np.ones(len(width)), *(x * width ** np.arange(3)[:, None, None] for x in (start, end)))
-        good = np.ones(len(width), dtype=bool)
-        for order in (1, 2, 3, 0):
-            chosen = np.flatnonzero(good)
-            shape = derivative(unit[:, chosen], order) / width[chosen, None] ** order
-            good[chosen] = self._hold(order, shape)
-        return good
-
-    def _hold(self, order: int, shape: Array) -> Bools:
-        """(K,) for polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most, roots decide."""
-
-        def within(low: Array, high: Array) -> Bools:
-            return np.asarray(((low >= self.lowest[order]) & (high <= self.highest[order])).all(axis=0))
-
+    for order in (1, 2, 3, 0):  # polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most
+        chosen = np.flatnonzero(good)
+        shape = derivative(unit[:, chosen], order) / width[chosen, None] ** order
         few = evaluate(shape[..., None, :], np.linspace(0.0, 1.0, 9))
-        good = within(few.min(axis=-1), few.max(axis=-1))
-        open_ = np.flatnonzero(good & ~within(*hull(shape)))
+        good[chosen] = within(order, few.min(axis=-1), few.max(axis=-1))
+        open_ = np.flatnonzero(good[chosen] & ~within(order, *hull(shape)))  # roots decide
         exact = evaluate(shape[:, open_, None], stationary_points(shape[:, open_]))
-        good[open_] = within(exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf))
-        return good
+        good[chosen[open_]] = within(order, exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf))
+    return good
 
 
 def ramped(
@@ -116,19 +99,23 @@ def ramped(
     ramps: Ramps | None = None,
     allowed: Allowed | None = None,
 ) -> Curve:
-    """The motion of coefficients (n, c), repeated, from rest to rest; it starts at time 0.
-
-    Ramps obey the robot's limits of position, velocity, acceleration and jerk exactly; the exciting motion itself is
-    not checked. ``allowed`` may refuse a whole motion for other reasons (torque, collisions): then the next one is
-    tried, slower or at another phase. Short ramps come first.
-    """
+    """The motion of coefficients (n, c), repeated, from rest to rest, from time 0. Ramps obey the robot's limits of
+    position, velocity, acceleration and jerk exactly; the exciting motion itself is not checked. ``allowed`` may
+    refuse a whole motion for other reasons (torque, collisions): then the next one is tried, slower or at another
+    phase. Short ramps come first."""
     ramps = ramps or Ramps()
     motion = trajectory.curve(delta)
     if periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
     for posture in (ramps.start, ramps.end):
-        if posture is not None:
-            _check_posture(posture, robot)
+        if posture is not None and len(posture) != robot.n:
+            raise MotionError(f"a posture of {len(posture)} joints; robot '{robot.name}' has {robot.n}")
+        for joint, q in zip(robot.joints, posture or (), strict=False):
+            if not joint.limits.lower <= q <= joint.limits.upper:
+                raise MotionError(
+                    f"the posture has joint '{joint.name}' at {q:.6g}, outside its range {joint.limits.lower:.6g} … "
+                    f"{joint.limits.upper:.6g}"
+                )
     refused, candidates = 0, (_at_rest if _rests(motion) else _moving)(motion, robot, periods, ramps)
     for curve in islice(candidates, ramps.tries):
         if allowed is None or allowed(curve):
@@ -145,33 +132,19 @@ def ramped(
     )
 
 
-def _check_posture(posture: tuple[float, ...], robot: Robot) -> None:
-    if len(posture) != robot.n:
-        raise MotionError(f"a posture of {len(posture)} joints; robot '{robot.name}' has {robot.n}")
-    for joint, q in zip(robot.joints, posture, strict=True):
-        if not joint.limits.lower <= q <= joint.limits.upper:
-            raise MotionError(
-                f"the posture has joint '{joint.name}' at {q:.6g}, outside its range {joint.limits.lower:.6g} … "
-                f"{joint.limits.upper:.6g}"
-            )
-
-
 def _state(curve: Curve, *, end: bool) -> Array:
     """(3, n): q, q̇, q̈ at the start or the end."""
-    span = np.array([len(curve.knots) - 2 if end else 0])
-    return curve.derivatives(span, np.array([curve.end if end else curve.start]), 2)[:, :, 0]
+    span, at = (len(curve.knots) - 2, curve.end) if end else (0, curve.start)
+    return curve.derivatives(np.array([span]), np.array([at]), 2)[:, :, 0]
 
 
 def _rests(curve: Curve) -> bool:
     """Whether velocity and acceleration are zero at both ends."""
-    size = np.stack([curve.extremum(k).size for k in (1, 2)])
-    return all(
-        (np.abs(_state(curve, end=end)[1:]) <= SAME_STATE * np.maximum(1.0, size)).all() for end in (False, True)
-    )
+    size = SAME_STATE * np.maximum(1.0, [curve.extremum(k).size for k in (1, 2)])
+    return all((np.abs(_state(curve, end=end)[1:]) <= size).all() for end in (False, True))
 
 
 def _ramp(width: float, start: Array, end: Array) -> Curve:
-    """One quintic between states (3, n)."""
     shape = hermite(np.array([width]), start[..., None], end[..., None])
     return Curve((PolynomialPiece(np.array([0.0, width]), shape),))
 
@@ -199,8 +172,8 @@ def _at_rest(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterato
         parts = [*lead_in, motion, *(periods - 1) * back, *lead_out]
         yield _chain(parts)
         slowness *= SLOWER_RAMP_FACTOR
-        moves = [part.duration for part in parts if part is not motion]
-        if not moves or SLOWER_RAMP_FACTOR * max(moves) > ramps.longest:
+        longest = max((part.duration for part in parts if part is not motion), default=np.inf)
+        if SLOWER_RAMP_FACTOR * longest > ramps.longest:
             return
 
 
@@ -241,8 +214,8 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
     phase = np.repeat(np.arange(entry.shape[2]), len(ramps.durations))
     entry, exit_ = entry[..., phase], exit_[..., phase]
     before, after = _resting(entry, width, ramps.start, -1.0), _resting(exit_, width, ramps.end, 1.0)
-    bounds = JointBounds.of(robot)
-    good_in, good_out = bounds.hold(before, entry, width), bounds.hold(exit_, after, width)
+    good_in = _within_limits(robot, before, entry, width)
+    good_out = _within_limits(robot, exit_, after, width)
     pairs: list[tuple[float, int, int]] = []
     for f in range(phase[-1] + 1):
         # longer ramps matter only when the shortest are refused, and then both had better be longer
@@ -256,11 +229,9 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
 
 
 def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
-    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,).
-
-    A posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state
-    would make in that time, corrected for its acceleration; such a ramp hardly overshoots.
-    """
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). A
+    posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state would
+    make in that time, corrected for its acceleration; such a ramp hardly overshoots."""
     q, qd, qdd = state
     rest = np.zeros_like(state)
     rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,75 +38,43 @@ class Family(Settings):
         return {self.tag: getattr(type(self), "word", type(self).__name__), **data}
 
 
-@runtime_checkable
-class Trajectory(Protocol):
-    """A family of motions, linear in its coefficients; to be written into files it derives from ``Family``."""
+class Trajectory(Family, ABC):
+    """A family of motions, linear in its coefficients; with its own duration, labels, basis and curve."""
+
+    duration: float  # [s] of the exciting part: one period, or from start to end
+    periodic: ClassVar[bool] = False  # whether the end joins the start smoothly, so that the motion may be repeated
 
     @property
-    def duration(self) -> float:
-        """[s] of the exciting part: one period, or from start to end."""
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """Names of the c coefficients, for tables and files."""
 
-    @property
-    def periodic(self) -> bool:
-        """Whether the end joins the start smoothly, so that the motion may be repeated."""
+    @abstractmethod
+    def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
+        """B₀ … B_order (N, c) at times within [0, duration]: the k-th derivative is B_k δ."""
+
+    @abstractmethod
+    def curve(self, delta: ArrayLike) -> Curve:
+        """The exact motion of coefficients (n, c) over [0, duration], for certificates and files."""
 
     @property
     def coefficients(self) -> int:
         """c: coefficients per joint."""
+        return len(self.labels)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the c coefficients, for tables and files."""
+    def time_powers(self) -> NDArray[np.int64]:
+        """(c,): powers p of 1/s in the coefficients' units, zero of positions. The same path in another time has
+        coefficients δ_i (old / new)^p_i; Z does not change with the duration."""
+        return np.zeros(self.coefficients, dtype=np.int64)
 
     @property
     def free(self) -> Array:
         """Z (c, v): δ_j = Z x_j fulfils the family's conditions (rest at the ends …) for every x_j (v,)."""
-
-    @property
-    def time_powers(self) -> NDArray[np.int64]:
-        """(c,): powers p of 1/s in the coefficients' units. The same path in another time has coefficients
-        δ_i (old / new)^p_i; Z does not change with the duration."""
-
-    def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
-        """B₀ … B_order (N, c) at times within [0, duration]: the k-th derivative is B_k δ."""
+        return np.eye(self.coefficients)
 
     def sample_times(self, count: int) -> Array:
-        """(count,) times at which a criterion is sampled: evenly over the duration."""
-
-    def still(self, posture: ArrayLike) -> Array:
-        """Coefficients (n, c) of standing still at a posture (n,)."""
-
-    def curve(self, delta: ArrayLike) -> Curve:
-        """The exact motion of coefficients (n, c) over [0, duration], for certificates and files."""
-
-    def with_duration(self, duration: float) -> Self:
-        """The same family in another time: at normalised time, column i of B_k scales with (old / new)^(k − p_i)."""
-
-
-class LinearFamily(Family, ABC):
-    """What families share whose coefficients are ``labels`` and whose settings have a duration."""
-
-    duration: float
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]: ...
-
-    @property
-    def time_powers(self) -> NDArray[np.int64]:
-        """(c,) zero: points are positions."""
-        return np.zeros(self.coefficients, dtype=np.int64)
-
-    @property
-    def coefficients(self) -> int:
-        return len(self.labels)
-
-    @property
-    def periodic(self) -> bool:
-        return False
-
-    def sample_times(self, count: int) -> Array:
-        """(count,) [s] evenly from start to end; of a period without its end."""
+        """(count,) [s] at which a criterion is sampled: evenly from start to end; of a period without its end."""
         return np.linspace(0.0, self.duration, count, endpoint=not self.periodic)
 
     def still(self, posture: ArrayLike) -> Array:
@@ -114,6 +82,7 @@ class LinearFamily(Family, ABC):
         return np.outer(np.asarray(posture, dtype=float), self.time_powers == 0)
 
     def with_duration(self, duration: float) -> Self:
+        """The same family in another time: at normalised time, column i of B_k scales with (old / new)^(k − p_i)."""
         return replace(self, duration=duration)  # type: ignore[type-var]
 
 
@@ -143,14 +112,12 @@ def motion(trajectory: Trajectory, delta: ArrayLike, time: Array) -> Motion:
 
 def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> Array:
     """Gradient with respect to the coefficients (n, c), from that with respect to every sample at these times."""
-    seeds = np.vstack([gradient.q, gradient.qd, gradient.qdd])
-    return seeds.T @ np.vstack(trajectory.basis(time))
+    return np.vstack([gradient.q, gradient.qd, gradient.qdd]).T @ np.vstack(trajectory.basis(time))
 
 
 @dataclass(frozen=True, eq=False)
 class AccelerationSpectrum:
-    """Amplitudes (F, n) of q̈ [rad/s² or m/s²] at frequencies (F,) [Hz]. exact: the lines of a periodic motion,
-    otherwise smeared by the window."""
+    """Amplitudes (F, n) of q̈ [rad/s² or m/s²] at frequencies (F,) [Hz]. exact: lines of a period, else smeared."""
 
     frequency: Array
     amplitude: Array
@@ -159,8 +126,7 @@ class AccelerationSpectrum:
 
 def acceleration_spectrum(trajectory: Trajectory, delta: Array) -> AccelerationSpectrum:
     """Of the exciting part, without ramps: the Fourier lines of one period, or windowed (Hann) when not periodic."""
-    time = np.linspace(0.0, trajectory.duration, SPECTRUM_SAMPLES, endpoint=False)
-    qdd = motion(trajectory, delta, time).qdd
+    qdd = motion(trajectory, delta, np.linspace(0.0, trajectory.duration, SPECTRUM_SAMPLES, endpoint=False)).qdd
     window = np.ones(SPECTRUM_SAMPLES) if trajectory.periodic else np.hanning(SPECTRUM_SAMPLES)
     lines = np.abs(np.fft.rfft(qdd * window[:, None], axis=0)) / window.sum()
     lines[1:] *= 2.0  # a sine has half of its amplitude at −f

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import CertificateEffort, Constraint, certify, remembers
-from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict, RowName
 from exciter.excitation.optimiser.limits import (
-    JOINT_LIMIT_KINDS,
     RESAMPLING_CLEARANCE_SHARE,
     check_posture,
     check_room,
@@ -42,6 +40,7 @@ from exciter.typing import Array
 
 LIMIT_ROUNDING_SHARE = 1e-12  # by which a motion stays inside the limit that it is scaled up to
 Times = tuple[float, float, float]
+Judged = Callable[[Curve], Certificate]
 Candidate = tuple[Trajectory, Array, tuple[Note, ...]]  # a family, coefficients (n, c), and what is said of them
 SHORTEST_PHASE_S = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
 PHASE_RESOLUTION_S = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
@@ -83,7 +82,7 @@ class Judge:
             )
         self.draws += 1
 
-    def refuse(self, reason: LimitVerdict | str) -> None:
+    def refuse(self, reason: LimitVerdict | RowName | str) -> None:
         self.refused[reason if isinstance(reason, str) else f"{reason.what} of {reason.where}"] += 1
 
     def certificate(self, curve: Curve) -> Certificate:
@@ -95,23 +94,19 @@ class Judge:
         failures = [limit for limit in found if limit.status in FAILURES]
         return min(failures, key=lambda limit: limit.what == "torque", default=None)
 
-    def room(self, motion: Motion) -> Array:
-        """(N,) the smallest row of all constraints at each sample; negative: broken."""
-        rows = [values.min(axis=0) for _, values in self._rows(motion)]
-        room: Array = np.minimum.reduce([np.full(len(motion), np.inf), *rows])
-        return room
+    def rows(self, motion: Motion) -> tuple[list[RowName], Array]:
+        """The K rows of all constraints that mean something at samples which are no time series, and their values
+        (K + 1, N) there, negative: broken; the last row never is."""
+        asked = [constraint for constraint in self.constraints if not remembers(constraint)]
+        values = [*(constraint.values(motion) for constraint in asked), np.full((1, len(motion)), np.inf)]
+        return [row for constraint in asked for row in constraint.rows], np.concatenate(values)
 
     def breaks(self, motion: Motion) -> bool:
-        """Whether a constraint is broken at some sample; the one that is broken most then counts as a refusal."""
-        lowest = [(values.min(), c.rows[int(np.argmin(values.min(axis=1)))]) for c, values in self._rows(motion)]
-        worst, row = min(lowest, key=itemgetter(0), default=(np.inf, None))
-        if row is not None and worst < 0.0:
-            self.refuse(f"{row.what} of {row.where}")
-        return bool(worst < 0.0)
-
-    def _rows(self, motion: Motion) -> Iterator[tuple[Constraint, Array]]:
-        """Each constraint with its rows (K, N) at samples that are no time series, where these mean something."""
-        yield from ((c, c.values(motion)) for c in self.constraints if not remembers(c))
+        """Whether a constraint is broken at some sample; the row that is broken most then counts as a refusal."""
+        rows, values = self.rows(motion)
+        if broken := bool(values.min() < 0.0):
+            self.refuse(rows[int(np.argmin(values.min(axis=1)))])
+        return broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,28 +157,13 @@ def draw(
         if certificate.certified:
             break
         judge.refuse(next(limit for limit in certificate.limits if limit.status in FAILURES))
-    return DrawnMotion(
-        trajectory=family,
-        delta=delta,
-        curve=curve,
-        certificate=certificate,
-        constraints=judge.constraints,
-        ramps=ramps,
-        periods=periods,
-        notes=notes,
-        draws=judge.draws,
-        seed=seed,
-        seconds=time.monotonic() - began,
-    )
+    motion: dict[str, Any] = {"trajectory": family, "delta": delta, "curve": curve, "certificate": certificate}
+    run: dict[str, Any] = {"constraints": judge.constraints, "ramps": ramps, "periods": periods, "seed": seed}
+    return DrawnMotion(**motion, **run, notes=notes, draws=judge.draws, seconds=time.monotonic() - began)
 
 
 def certified_execution(
-    trajectory: Trajectory,
-    delta: Array,
-    robot: Robot,
-    periods: int,
-    ramps: Ramps | None,
-    judged: Callable[[Curve], Certificate],
+    trajectory: Trajectory, delta: Array, robot: Robot, periods: int, ramps: Ramps | None, judged: Judged
 ) -> tuple[Curve, Certificate]:
     """The motion repeated, from rest to rest, with its certificate; MotionError where no ramps are certified."""
     certificates: list[Certificate] = []
@@ -196,14 +176,6 @@ def certified_execution(
     return curve, certificates[-1]
 
 
-def random_points(robot: Robot, points: int, seed: int) -> Motion:
-    """Points (q, q̇), uniformly distributed within the position and velocity limits (Gautier & Khalil 1992, 6.1)."""
-    rng = np.random.default_rng(seed)
-    velocity = finite_limits(robot, "velocity", "velocities are drawn within it")
-    q = rng.uniform(*robot.position_range(), (points, robot.n))
-    return Motion.at(q, rng.uniform(-velocity, velocity, q.shape))
-
-
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
     Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
@@ -213,19 +185,15 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
     powers = trajectory.time_powers.astype(float)
     scale = trajectory.duration**-powers  # every coefficient then moves by about as much
     swing = rng.standard_normal((robot.n, trajectory.free.shape[1])) @ trajectory.free.T * scale
-    largest = largest_swing(robot, trajectory.curve(swing), centre)
-    return trajectory.still(centre) + largest[:, None] * swing
+    return trajectory.still(centre) + largest_swing(robot, trajectory.curve(swing), centre)[:, None] * swing
 
 
 def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
-    """(n,): the factor by which each joint's motion about zero may be multiplied so that, put at the posture, it
-    reaches its tightest limit; from exact extrema."""
+    """(n,): the factor by which each joint's motion about zero, put at the posture, reaches its tightest limit."""
     lower, upper = limit_ranges(robot)
     check_posture(robot, posture, lower[0], upper[0])
     room = np.full(robot.n, np.inf)
-    for order in range(len(JOINT_LIMIT_KINDS)):
-        if not np.isfinite(upper[order]).any():
-            continue
+    for order in np.flatnonzero(np.isfinite(upper).any(axis=1)).tolist():
         reached, middle = swing.extremum(order), posture if order == 0 else 0.0
         for most, limit in ((reached.highest, upper[order] - middle), (-reached.lowest, middle - lower[order])):
             moves = most > 0
@@ -261,9 +229,8 @@ def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: floa
         t_a, t_v = t_a + t_v, 0.0
     if t_a < SHORTEST_PHASE_S:
         t_j, t_a = t_j + t_a, 0.0
-    t_j = max(t_j, SHORTEST_PHASE_S)
-    t_j, t_a, t_v = (float(np.ceil(t / PHASE_RESOLUTION_S)) * PHASE_RESOLUTION_S for t in (t_j, t_a, t_v))
-    return t_j, t_a, t_v
+    times = np.array([max(t_j, SHORTEST_PHASE_S), t_a, t_v])
+    return tuple((np.ceil(times / PHASE_RESOLUTION_S) * PHASE_RESOLUTION_S).tolist())
 
 
 @dataclass(frozen=True)
@@ -348,17 +315,16 @@ class RandomPoints(Family):
 
 
 def _points_notes(paces: list[float]) -> tuple[Note, ...]:
-    """Which moves are not at maximum acceleration, and by how much."""
-    slowed = [number for number, pace in enumerate(paces, start=1) if pace < 1.0]
+    slowed = {number: 100.0 * pace for number, pace in enumerate(paces, start=1) if pace < 1.0}
     if not slowed:
         return ()
-    slowest, fastest = (100.0 * bound(paces[number - 1] for number in slowed) for bound in (min, max))
+    slowest, fastest = min(slowed.values()), max(slowed.values())
     pace = f"{slowest:.0f} %" if len(slowed) == 1 else f"{slowest:.0f} … {fastest:.0f} %"
     text = (
         f"torque limits forbid full acceleration in {len(slowed)} of {len(paces)} moves, which are slowed to {pace} of "
         f"the fastest pace: {', '.join(map(str, slowed))}"
     )
-    return (note("torque limit", text, slowed=slowed),)
+    return (note("torque limit", text, slowed=list(slowed)),)
 
 
 @dataclass(frozen=True)
@@ -399,9 +365,8 @@ class RandomSpline(Family):
             full, still = random_trajectory(family, judge.robot, seed, posture), family.still(posture)
             for share in SPLINE_SWING_SHARES:
                 delta = still + share * (full - still)
-                if judge.room(motion(family, delta, instants)).min() < 0.0:
-                    continue
-                if judge.broken(family.curve(delta)) is None:
+                kept = judge.rows(motion(family, delta, instants))[1].min() >= 0.0
+                if kept and judge.broken(family.curve(delta)) is None:
                     size = f"{100.0 * share:.0f} % of the size that the joint limits allow"
                     smaller = (note("size", f"the motion has {size}; other limits forbid more"),)
                     return family, delta, () if share == SPLINE_SWING_SHARES[0] else smaller
@@ -414,9 +379,8 @@ def _posture(judge: Judge, rng: np.random.Generator) -> Array:
     offset = rng.uniform(-0.9, 0.9, (DRAWN_POSTURES, judge.robot.n))
     offset = offset[np.argsort(np.abs(offset).max(axis=1))]
     postures: Array = 0.5 * (lower + upper) + 0.5 * offset * (upper - lower)
-    room = judge.room(Motion.at(postures))
-    posture: Array = postures[int(np.argmax(np.minimum(room, ROOMY_CLEARANCE)))]
-    return posture
+    room = judge.rows(Motion.at(postures))[1].min(axis=0)
+    return np.asarray(postures[int(np.argmax(np.minimum(room, ROOMY_CLEARANCE)))])
 
 
 RandomMotion = RandomPoints | RandomSpline  # what can be drawn

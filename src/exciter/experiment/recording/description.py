@@ -29,8 +29,7 @@ from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of
-from exciter.settings.field_markers import Kind, ListOfTexts
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array
 
 NATIVE_NPZ = "exciter-npz"

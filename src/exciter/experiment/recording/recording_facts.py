@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, wrong
 
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"

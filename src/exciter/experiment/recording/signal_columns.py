@@ -21,8 +21,7 @@ from exciter.experiment.recording.recording_facts import TORQUE_SIDES
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
-from exciter.settings.field_markers import Kind
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, wrong
 from exciter.typing import Array
 
 TURNS, SLIDES = "turns", "slides"

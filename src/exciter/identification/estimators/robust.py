@@ -28,7 +28,7 @@ from exciter.identification.information.estimate import taken as taken_of
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive, Registry, Settings
-from exciter.settings.fill import adapter
+from exciter.settings.fill import json_schema
 from exciter.typing import Array
 
 MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
@@ -168,7 +168,7 @@ class IterativelyReweighted(Estimator):
 
     @classmethod
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        c = adapter(Bisquare).json_schema()["properties"]["c"]
+        c = json_schema(Bisquare)["properties"]["c"]
         return {**schema, "properties": {**schema["properties"], "c": c}}
 
     def spelling(self, data: dict[str, Any]) -> Any:

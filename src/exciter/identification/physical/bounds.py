@@ -33,9 +33,8 @@ from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Number, Settings, Text, Vector
-from exciter.settings.field_markers import Kind
-from exciter.settings.fill import adapter
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, wrong
+from exciter.settings.fill import filled, json_schema
 from exciter.typing import Array
 
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number
@@ -202,10 +201,10 @@ class KnownOfABody(Kind):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, tuple) and all(isinstance(one, Bound) for one in given):
             return given
-        return given if isinstance(given, Bound) else adapter(BoundEntry).validate_python(given, context=context).bounds
+        return given if isinstance(given, Bound) else filled(BoundEntry, given, context).bounds
 
     def schema(self) -> dict[str, Any]:
-        return dict(adapter(BoundEntry).json_schema())
+        return dict(json_schema(BoundEntry))
 
 
 def one_by_one(given: Iterable[Any]) -> tuple[Bound, ...]:

@@ -36,9 +36,8 @@ from exciter.parameters.terms.term import RigidTorque as RigidTorque
 from exciter.parameters.terms.user_term import UserTerm as UserTerm
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, Registry, fill
-from exciter.settings.field_markers import Kind, says_none
-from exciter.settings.fill import adapter
-from exciter.settings.messages import wrong
+from exciter.settings.field_markers import Kind, says_none, wrong
+from exciter.settings.fill import filled
 
 TERM_REGISTRY = Registry[JointTerm](
     "joint term",
@@ -85,7 +84,7 @@ class ListOfTerms(Kind):
             return (given,)
         if not isinstance(given, list | tuple):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
-        listed = adapter(tuple[Annotated[JointTerm, ONE_TERM], ...]).validate_python(given, context=context)
+        listed = filled(tuple[Annotated[JointTerm, ONE_TERM], ...], given, context)
         return tuple(term for k, term in enumerate(listed) if term not in listed[:k])
 
     def schema(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Amount, Numbers, OneOf, Settings, Vector
 from exciter.settings.field_markers import Kind
-from exciter.settings.fill import adapter
+from exciter.settings.fill import filled, json_schema
 from exciter.typing import Array
 
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
@@ -200,12 +200,12 @@ class ListOfSprings(Kind):
             {"term": one[0], "value": one[1]} if isinstance(one, list | tuple) and len(one) == 2 else one  # of Python
             for one in (given if isinstance(given, list | tuple) else [given])
         ]
-        listed: tuple[KnownSpring, ...] = adapter(tuple[KnownSpring, ...]).validate_python(entries, context=context)
+        listed: tuple[KnownSpring, ...] = filled(tuple[KnownSpring, ...], entries, context)
         alone = (one.value[0] if isinstance(one.value, tuple) and len(one.value) == 1 else one.value for one in listed)
         return tuple((one.term, value) for one, value in zip(listed, alone, strict=True))
 
     def schema(self) -> dict[str, Any]:
-        return adapter(tuple[KnownSpring, ...]).json_schema()
+        return json_schema(tuple[KnownSpring, ...])
 
 
 @dataclass(frozen=True)
