@@ -5,8 +5,7 @@ true d: the residual r = (1 − P) τ_log(t + d), P the projection on W's column
 that fits all joints, Newton's method its bottom. τ_log is shifted as a curve, never expanded in d: its noise holds
 frequencies at which an expansion fails long before the motion's, and would pull d towards zero. Inertias need not be
 known. The error is the larger of two jackknives: over blocks of time, so that residuals may be correlated and fits
-may follow them, and over joints, which may disagree by more than their noise.
-"""
+may follow them, and over joints, which may disagree by more than their noise."""
 
 from __future__ import annotations
 
@@ -15,10 +14,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.quality.sample_tallies import Index
-from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, span, unexplained
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, Smooth, determined, span, unexplained
 from exciter.typing import Array
 
 JACKKNIFE_BLOCKS = 20
@@ -33,14 +31,10 @@ class ShiftedFit:
     (N, f) of each joint by its number. Only times that a shift pushes over no end are used, whatever the shift."""
 
     def __init__(self, rows: Mapping[int, Array], smooth: Smooth, reach: float, period: float | None) -> None:
-        time, self._courses = smooth.motion.time, []
-        kept: list[NDArray[np.intp]] = []
-        for number, course in enumerate(smooth.courses):
-            inner = (smooth.piece == number) & (time >= course.x[0] + reach) & (time <= course.x[-1] - reach)
-            if inner.any():
-                kept.append(np.flatnonzero(inner))
-                self._courses.append((time[inner], course))
-        at = np.concatenate(kept) if kept else np.zeros(0, dtype=np.intp)
+        time, ends = smooth.motion.time, [course.x[[0, -1]] + (reach, -reach) for course in smooth.courses]
+        inner = [(smooth.piece == k) & (time >= start) & (time <= end) for k, (start, end) in enumerate(ends)]
+        self._courses = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
+        at = np.flatnonzero(np.any(inner, axis=0))
         self._blocks = blocks(time[at], period)
         bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * JACKKNIFE_BLOCKS + w.shape[1]}
         self.joints, self._bases = tuple(bases), tuple(bases.values())
@@ -58,14 +52,13 @@ class ShiftedFit:
         """(joints, 2): ½ ∂Σr²/∂d and ½ ∂²Σr²/∂d²."""
         return np.array([_slope(x) for x in map(unexplained, self._bases, self._derivatives(d))])
 
-    def slopes_without(self, d: float, which: int | None = None) -> Array:
-        """(blocks, joints, 2): the same without one block of time each; of all joints, or of the one at ``which``."""
-        pairs = list(zip(self._derivatives(d), self._bases, strict=True))
-        chosen = pairs if which is None else [pairs[which]]
+    def slopes_without(self, d: float, which: slice = slice(None)) -> Array:
+        """(blocks, joints, 2): the same without one block of time each."""
+        chosen = list(zip(self._derivatives(d), self._bases, strict=True))[which]
         out = np.zeros((len(self._blocks), len(chosen), 2))
         for (number, block), (k, (x, u)) in product(enumerate(self._blocks), enumerate(chosen)):
             gram = np.eye(u.shape[1]) - u[block].T @ u[block]
-            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROW_VALUE)[0]
+            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROWS)[0]
             out[number, k] = _slope(np.delete(x - u @ fit, block, axis=0))
         return out
 
@@ -178,7 +171,7 @@ def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Del
     own = {}
     for k, j in enumerate(fit.joints):
         at = newton(lambda x, k=k: fit.slopes(x)[k], common, farthest)  # type: ignore[misc]
-        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, k)[:, 0])) < np.inf:
+        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, slice(k, k + 1))[:, 0])) < np.inf:
             own[j] = (float(at), error)
     if not own:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -12,7 +12,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, match
+from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
 from exciter.experiment.quality.sample_survey import RestTimes, Survey, rest_of
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
@@ -34,28 +34,30 @@ SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns
 UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 
 
-class Evidence:
-    """The robot's joints are those of the survey, in the same order. effort_name: torque, or current in its place;
-    gains (n,): turn it into torque, where it is a current and they are known."""
+class Evidence(Survey):
+    """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
+    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known."""
 
     def __init__(
         self,
-        survey: Survey,
-        thresholds: Thresholds,
+        pieces: Iterable[Recording],
+        limits: Thresholds,
         robot: Robot | None = None,
-        given_model: DynamicModel | None = None,
+        model: DynamicModel | None = None,
         planned: Curve | None = None,
     ) -> None:
-        self.survey, self.joints, self.signals = survey, survey.joints, survey.signals
-        self.thresholds, self.robot, self.given_model, self.planned = thresholds, robot, given_model, planned
-        self.effort_name = next((name for name in ("torque", "current") if name in survey.signals), None)
-        of_current, known = self.effort_name == "current", survey.about.gains
+        super().__init__(pieces, robot, limits)
+        if robot is not None and self.about.gravity is not None:
+            robot = replace(robot, gravity=np.array(self.about.gravity))
+        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
+        of_current, known = self.effort_name == "current", self.about.gains
         self.gains = np.array(known) if of_current and known is not None else None
         self.effort_unit = "A" if of_current and known is None else "N·m"
 
     @cached_property
     def windows(self) -> tuple[Recording, ...]:
-        return self.survey.windows.windows()
+        return self.spread.windows()
 
     @property
     def channels(self) -> Iterator[tuple[str, int, str, list[Array]]]:
@@ -72,18 +74,18 @@ class Evidence:
 
     @cached_property
     def pieces(self) -> tuple[Recording, ...]:
-        interval = self.survey.timing.interval
-        gap = max(self.thresholds.long_gap, 3.0 * interval)
+        interval = self.timing.interval
+        gap = max(self.limits.long_gap, 3.0 * interval)
         return tuple(uniform_pieces(self.windows, self.effort_name, self.gains, interval, gap))
 
     @cached_property
     def smooth(self) -> Smooth | None:
         """None when the log is too short or too torn for a filter."""
-        return smooth(self.pieces, self.survey.timing.interval, self.thresholds.most_rows)
+        return smooth(self.pieces, self.timing.interval, self.limits.most_rows)
 
     @cached_property
     def rest(self) -> RestTimes:
-        return rest_of(self.survey.coarse, self.thresholds)
+        return rest_of(self.coarse, self.limits)
 
     @cached_property
     def foreign_units(self) -> dict[int, str]:
@@ -93,7 +95,7 @@ class Evidence:
             return {}
         low, high = np.nanquantile(q, (OUTLIER_POSITION_SHARE, 1.0 - OUTLIER_POSITION_SHARE), axis=0)
         found = foreign_units(low, high, self.robot)
-        return {j: name for j, name in found.items() if j not in self.survey.spikes.turns}
+        return {j: name for j, name in found.items() if j not in self.spikes.turns}
 
     # -- the robot -------------------------------------------------------------------------------------------------
 
@@ -114,13 +116,6 @@ class Evidence:
         return EffortRows(self.smooth, self.smooth.effort, model, regressor)
 
     @cached_property
-    def match(self) -> tuple[Array, Array] | None:
-        """Correlation and scale (n, n) of measured against model torques, where inertias are known."""
-        if self.rows is None or not self.inertias_known:
-            return None
-        return match(DynamicModel(self.rows.robot), self.rows.smooth.motion, self.rows.effort)
-
-    @cached_property
     def excitation(self) -> Excitation | None:
         """None where rows are fewer than twice the parameters, or missing altogether."""
         if self.rows is None or self.rows.effort.size < 2 * self.rows.regressor.shape[2]:
@@ -129,22 +124,13 @@ class Evidence:
         return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
-    def likeness(self) -> Array | None:
-        """(n, n) how much the torque of row i is like the model's of column j, whatever its sign; one that would have
-        to be scaled beyond reason belongs to another joint."""
-        if self.match is None:
-            return None
-        (correlation, scale), most = np.abs(self.match), self.thresholds.torque_scale
-        reasonable = ((scale < most) & (scale > 1.0 / most)) | (self.effort_unit != "N·m")
-        return np.where(reasonable, correlation, 0.0)
-
-    @cached_property
     def arrangement(self) -> Arrangement:
         """What is wrong with joint order and signs."""
         if self.rows is None:
             return Arrangement()
-        correlation = None if self.match is None else self.match[0]
-        return arrangement_of(correlation, self.likeness, self.rows, self.thresholds)
+        if not self.inertias_known:
+            return Arrangement(driving=driving_friction(self.rows, self.limits))
+        return arrangement_of(self.rows, self.limits, of_torque=self.effort_unit == "N·m")
 
     @cached_property
     def delays(self) -> Delays | None:
@@ -152,7 +138,7 @@ class Evidence:
         if self.smooth is None or self.smooth.effort is None:
             return None
         regressor = None if self.rows is None else self.rows.regressor
-        return delays_of(self.smooth, regressor, self.survey.about.period)
+        return delays_of(self.smooth, regressor, self.about.period)
 
 
 def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str]:
@@ -166,11 +152,9 @@ def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str
     size = np.where(slides, FOREIGN_UNIT_SIZES["mm"], FOREIGN_UNIT_SIZES["deg"])
     far = (low < lower - FAR_OUTSIDE_RANGE_SHARE * span) | (high > upper + FAR_OUTSIDE_RANGE_SHARE * span)
     fits = (low / size >= lower - LIMIT_TOLERANCE_SHARE * span) & (high / size <= upper + LIMIT_TOLERANCE_SHARE * span)
-    found = {int(j): "mm" if slides[j] else "deg" for j in np.flatnonzero(far & fits)}
-    angles = far & fits & ~slides
-    if 2 * angles.sum() > (~slides).sum():
-        found |= {int(j): "deg" for j in np.flatnonzero(fits & ~slides)}
-    return dict(sorted(found.items()))
+    angles = fits & ~slides
+    found = far & fits | angles if 2 * (far & angles).sum() > (~slides).sum() else far & fits
+    return {j: "mm" if slides[j] else "deg" for j in np.flatnonzero(found).tolist()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,8 @@ import numpy as np
 from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.errors import RecordingError
-from exciter.experiment.quality.sample_tallies import (
-    SIGMA_OVER_MAD,
-    Index,
-    MissingValues,
-    Plateaus,
-    SampleTiming,
-    Spikes,
-    ValueRanges,
-    sane,
-)
+from exciter.experiment.quality import sample_tallies as tallies
+from exciter.experiment.quality.sample_tallies import Index
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.resample import window
@@ -131,7 +123,7 @@ def rest_of(coarse: Coarse, thresholds: Thresholds) -> RestTimes:
     if len(time) >= 2 * size:
         usual = np.quantile(np.abs(np.diff(q, axis=0)) / np.diff(time)[:, None], 0.95, axis=0)
         third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
-        noise = SIGMA_OVER_MAD * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
+        noise = tallies.SIGMA_OVER_MAD * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
         still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
         extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
         resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
@@ -185,16 +177,19 @@ class Survey:
     def __init__(self, pieces: Iterable[Recording], robot: Robot | None, limits: Thresholds) -> None:
         stream = iter(pieces)
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
-        self.joints, self.signals, self.about = head.joints, head.signals, head.about
-        interval = _interval(head)
-        self.timing, self.missing = SampleTiming(interval, limits.gap), MissingValues()
-        self.values = ValueRanges(robot, limits.at_limit)
-        self.plateaus = Plateaus(max(limits.stuck, 5.0 * interval))
-        turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
-        fastest = None if robot is None else limits.impossible_speed * robot.limit("velocity")
-        self.spikes = Spikes(limits.spike, fastest, limits.jump, turning)
-        self.coarse, self.windows = Coarse(interval), Windows(limits.window, limits.most_samples)
-        tallies = (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.windows)
+        if len(head) < 2:
+            raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
+        self.joints, self.signals, self.about, step = head.joints, head.signals, head.about, np.diff(head.time)
+        if not (step > 0).any():
+            why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, "
+            raise RecordingError(why + "give time: {rate: …} [Hz]")
+        interval = float(np.median(step[step > 0]))
+        self.timing, self.missing = tallies.SampleTiming(interval, limits.gap), tallies.MissingValues()
+        self.values = tallies.ValueRanges(robot, limits.at_limit)
+        self.plateaus = tallies.Plateaus(max(limits.stuck, 5.0 * interval))
+        self.spikes = tallies.Spikes(robot, limits)
+        self.coarse, self.spread = Coarse(interval), Windows(limits.window, limits.most_samples)
+        counts = (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.spread)
         context = head[:0]
         for piece in (piece for whole in chain([head], stream) for piece in whole.chunks(CHUNK_SAMPLES)):
             if (piece.joints, piece.signals) != (context.joints, context.signals):
@@ -202,18 +197,7 @@ class Survey:
             if len(context) and piece.time[0] < context.time[-1]:
                 why = f"time runs backwards from {context.time[-1]:.6g} s to {piece.time[0]:.6g} s between two pieces"
                 raise RecordingError(why)
-            whole = Recording.join([context, sane(piece)])
-            for tally in tallies:
+            whole = Recording.join([context, tallies.sane(piece)])
+            for tally in counts:
                 tally.see(whole, len(context))
             context = whole[-CONTEXT_SAMPLES:]
-
-
-def _interval(head: Recording) -> float:
-    if len(head) < 2:
-        raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
-    step = np.diff(head.time)
-    if not (step > 0).any():
-        why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, give "
-        why += "time: {rate: …} [Hz]"
-        raise RecordingError(why)
-    return float(np.median(step[step > 0]))

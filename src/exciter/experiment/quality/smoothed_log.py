@@ -1,7 +1,6 @@
 """Motion and torque good enough to judge a log by: resampled on true time, lightly low-passed, thinned.
 
-Not for identification, where the cut-off is chosen with care: here ten times the band of the motion will do.
-"""
+Not for identification, where the cut-off is chosen with care: here ten times the band of the motion will do."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ ROWS_PER_PERIOD = 4.0  # of the cut-off
 OUTLIER_DEVIATIONS = 15.0  # robust standard deviations above both neighbours
 JUMP_PACE_RATIO = 20.0  # to the usual fastest speed
 SHORTEST_PIECE_PERIODS = 8.0  # of the cut-off
-SINGULAR_ROW_VALUE = 1e-8  # relative singular value of rows with unit columns that counts as zero
+SINGULAR_ROWS = 1e-8  # relative singular value of rows with unit columns that counts as zero
 SAMPLES_PER_COLUMN = 2.0  # independent ones, that a fit needs
 
 
@@ -86,7 +85,7 @@ def unit_columns(w: Array) -> Array:
 def span(w: Array) -> Array:
     """Orthonormal columns that span those of w."""
     u, s, _ = np.linalg.svd(unit_columns(w), full_matrices=False)
-    return np.asarray(u[:, s > SINGULAR_ROW_VALUE * s[0]] if s.size else u)
+    return np.asarray(u[:, s > SINGULAR_ROWS * s[0]] if s.size else u)
 
 
 def unexplained(basis: Array, x: Array) -> Array:
@@ -102,7 +101,7 @@ def determined(w: Array, independent: float) -> bool:
 def residual(w: Array, y: Array) -> Array:
     """Of a least-squares fit of y by the columns of w."""
     columns = unit_columns(w)
-    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROW_VALUE)
+    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROWS)
     return np.asarray(y - columns @ fit)
 
 

@@ -12,18 +12,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording import recording_facts as facts
 from exciter.experiment.recording import signal_columns
-from exciter.experiment.recording.recording_facts import (
-    LINK_SIDE,
-    MOTOR_SIDE,
-    About,
-    AnalogFilter,
-    NoteText,
-    Payload,
-    Repairs,
-    SourceFile,
-    Triple,
-)
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
@@ -84,47 +74,6 @@ def _fits(source: Source, description: Mapping[str, Any]) -> bool:
 # -- between motors and joints: gear ratios, coupled axes, counting directions and zero positions ----------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Transmission:
-    """q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor, with S = diag(signs). motion: Rp⁻¹ (n, n),
-    effort: Rt (n, n), None where the log is on the joint side; signs (n,); offset (n,) [rad, m]."""
-
-    signs: Array
-    offset: Array
-    motion: Array | None = None
-    effort: Array | None = None
-
-    def joint_side(self, signal: str, rows: Array) -> Array:
-        """Samples (k, n) of a signal. Gains count from the motor's current to the joint's torque, so that only its
-        direction changes; the wrench is not of the joints, and the temperature of their drives: as they are."""
-        if signal in ("wrench", "temperature"):
-            return rows
-        matrix = {"position": self.motion, "velocity": self.motion, "torque": self.effort, "current": None}[signal]
-        turned = times(matrix, rows) * self.signs
-        moved = signal == "position" and self.offset.any()
-        return turned + self.offset if moved else turned  # −0 + 0 is 0: a log is kept to the last bit
-
-    @property
-    def keeps_power(self) -> bool:
-        """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""
-        if self.motion is None or self.effort is None:
-            return True
-        with np.errstate(all="ignore"):  # ratios may be as large as they like: what overflows does not keep power
-            return bool(np.allclose(self.motion.T @ self.effort, np.eye(len(self.motion)), atol=1e-6))
-
-
-def times(matrix: Array | None, rows: Array) -> Array:
-    """Every row x becomes M x. Zeros of M are left out, so that a missing sample (NaN) of one motor is missing only in
-    the joints that it drives."""
-    if matrix is None:
-        return rows
-    out = np.zeros_like(rows)
-    for i, coefficients in enumerate(matrix):
-        for k in np.flatnonzero(coefficients):
-            out[:, i] += coefficients[k] * rows[:, k]
-    return out
-
-
 def inverse_of(ratios: Array, where: str) -> Array:
     scale = np.abs(ratios).max(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
@@ -163,12 +112,24 @@ class DriveSettings(Settings):
     position: Annotated[tuple[Any, ...] | None, Ratios()] = None
     torque: Annotated[tuple[Any, ...] | None, Ratios()] = None
 
+    def matrix(self, signal: str, where: str) -> Array | None:
+        """(n, n) from the motors' side to the joints': Rp⁻¹ of positions and velocities, Rt of torques; None where a
+        signal is on the joint side, and for currents: gains count from the motor's current to the joint's torque."""
+        rows = {"position": self.position, "velocity": self.position, "torque": self.torque}.get(signal)
+        if rows is None:
+            return None
+        given = np.array(rows, dtype=float)
+        ratios = given if given.ndim == 2 else np.diag(given)
+        return ratios if signal == "torque" else inverse_of(ratios, f"{where}: drive: position")
+
     @property
-    def matrices(self) -> tuple[Array | None, Array | None]:
-        """(n, n) of positions and torques; ratios stand on the diagonal."""
-        given = (None if rows is None else np.array(rows, dtype=float) for rows in (self.position, self.torque))
-        position, torque = (x if x is None or x.ndim == 2 else np.diag(x) for x in given)
-        return position, torque
+    def keeps_power(self) -> bool:
+        """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""
+        motion, effort = (self.matrix(signal, "") for signal in ("position", "torque"))
+        if motion is None or effort is None:
+            return True
+        with np.errstate(all="ignore"):  # ratios may be as large as they like: what overflows does not keep power
+            return bool(np.allclose(motion.T @ effort, np.eye(len(motion)), atol=1e-6))
 
 
 @dataclass(frozen=True)
@@ -256,14 +217,14 @@ class RecordingSettings(Settings):
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
     windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
-    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
-    payload: Payload | None = None
+    gravity: Annotated[facts.Triple | None, Vector(3, "m/s²")] = None
+    payload: facts.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    filter: AnalogFilter | None = None
-    notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
-    sources: tuple[SourceFile, ...] = ()
-    repair: Repairs = field(default_factory=Repairs)
+    filter: facts.AnalogFilter | None = None
+    notes: Annotated[Mapping[str, str], ByName(facts.NoteText())] = field(default_factory=dict)
+    sources: tuple[facts.SourceFile, ...] = ()
+    repair: facts.Repairs = field(default_factory=facts.Repairs)
 
     def __post_init__(self) -> None:
         if any(abs(sign) != 1.0 for sign in self.signs or ()):
@@ -274,36 +235,33 @@ class RecordingSettings(Settings):
             raise RecordingError(why)
 
     def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[signal_columns.Signal, ...]:
-        given = {name: part for name in SIGNAL_SECTIONS if (part := getattr(self, name)) is not None}
-        must = ("position", *required)
-        return tuple(part.of(joints, f"{where}: {name}", required=name in must) for name, part in given.items())
+        """required: those that the user asked for, so that the file must have them."""
+        signs, found = 1.0 if self.signs is None else np.array(self.signs), []
+        offset = 0.0 if self.offset is None else self.offset.si
+        for name in SIGNAL_SECTIONS:
+            if (part := getattr(self, name)) is not None:
+                signal = part.of(joints, f"{where}: {name}", required=name in ("position", *required))
+                if name not in ("wrench", "temperature"):  # not of the joints, and of their drives: as they are
+                    moved = offset if name == "position" else 0.0
+                    signal = replace(signal, matrix=self.drive.matrix(name, where), signs=signs, offset=moved)
+                found.append(signal)
+        if (self.drive.position is None) == (self.drive.torque is None):
+            signal_columns.check_kinds(found, joints)  # else one is on the motor's side and the other on the joint's
+        return tuple(found)
 
-    def about(self, joints: Sequence[str], where: str) -> About:
+    def about(self, joints: Sequence[str], where: str) -> facts.About:
+        """side, where torques are measured: as given, else on the motors where ``drive`` takes them through gears."""
+        if self.current is not None and self.current.side == facts.LINK_SIDE:
+            raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
+        torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
+        if geared and torque == facts.LINK_SIDE:
+            why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
+            raise RecordingError(f"{why}one of the two")
         gains = None if self.current is None else self.current.gains
         each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
         same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return About(**given, gains=each, side=self.side(where))
-
-    def side(self, where: str) -> str | None:
-        """Where torques are measured: as given, else on the motors where ``drive`` takes them through the gears."""
-        if self.current is not None and self.current.side == LINK_SIDE:
-            raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
-        torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
-        if geared and torque == LINK_SIDE:
-            why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
-            why += "one of the two"
-            raise RecordingError(why)
-        return torque or (MOTOR_SIDE if geared else None)
-
-    def transmission(self, joints: Sequence[str], where: str) -> Transmission:
-        ratios, effort = self.drive.matrices
-        return Transmission(
-            signs=np.ones(len(joints)) if self.signs is None else np.array(self.signs),
-            offset=np.zeros(len(joints)) if self.offset is None else self.offset.si,
-            motion=None if ratios is None else inverse_of(ratios, f"{where}: drive: position"),
-            effort=effort,
-        )
+        return facts.About(**given, gains=each, side=torque or (facts.MOTOR_SIDE if geared else None))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
@@ -317,11 +275,8 @@ def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
 
 
-def describe(
-    top: Mapping[str, Any], where: str, joints: Sequence[str], required: Sequence[str], *, native: bool = False
-) -> tuple[RecordingSettings, tuple[signal_columns.Signal, ...]]:
-    """What a recording.yaml says once the joints are known, every key checked, and its signals. ``required``: those
-    that the user asked for, so that the file must have them."""
+def describe(top: Mapping[str, Any], where: str, joints: Sequence[str], *, native: bool) -> RecordingSettings:
+    """What a recording.yaml says once the joints are known, every key checked."""
     if len(joints) > MOST_RECORDED_JOINTS:
         why = f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
         raise RecordingError(why)
@@ -330,9 +285,6 @@ def describe(
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")
     if given.time is None:
         raise RecordingError(f"{where}: time is missing; give {{column: …, unit: s}}, or {{rate: …}} [Hz]")
-    signals = given.signals(joints, required, where)
-    if (given.drive.position is None) == (given.drive.torque is None):
-        signal_columns.check_kinds(signals, joints)  # else one is on the motor's side and the other on the joint's
     if not native and given.sources:
         raise RecordingError(f"{where}: sources: only files of the format exciter carry it; leave it out")
-    return given, signals
+    return given

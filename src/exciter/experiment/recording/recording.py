@@ -77,8 +77,7 @@ class Recording:
         if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
             k = int(back[0])
             why = f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); is it "
-            why += "the right column, or are these several recordings in one file?"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}the right column, or are these several recordings in one file?")
 
     @classmethod
     def of(
@@ -180,8 +179,7 @@ class Recording:
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
             why = f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them "
-            why += "under joints: in a recording.yaml"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}under joints: in a recording.yaml")
         columns = [self.joints.index(name) for name in robot.joint_names]
         own = [name for name in self.everything if name != "wrench"]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)

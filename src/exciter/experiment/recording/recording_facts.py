@@ -35,8 +35,7 @@ class AnalogFilter(Settings):
 class Payload(Settings):
     """A known body carried by ``frame``: mass [kg], centre [m] and inertia about it [kg·m²], in that frame.
 
-    inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz.
-    """
+    inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
     frame: Annotated[str, Text("the frame that carries it")]
@@ -87,8 +86,7 @@ class About(Settings):
     current. gains: torque at the joint per ampere [N·m/A]. notes: anything else, in words.
 
     side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
-    and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it.
-    """
+    and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
@@ -113,8 +111,7 @@ class Repairs(Settings):
     something else at the same time. interpolate [s]: fill runs of NaN up to that long; 0: none. spikes: replace
     isolated outliers. unwrap: continue angles that wrap around over whole turns. longest_gap [s]: split the recording
     at longer ones, nothing is ever bridged there. cut_standstill: cut the standstill before and after the motion.
-    shortest [s]: leave out pieces that are shorter.
-    """
+    shortest [s]: leave out pieces that are shorter."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
     duplicates: Switch = True
