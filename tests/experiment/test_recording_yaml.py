@@ -21,7 +21,7 @@ from exciter.experiment.recording.description import (
     RecordingSettings,
     preset,
 )
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Repairs
 from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS, times
 from exciter.settings import fill, keys_of
 from support.bags import bag

@@ -19,7 +19,7 @@ from exciter.errors import ExciterError, RecordingError, shown
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording, read_recording
-from exciter.experiment.recording.recording_facts import LINK_SIDE, SourceFile
+from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated

@@ -3,6 +3,6 @@
 from exciter.experiment.quality.quality import Quality, check
 from exciter.experiment.quality.repair import Repaired, repair
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Repairs
 
 __all__ = ["Quality", "Repaired", "Repairs", "Thresholds", "check", "repair"]

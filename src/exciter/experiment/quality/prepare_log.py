@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Recording, Repairs
 from exciter.experiment.signals.analogue_filter_undone import PREWHITENING_NOTE, Prewhitening
 from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.fourier_fit import FourierFit

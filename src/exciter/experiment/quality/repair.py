@@ -20,8 +20,7 @@ from exciter.experiment.quality.sample_checks import stuck
 from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.recording import Recording, changed
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Recording, Repairs, changed
 from exciter.experiment.signals.resample import Margin, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array

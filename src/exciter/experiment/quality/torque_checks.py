@@ -16,7 +16,7 @@ from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.joint_order_and_signs import unknown_terms
 from exciter.experiment.quality.numbers_in_words import number, percent, time_span
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, EffortRows, determined, residual, span, unexplained
-from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning

@@ -12,8 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording import recording_facts as facts
-from exciter.experiment.recording import signal_columns
+from exciter.experiment.recording import recording, signal_columns
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
@@ -217,14 +216,14 @@ class RecordingSettings(Settings):
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
     windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
-    gravity: Annotated[facts.Triple | None, Vector(3, "m/s²")] = None
-    payload: facts.Payload | None = None
+    gravity: Annotated[recording.Triple | None, Vector(3, "m/s²")] = None
+    payload: recording.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    filter: facts.AnalogFilter | None = None
-    notes: Annotated[Mapping[str, str], ByName(facts.NoteText())] = field(default_factory=dict)
-    sources: tuple[facts.SourceFile, ...] = ()
-    repair: facts.Repairs = field(default_factory=facts.Repairs)
+    filter: recording.AnalogFilter | None = None
+    notes: Annotated[Mapping[str, str], ByName(recording.NoteText())] = field(default_factory=dict)
+    sources: tuple[recording.SourceFile, ...] = ()
+    repair: recording.Repairs = field(default_factory=recording.Repairs)
 
     def __post_init__(self) -> None:
         if any(abs(sign) != 1.0 for sign in self.signs or ()):
@@ -249,19 +248,19 @@ class RecordingSettings(Settings):
             signal_columns.check_kinds(found, joints)  # else one is on the motor's side and the other on the joint's
         return tuple(found)
 
-    def about(self, joints: Sequence[str], where: str) -> facts.About:
+    def about(self, joints: Sequence[str], where: str) -> recording.About:
         """side, where torques are measured: as given, else on the motors where ``drive`` takes them through gears."""
-        if self.current is not None and self.current.side == facts.LINK_SIDE:
+        if self.current is not None and self.current.side == recording.LINK_SIDE:
             raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
         torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
-        if geared and torque == facts.LINK_SIDE:
+        if geared and torque == recording.LINK_SIDE:
             why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
             raise RecordingError(f"{why}one of the two")
         gains = None if self.current is None else self.current.gains
         each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
         same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return facts.About(**given, gains=each, side=torque or (facts.MOTOR_SIDE if geared else None))
+        return recording.About(**given, gains=each, side=torque or (recording.MOTOR_SIDE if geared else None))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:

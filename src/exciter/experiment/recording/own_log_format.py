@@ -27,8 +27,7 @@ from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
 from exciter.experiment.recording.description import NATIVE_NPZ, preset
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
-from exciter.experiment.recording.recording_facts import About
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, About, Recording
 from exciter.experiment.sources.npz import BROKEN_ARRAY_ERRORS, array_header
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source

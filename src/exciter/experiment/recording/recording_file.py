@@ -17,8 +17,7 @@ import numpy as np
 from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording import description
 from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import About, Repairs, SourceFile
+from exciter.experiment.recording.recording import About, Recording, Repairs, SourceFile
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.experiment.sources.source import Source

@@ -15,8 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import WRENCH_COLUMNS
-from exciter.experiment.recording.recording_facts import TORQUE_SIDES
+from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text

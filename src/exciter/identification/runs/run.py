@@ -21,7 +21,7 @@ from exciter.experiment.quality.quality import Quality, check
 from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
 from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
+from exciter.experiment.recording.recording import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
