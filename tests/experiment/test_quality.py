@@ -16,9 +16,8 @@ from exciter.errors import RecordingError
 from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, repair
 from exciter.experiment.quality.delays import blocks
-from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of
+from exciter.experiment.quality.evidence import USUAL_TERMS, Windows, excitation_of, visible_period
 from exciter.experiment.quality.joint_order_and_signs import cycles
-from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts

@@ -2,10 +2,9 @@
 
 Positive: the torque comes late, τ_log(t) = τ(t − d). The rows of each joint, W(t), explain τ_log(t + d) best at the
 true d: the residual r = (1 − P) τ_log(t + d), P the projection on W's columns, is least there. A scan finds the valley
-that fits all joints, Newton's method its bottom. τ_log is shifted as a curve, never expanded in d: its noise holds
-frequencies at which an expansion fails long before the motion's, and would pull d towards zero. Inertias need not be
-known. The error is the larger of two jackknives: over blocks of time, so that residuals may be correlated and fits
-may follow them, and over joints, which may disagree by more than their noise."""
+that fits all joints, Newton's method its bottom. τ_log is shifted as a curve, never expanded in d: at the frequencies
+of its noise an expansion fails first, and would pull d towards zero. The error is the larger of two jackknives: over
+blocks of time, as residuals may be correlated, and over joints, which may disagree by more than their noise."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ def _slope(x: Array) -> tuple[float, float]:
 
 
 def blocks(time: Array, period: float | None) -> list[Index]:
-    """Rows of every block. Of a motion that repeats, a block is a part of the period, each time it comes: what a model
-    does not explain comes again too, and is no second witness."""
+    """Rows of every block. Of a motion that repeats, a part of the period each time it comes: no second witness."""
     if period is None or time.size == 0 or time[-1] - time[0] < 1.5 * period:
         return [part for part in np.array_split(np.arange(len(time)), JACKKNIFE_BLOCKS) if part.size]
     phase = np.floor((time - time[0]) / period % 1.0 * JACKKNIFE_BLOCKS)
@@ -109,9 +107,8 @@ def features(smooth: Smooth) -> Array:
 
 
 def with_friction(w: Array, smooth: Smooth, j: int) -> Array:
-    """Rows w (N, f) of joint j with dry friction as the filter sees it. The torque's steps are rounded by the filter,
-    so columns along sign(q̇) are rounded alike. One more column lets the joint's friction turn early or late: joints
-    stick or wind up before they slide, and that is no delay."""
+    """Rows w (N, f) of joint j, columns along sign(q̇) rounded as the filter rounds the torque's steps. One more column
+    lets friction turn early or late: joints stick or wind up before they slide, and that is no delay."""
     w = w.copy()
     for qd, direction in zip(smooth.motion.qd.T, smooth.direction.T, strict=True):
         step = np.sign(qd)
@@ -162,8 +159,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
 
 
 def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Delays | None:
-    """From the valley at ``start``: all joints together, as likely as their residuals are small, then each; then
-    together again, those that tell time well counting most."""
+    """From the valley at ``start``: all joints together, then each, then together by how well they tell time."""
     likely = fit.free / np.maximum(fit.power(start), 1e-300)
     common = newton(lambda at: likely @ fit.slopes(at), start, farthest)
     if common is None:

@@ -2,8 +2,7 @@
 
 From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
 friction and rotor inertia need not be known. The correlation of the residuals shows which channel belongs to which
-joint. Another arrangement is reported only when it is conclusive: that of the log fits badly and the other one well.
-Wrists without load show nothing."""
+joint. Another arrangement is reported only where it fits well and the log's badly; wrists without load show none."""
 
 from __future__ import annotations
 
@@ -32,16 +31,14 @@ SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
 
 
 def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
-    """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients; and of
-    the joint terms of a model, where one is given."""
+    """(N, 4) per joint: orthonormal basis of offset, friction and rotor inertia; and of the terms of a model given."""
     columns = ((np.ones_like(qd), qd, np.sign(qd), qdd) for qd, qdd in zip(motion.qd.T, motion.qdd.T, strict=True))
     usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
     if model is None:
         return usual
     more, bases = model.regressor(motion)[:, :, 10 * model.n :], []
     for j, basis in enumerate(usual):  # (N, 4 + r)
-        own = unit_columns(more[:, j])
-        u, s, _ = np.linalg.svd(unexplained(basis, own), full_matrices=False)
+        u, s, _ = np.linalg.svd(unexplained(basis, unit_columns(more[:, j])), full_matrices=False)
         bases.append(np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]]))
     return bases
 
@@ -171,8 +168,7 @@ def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[fl
 
 
 def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple[float, float] | None:
-    """Value and standard error of the combination ``wanted`` of the parameters of y = w β; None where the rows, worth
-    ``independent`` samples, do not determine it."""
+    """Value and standard error of the combination ``wanted`` of β in y = w β; None where it is not determined."""
     norms = np.linalg.norm(w, axis=0)
     if (norms[wanted != 0.0] == 0.0).any():
         return None

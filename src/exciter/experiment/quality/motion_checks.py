@@ -10,9 +10,8 @@ import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.evidence import SAME_MOTION_VARIANCE, Evidence, difference, visible_period
 from exciter.experiment.quality.numbers_in_words import listed, number, percent, time_span
-from exciter.experiment.quality.sample_survey import SAME_MOTION_VARIANCE, difference, visible_period
 from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array

@@ -35,9 +35,8 @@ class Prepared:
 
 def process(recording: Recording | Repaired, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
     """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
-    that one is refused for another reason than positions that no motion makes. Open choices of a route are made once,
-    from all parts. Parts that are too short for it are left out and reported; when none is left, the reason is the
-    error. What was repaired before is not repaired again."""
+    that one is refused for another reason than positions that no motion makes. Open choices are made once, from all
+    parts. Parts too short are left out and reported, all of them an error. Nothing is repaired twice."""
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
     notes = list(repaired.notes)
     if route is not None:

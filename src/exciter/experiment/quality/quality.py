@@ -13,8 +13,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import sample_checks as samples
 from exciter.experiment.quality import torque_checks as torque
-from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES
+from exciter.experiment.quality.evidence import CHUNK_SAMPLES, Evidence
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html

@@ -1,23 +1,21 @@
-"""Repairs: only those that were asked for, each one reported; what cannot be repaired is refused.
-
-A log larger than memory is repaired piece by piece, each with so much beside it that the cuts do not matter."""
+"""Repairs: only those that were asked for, each one reported; what cannot be repaired is refused. A log larger than
+memory is repaired piece by piece, each with so much beside it that the cuts do not matter."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
-from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.evidence import CHUNK_SAMPLES, INTERVAL_SAMPLES, Evidence
 from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, Repairs, changed
@@ -86,7 +84,8 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
 def completed(recording: Recording, interval: float, repairs: Repairs, done: RepairTally) -> list[Recording]:
     """What lies between long gaps, without missing values, each by itself; interval [s]: between samples."""
     gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
-    parts = [_filled(part, repairs, done) for part in _trimmed(split_at_gaps(recording, gap), done)]
+    trimmed = _trimmed(split_at_gaps(recording, gap), done)
+    parts = [changed(part, partial(_filled, part, repairs, done)) for part in trimmed]
     done.see_stretches(parts, gap, repairs.shortest)
     return parts
 
@@ -208,15 +207,12 @@ def complete(recording: Recording) -> NDArray[np.bool_]:
     return np.asarray(np.all(whole, axis=0))
 
 
-def _filled(part: Recording, repairs: Repairs, done: RepairTally) -> Recording:
-    def filled(name: str, x: Array) -> Array:
-        x, bad = x.copy(), ~np.isfinite(x)
-        for j in np.flatnonzero(bad.any(axis=0)):
-            _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
-        done.see("filled", part, name, bad)
-        return x
-
-    return changed(part, filled)
+def _filled(part: Recording, repairs: Repairs, done: RepairTally, name: str, x: Array) -> Array:
+    x, bad = x.copy(), ~np.isfinite(x)
+    for j in np.flatnonzero(bad.any(axis=0)):
+        _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
+    done.see("filled", part, name, bad)
+    return x
 
 
 def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, called: str) -> None:
@@ -238,28 +234,18 @@ def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, c
         x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
 
 
-@dataclass(frozen=True, eq=False)
 class RepairedLog:
-    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time. chunks: reads it from its
-    beginning. A value that is missing for longer than a piece is looked beyond is refused. Of sensors that are stuck
-    the quality check knows."""
+    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time; stuck sensors are left to
+    the quality check. A value missing for longer than a piece is looked beyond is refused."""
 
-    chunks: Callable[[], Iterable[Recording]]
-    repairs: Repairs
-    interval: float
-    moving: tuple[float, float] = (-np.inf, np.inf)
-    limits: ClassVar[Thresholds] = Thresholds()
-
-    @classmethod
-    def of(cls, chunks: Callable[[], Iterable[Recording]], repairs: Repairs | None = None) -> RepairedLog:
-        interval = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES)).interval
-        log = cls(chunks, repairs or Repairs(), interval)
-        return replace(log, moving=moving_span(log._corrected(), log.limits)) if log.repairs.cut_standstill else log
-
-    def _corrected(self) -> Iterator[Recording]:
-        """Gaps and missing values as they are."""
-        for piece, start, end in self._pieces():
-            yield _between(corrected(piece, self.repairs, self.limits, RepairTally()), start, end)
+    def __init__(self, chunks: Callable[[], Iterable[Recording]], repairs: Repairs | None = None) -> None:
+        self.chunks, self.repairs, self.limits = chunks, repairs or Repairs(), Thresholds()
+        self.interval = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES)).interval
+        self.moving = (-np.inf, np.inf)  # [s]
+        if self.repairs.cut_standstill:
+            right, done = partial(corrected, repairs=self.repairs, limits=self.limits), RepairTally()
+            pieces = (_between(right(piece, done=done), start, end) for piece, start, end in self._pieces())
+            self.moving = moving_span(pieces, self.limits)
 
     def __iter__(self) -> Iterator[Recording]:
         return self.repaired(RepairTally())
@@ -318,8 +304,8 @@ class _Turns:
         if self._before is not None:
             _, old, new = np.intersect1d(self._before.time, joined.time, return_indices=True)
             if len(old):
-                apart = np.median(self._before.q[old] - joined.q[new], axis=0)
-                self._offset = np.rint(apart / TURN_RAD) * TURN_RAD
+                turns = np.median(self._before.q[old] - joined.q[new], axis=0) / TURN_RAD
+                self._offset = np.rint(turns) * TURN_RAD
         moved = [replace(part, q=part.q + self._offset) for part in parts]
         self._before = Recording.join(moved).between(end - MARGIN_SECONDS, np.inf) if np.isfinite(end) else None
         return moved

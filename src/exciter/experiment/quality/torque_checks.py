@@ -151,9 +151,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     """Shares (n,) of the torque's variance, 1 − Σr²/Σ(τ − mean)²: by the description's inertias (None where they are
     unknown; offset, friction and rotor inertia of every joint fitted, as are joint terms of a model that was given),
     and by a plain fit of all base parameters; negative where the model adds torque that is not there. None without
-    torque, robot or enough rows.
-
-    The plausibility test behind all others: any fault that no other check finds leaves torque unexplained here."""
+    torque, robot or enough rows. Any fault that no other check finds leaves torque unexplained here."""
     rows, fit = evidence.rows, evidence.excitation
     if rows is None or fit is None:
         return None
@@ -214,9 +212,8 @@ def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
 
 
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
-    """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists. Its rotor
-    and friction then act on both joints. The residual of joint j follows velocity and acceleration of joint k, and that
-    of k follows j; one of the two alone may be chance."""
+    """The motor of one joint moves with another joint, too, as in many wrists; its rotor and friction act on both. The
+    residual of j follows velocity and acceleration of k, and that of k follows j; one of the two may be chance."""
     rows = evidence.rows
     if rows is None or evidence.arrangement.joints:
         return
@@ -306,10 +303,8 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
         numbers = {"cutoff": limit}
         if evidence.rows is not None and (found := source_cutoff(evidence.rows, limit)) is not None:
             numbers["half"], left = found
-            words += (
-                f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
-                f"{percent(1.0 - left)} less of it is unexplained"
-            )
+            words += f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
+            words += f"{percent(1.0 - left)} less of it is unexplained"
         words += "; filter the model the same way, and take noise estimates from it as lower bounds"
         yield warning("earlier low-pass", words, **numbers)
 

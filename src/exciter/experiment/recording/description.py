@@ -170,8 +170,7 @@ class JointNames(Kind):
 
 @dataclass(frozen=True)
 class ReadingSettings(Settings):
-    """How a file is opened, and which joints it is of: None where the columns name them. The format follows from the
-    suffix of the file unless it is given."""
+    """How a file is opened, by its suffix unless told, and its joints: None where the columns name them."""
 
     file: signal_columns.File = None
     format: Annotated[str | None, OneWord(LOG_FORMATS)] = None

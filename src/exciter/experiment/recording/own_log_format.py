@@ -2,8 +2,7 @@
 
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
 of a force plate, then ``<joint>.temperature``; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
-q, qd, torque, current, wrench, temperature, joints, and about, which is JSON. 17 significant digits, or the very bits;
-all files or none."""
+q, qd, torque, current, wrench, temperature, joints, about (JSON). 17 digits, or the very bits; all files or none."""
 
 from __future__ import annotations
 
@@ -109,8 +108,7 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any] | None:
                 return None
             if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
                 raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
-            with archive.open(f"{key}.npy") as stream:
-                return _text(stream.read(NPZ_TEXT_BYTES_LIMIT))
+            return _text(archive.read(f"{key}.npy"))
     except BROKEN_TEXT_ERRORS as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
@@ -132,17 +130,15 @@ def _text(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def write_recording(recording: Recording, path: str | Path, *, remove: Iterable[Path] = ()) -> None:
-    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit.
-
-    remove: files that speak of an older recording of that name; they go with it."""
+    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit. remove: files that
+    speak of an older recording of that name; they go with it."""
     write_chunks([recording], path, remove=remove)
 
 
 def write_chunks(chunks: Iterable[Recording], path: str | Path, *, remove: Iterable[Path] = ()) -> None:
     """The same from the pieces of one recording in order of time, one in memory at a time."""
     path = Path(path)
-    writers = {".csv": _write_csv, ".npz": _write_npz}
-    writer = writers.get(path.suffix.lower())
+    writer = {".csv": _write_csv, ".npz": _write_npz}.get(path.suffix.lower())
     if writer is None:
         raise RecordingError(f"a recording is written as .csv or .npz; given '{path.name}'")
     pieces = _checked(chunks)
@@ -204,13 +200,11 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
-    beside = path.absolute().with_suffix(".yaml")
-    about = said(first.about)
-    if about:
+    if about := said(first.about):
         check_beside(path)
     if about or written_beside(path.absolute()) is not None:  # an older one must not speak of the new samples
-        data = {"file": path.name, "format": "exciter", **about}
-        (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
+        text = _yaml({"file": path.name, "format": "exciter", **about})
+        (stage / path.with_suffix(".yaml").name).write_text(text, encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(csv_line(header) + "\n")
         for chunk in chain.from_iterable(piece.chunks(WRITTEN_ROWS) for piece in chain([first], rest)):

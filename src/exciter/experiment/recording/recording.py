@@ -211,16 +211,10 @@ class Recording:
         positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
         given = {"qd": qd, "torque": torque, "current": current}
-        signals: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
-        return cls(
-            tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints),
-            as_numbers(time, "time"),
-            positions,
-            **signals,
-            about=about or About(),
-            name=name,
-            named=joints is not None,
-        )
+        fields: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
+        fields |= {"about": about or About(), "name": name, "named": joints is not None}
+        names = tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints)
+        return cls(names, as_numbers(time, "time"), positions, **fields)
 
     @property
     def n(self) -> int:
@@ -321,10 +315,8 @@ class Recording:
 
     def __repr__(self) -> str:
         rate = f", {1.0 / self.interval:.6g} Hz" if len(self) > 1 and self.interval else ""
-        return (
-            f"<{self.name or 'recording'}: {len(self)} samples, {self.duration:.6g} s{rate}; "
-            f"{', '.join(self.everything)} of {', '.join(self.joints)}>"
-        )
+        said = f"<{self.name or 'recording'}: {len(self)} samples, {self.duration:.6g} s{rate}; "
+        return f"{said}{', '.join(self.everything)} of {', '.join(self.joints)}>"
 
     def _repr_html_(self) -> str:
         rows = []

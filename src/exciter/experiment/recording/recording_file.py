@@ -258,9 +258,7 @@ def read_recording(path: str | Path, folder: str | Path | None = None) -> Record
 
 def open_recording(path: str | Path, folder: str | Path | None = None) -> RecordingFile:
     """A log by its recording.yaml, or directly where its columns tell what they are: Exciter's own CSV and NPZ, UR
-    RTDE, libfranka, ROS 2 bags.
-
-    folder: where the files that a recording.yaml names are; then its own folder, then $EXCITER_DATA."""
+    RTDE, libfranka, ROS 2 bags. folder: of the files it names; then its own folder, then $EXCITER_DATA."""
     path = Path(path)
     try:
         if not exists(path):

@@ -1,8 +1,6 @@
-"""One signal of a foreign log: where its columns are, in which unit, and what it has to be multiplied with.
-
-``position:`` … ``temperature:`` and ``time:`` of a recording.yaml. Every signal needs a unit, which a known format may
-say: a value times its unit's factor is rad, m, rad/s, m/s, N·m, N, A or s. Temperatures are in °C inside, with a
-zero of their own."""
+"""One signal of a foreign log, ``position:`` … ``temperature:`` and ``time:`` of a recording.yaml: where its columns
+are, in which unit, which a known format may say, and what it has to be multiplied with to be in rad, m, rad/s, m/s,
+N·m, N, A or s; temperatures are in °C inside."""
 
 from __future__ import annotations
 
@@ -142,8 +140,7 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
             why = f"{where} names no columns, and {source.path} has {len(found)} of them for {n} joints; name one per "
             raise RecordingError(f"{why}joint of {listed(source.names)}")
         return found
-    grouped = group(source, columns, joints) if isinstance(columns, str) else ()
-    found = grouped or source.find(columns)
+    found = (group(source, columns, joints) if isinstance(columns, str) else ()) or source.find(columns)
     if len(found) != n:
         why = f"{where} has {shown(list(columns) if isinstance(columns, tuple) else columns)}: {len(found)} columns "
         raise RecordingError(f"{why}for {n} joints ({', '.join(joints)}); one column per joint is needed")
@@ -221,8 +218,7 @@ class Signal:
 
 
 def times(matrix: Array | None, rows: Array) -> Array:
-    """Every row x becomes M x. Zeros of M are left out, so that a missing sample (NaN) of one motor is missing only in
-    the joints that it drives."""
+    """Every row x becomes M x, without zeros of M: a missing sample (NaN) is missing only in joints that it drives."""
     if matrix is None:
         return rows
     out = np.zeros_like(rows)
@@ -233,9 +229,8 @@ def times(matrix: Array | None, rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class TimeSource(Settings):
-    """Instants from a column in ``unit``, or, where there is none, row / rate [Hz].
-
-    start [s]: what the first instant is called; None: as the log has it (0 with a rate)."""
+    """Instants from a column in ``unit``, or, where there is none, row / rate [Hz]. start [s]: what the first instant
+    is called; None: as the log has it (0 with a rate)."""
 
     file: File = None
     column: Annotated[str | int | None, ColumnNames(one=True)] = None
@@ -259,8 +254,7 @@ class TimeSource(Settings):
 
 @dataclass(frozen=True)
 class Position(Settings):
-    """Positions of the joints, one column each. interleaved: one number per line, sample after sample. factor: one or
-    per joint, on top of the unit."""
+    """Positions, one column each; interleaved: one number per line. factor: one or per joint, on top of the unit."""
 
     signal: ClassVar[str] = "position"
     file: File = None

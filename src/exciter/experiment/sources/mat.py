@@ -1,6 +1,5 @@
-"""MATLAB's files of version 5 (``save -v6`` and ``save -v7``): arrays of numbers, also inside structs.
-
-The data elements of a MAT v5 file, one after the other, packed or not, never more in memory than was asked for.
+"""MATLAB's files of version 5 (``save -v6`` and ``save -v7``): arrays of numbers, also inside structs; data elements
+one after the other, packed or not, never more in memory than was asked for.
 
 Why not ``scipy.io.loadmat``: of 12 000 damaged files (``benchmarks/fuzz_readers.py``) it ended the process 26 times
 (segmentation faults) and took 4 GB for one of a few kB; 20 000 nested cells overflow its stack, a struct array that
@@ -214,17 +213,9 @@ class MatArrays(ArrayFile):
         longer = width > height if self._transposed is None else self._transposed
         turned = height == 1 if single else longer
         rows, columns = (width, height) if turned else (height, width)
-        found = StoredArray(
-            name=name,
-            dtype=np.dtype(f"{self._order}{stored}"),
-            shape=(height, width),
-            rows=rows,
-            columns=columns,
-            offset=cursor.position,
-            single=single,
-            by_column=not turned and not single,
-            element=element,
-        )
+        dtype, by_column = np.dtype(f"{self._order}{stored}"), not turned and not single
+        sizes = {"rows": rows, "columns": columns, "offset": cursor.position, "element": element}
+        found = StoredArray(name=name, dtype=dtype, shape=(height, width), single=single, by_column=by_column, **sizes)
         self._arrays.append(found)
 
     # -- the numbers ---------------------------------------------------------------------------------------------

@@ -139,20 +139,10 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bo
     flat = len(shape) == 1 or (shape[0] == 1 and shape[1] > 1)
     rows, columns = (count, 1) if flat else shape
     if columns > MOST_COLUMNS:
-        return (
-            f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
-            "transposed: true"
-        )
-    return StoredArray(
-        name=key,
-        dtype=dtype,
-        shape=shape,
-        rows=rows,
-        columns=columns,
-        offset=offset,
-        single=flat,
-        by_column=fortran and not flat,
-    )
+        why = f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
+        return f"{why}transposed: true"
+    sizes = {"rows": rows, "columns": columns, "offset": offset}
+    return StoredArray(name=key, dtype=dtype, shape=shape, single=flat, by_column=fortran and not flat, **sizes)
 
 
 def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -1,6 +1,5 @@
-"""ROS 2 bags with ``sensor_msgs/msg/JointState``: folders (SQLite or MCAP), and single .mcap or .db3 files.
-
-Read by the optional package rosbags. Messages are taken for what ROS defines; definitions inside a bag are not used.
+"""ROS 2 bags with ``sensor_msgs/msg/JointState``: folders (SQLite or MCAP), and single .mcap or .db3 files. Read by the
+optional package rosbags. Messages are taken for what ROS defines; definitions inside a bag are not used.
 
 What a MCAP file announces is made sure to be true and bounded, so that reading it cannot take all memory. MCAP: records
 (type, length, content) after each other; messages are in chunks, which may be packed; a summary at the end says where

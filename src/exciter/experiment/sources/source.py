@@ -107,9 +107,8 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class StoredArray:
-    """``rows`` samples of ``columns`` numbers, whose data start ``offset`` bytes into a stream; shape: as the file has
-    it. single: one column, called as the array. by_column: a whole column comes before the next. element: where the
-    stream starts in a MAT file [bytes]."""
+    """``rows`` samples of ``columns`` numbers, ``offset`` bytes into a stream that starts at ``element`` of a MAT file;
+    shape: as the file has it. single: called as the array. by_column: a whole column comes before the next."""
 
     name: str
     dtype: np.dtype[Any]
@@ -173,5 +172,4 @@ class ArrayFile(Source):
 
     @abstractmethod
     def _tables(self, wanted: Mapping[StoredArray, list[int]]) -> Iterator[tuple[Array, ...]]:
-        """The next rows of the columns that are wanted of each array, all of the same number of rows; columns that
-        would take too much memory at once are refused."""
+        """The next rows of the columns wanted of each array, as many of all; refused what takes too much memory."""
