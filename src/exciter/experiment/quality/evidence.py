@@ -236,8 +236,6 @@ class Evidence:
         slides = self.robot is not None and self.robot.joints[j].is_prismatic
         return SIGNAL_UNITS[signal][slides] if signal in SIGNAL_UNITS else "A"
 
-    # -- the motion ------------------------------------------------------------------------------------------------
-
     @cached_property
     def pieces(self) -> tuple[Recording, ...]:
         interval = self.timing.interval
@@ -276,8 +274,6 @@ class Evidence:
         low, high = np.nanquantile(q, (OUTLIER_POSITION_SHARE, 1.0 - OUTLIER_POSITION_SHARE), axis=0)
         return {j: n for j, n in foreign_units(low, high, self.robot).items() if j not in self.spikes.turns}
 
-    # -- the robot -------------------------------------------------------------------------------------------------
-
     @cached_property
     def inertias_known(self) -> bool:
         """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
@@ -303,7 +299,6 @@ class Evidence:
 
     @cached_property
     def arrangement(self) -> Arrangement:
-        """What is wrong with joint order and signs."""
         if self.rows is None:
             return Arrangement()
         if not self.inertias_known:

@@ -78,7 +78,6 @@ class Arrangement:
 
     @property
     def joints(self) -> set[int]:
-        """All that are concerned."""
         exchanged = () if self.whole is None else self.whole[0]
         return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.delays import newton
 from exciter.experiment.quality.evidence import SAME_MOTION_VARIANCE, Evidence, difference, visible_period
 from exciter.experiment.quality.numbers_in_words import listed, number, percent, time_span
 from exciter.experiment.quality.smoothed_log import columns_at
@@ -23,7 +24,6 @@ LEAST_COLUMN_LENGTH = 1e-100  # shorter columns are rounding
 LATE_VELOCITY_PERIODS = 0.02  # of the cut-off: a delay of the measured velocity that is reported
 VELOCITY_RESIDUAL_SHARE = 0.2  # of the velocity's RMS: with a larger residual it is not the derivative of position
 CLOSED_RANGE_SHARE = 1e-3  # of the range, between start and end of a planned motion that repeats
-SHIFT_NEWTON_STEPS = 20
 CORRELATION_STEP_S = 0.02
 SHIFT_SEARCH_SAMPLES = 1_000  # that shifts are compared on
 SHIFT_FINAL_SAMPLES = 10_000  # that the best shift is refined on
@@ -52,7 +52,6 @@ def standstill(evidence: Evidence) -> Iterator[Note]:
 
 
 def resting_joints(evidence: Evidence) -> Iterator[Note]:
-    """Joints that rest while others move."""
     (start, _, share), still = evidence.rest, evidence.values.range("q") == 0.0
     for j in np.flatnonzero((share > evidence.limits.rest_share) & ~still) if start is not None else ():
         rests = f"the joint rests for {100 * share[j]:.0f} % of the motion"
@@ -249,17 +248,14 @@ def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
 
 def refined(plan: PlannedMotion, time: Array, q: Array, shift: float) -> float:
     """Gauss–Newton on Σ (q − q_planned(t − shift))², joints over their planned range."""
-    for _ in range(SHIFT_NEWTON_STEPS):
-        use, *planned = plan.at(time - shift)
+
+    def slopes(at: float) -> Array:
+        use, *planned = plan.at(time - at)
         target, speed = (x / plan.range for x in planned)
-        slope = float((speed**2).sum())
-        if slope == 0.0:  # also where there is no plan
-            break
-        step = -float((speed * (q[use] / plan.range - target)).sum()) / slope
-        shift += step
-        if abs(step) < 1e-9:
-            break
-    return shift
+        return np.array([(speed * (q[use] / plan.range - target)).sum(), (speed**2).sum()])
+
+    found = newton(slopes, shift, np.inf)
+    return shift if found is None else found
 
 
 def moves_too_little(evidence: Evidence) -> Iterator[Note]:

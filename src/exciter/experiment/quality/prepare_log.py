@@ -106,10 +106,9 @@ def _joined(pieces: Iterable[Processed]) -> list[Processed]:
     """Pieces that follow each other without a gap become one part."""
     groups: list[list[Processed]] = []
     for piece in pieces:
-        if groups and piece.motion.time[0] - groups[-1][-1].motion.time[-1] < 1.5 / piece.rate:
-            groups[-1].append(piece)
-        else:
-            groups.append([piece])
+        if not groups or piece.motion.time[0] - groups[-1][-1].motion.time[-1] >= 1.5 / piece.rate:
+            groups.append([])
+        groups[-1].append(piece)
     return [Processed.join(group) for group in groups]
 
 

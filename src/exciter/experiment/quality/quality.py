@@ -92,11 +92,9 @@ class Quality:
         """Plain data."""
         verdict = {"verdict": self.verdict, "usable": self.usable, "joints": list(self.joints)}
         extent = {"samples": self.samples, "duration": self.duration, "rate": self.rate}
-        findings = [
-            {"severity": str(one.severity), "what": one.subject, "joint": one.joint}
-            | {"words": one.text, "numbers": dict(one.numbers)}
-            for one in self.findings
-        ]
+        keys = ("severity", "what", "joint", "words", "numbers")
+        rows = ((str(f.severity), f.subject, f.joint, f.text, dict(f.numbers)) for f in self.findings)
+        findings = [dict(zip(keys, row, strict=True)) for row in rows]
         return {**verdict, **extent, "findings": findings, "skipped": texts(self.skipped)}
 
 
@@ -114,20 +112,16 @@ def check(
     pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
     evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned)
+    timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
+    enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
+    enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
     with threadpool_limits(1):  # small matrices: threads would wait for each other
-        chosen = CHECKS if enough(evidence) else CHECKS_OF_ANY_LOG
+        chosen = CHECKS if enough else CHECKS_OF_ANY_LOG
         findings = torque.with_reasons([finding for one in chosen for finding in one(evidence)])
         skipped = _skipped(evidence) if chosen is CHECKS else {"samples": TOO_LITTLE_DATA}
     left_out = tuple(note(subject, text) for subject, text in skipped.items())
-    extent: dict[str, Any] = {name: getattr(evidence.timing, name) for name in ("samples", "duration", "rate")}
+    extent: dict[str, Any] = {name: getattr(timing, name) for name in ("samples", "duration", "rate")}
     return Quality(joints=evidence.joints, findings=findings, skipped=left_out, **extent)
-
-
-def enough(evidence: Evidence) -> bool:
-    """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
-    most, timing, limits = max(evidence.missing.count.values(), default=0), evidence.timing, evidence.limits
-    there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
-    return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
 
 
 def _skipped(evidence: Evidence) -> dict[str, str]:

@@ -141,7 +141,6 @@ class RepairTally:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was done, in its order."""
         said = list[tuple[str, ...]]()
         if self.dropped:
             said.append(("duplicates", f"dropped {self.dropped} samples with the time of the one before"))
@@ -177,14 +176,10 @@ def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTall
 
 
 def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:
-    """[s] from when to when something moves."""
     start, end, _ = Evidence(pieces, limits).rest
     if start is None or end is None:
         raise RecordingError("cannot be repaired: no joint moves, the recording is standstill from beginning to end")
     return start, end
-
-
-# -- missing values -----------------------------------------------------------------------------------------------
 
 
 def _trimmed(parts: Sequence[Recording], done: RepairTally) -> list[Recording]:

@@ -49,7 +49,6 @@ def rate(evidence: Evidence) -> Iterator[Note]:
 
 
 def jitter(evidence: Evidence) -> Iterator[Note]:
-    """How unequal the regular intervals are."""
     timing = evidence.timing
     if timing.jitter > evidence.limits.jitter:
         words = f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard "
@@ -75,7 +74,6 @@ def lost_samples(evidence: Evidence) -> Iterator[Note]:
 
 
 def duplicates(evidence: Evidence) -> Iterator[Note]:
-    """Several samples with one stamp."""
     if count := evidence.timing.duplicates:
         other = evidence.timing.contradicting
         words = f"{counted(count, 'sample')} {'repeats' if count == 1 else 'repeat'} the time of the one before: "
@@ -235,15 +233,19 @@ def _against(evidence: Evidence, name: str) -> Iterator[Note]:
     limit = upper if name == "q" or robot is None else robot.limit(LIMIT_NAMES[name])
     # limits that a description does not have: finite, and the same for three joints or more
     known = len(limit) < 3 or not np.isfinite(limit).all() or np.ptp(limit) > 0.0
-    at: dict[str, float] = {}
+    ends, at = (values.lowest[name], values.highest[name], lower, upper), dict[str, float]()
+    gains, of, what = np.ones(len(upper)), name, f"the {SIGNAL_NAMES[name]}"
+    if name == "current":
+        gains, of, what = np.abs(evidence.about.gains or ()), "torque", "the current times its gain"
     for j, joint in enumerate(evidence.joints):
         if not np.isfinite(reached[j]) or j in evidence.foreign_units:
             continue  # the latter is reported by its cause
-        share = float(count[j] / evidence.timing.samples)
+        share, one = float(count[j] / evidence.timing.samples), evidence.unit(of, j)
         numbers = {"signal": name, "reached": float(reached[j]), "share": share}
         if reached[j] > limits.beyond_limit:
-            why = "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
-            words = f"{_beyond(evidence, name, j)}; {why}"
+            low, high, least, most = (number(gains[j] * end[j], 4) for end in ends)
+            words = f"{what} ({low} … {high} {one}) is far beyond the description's limit ({least} … {most} {one}); "
+            words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
             absurd = reached[j] > limits.torque_scale and count[j] >= limits.flat_samples and name in LIMIT_NAMES
             yield ((problem if absurd else warning) if known else note)("beyond limit", words, joint, **numbers)
         elif name in LIMIT_NAMES and known and count[j] >= limits.flat_samples:
@@ -256,17 +258,6 @@ def _against(evidence: Evidence, name: str) -> Iterator[Note]:
         often = least if least == most else f"{least.removesuffix(' %')} … {most}"
         words = f"the velocity is at the description's limit for {often} of the samples ({', '.join(at)})"
         yield note("at limit", words, signal=name, share=at)
-
-
-def _beyond(evidence: Evidence, name: str, j: int) -> str:
-    """What the joint reached and what it may, in one unit."""
-    values, gain, of, what = evidence.values, 1.0, name, f"the {SIGNAL_NAMES[name]}"
-    if name == "current":
-        gain, of, what = abs((evidence.about.gains or ())[j]), "torque", "the current times its gain"
-    ends = (values.lowest[name], values.highest[name], *values.limits[name])
-    low, high, lower, upper = (number(gain * end[j], 4) for end in ends)
-    one = evidence.unit(of, j)
-    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one})"
 
 
 def jumps(evidence: Evidence) -> Iterator[Note]:

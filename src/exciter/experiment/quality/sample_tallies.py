@@ -356,22 +356,16 @@ def isolated(time: Array, x: Array, deviations: float) -> Flags:
     close = dt <= NEIGHBOUR_INTERVALS * np.median(dt[dt > 0])
     flanked = (close[:-1] & close[1:])[:, None]
     before, after = (np.where(flanked, x[1:-1] - side, np.nan) for side in (x[:-2], x[2:]))
-    away = _away(x)
+    away, step, across = np.zeros((len(x) - 2, x.shape[1])), np.diff(x, axis=0), x[2:] - x[:-2]
+    if len(x) > 3:  # how far a channel is, after each sample, from where its step before or after would have led it
+        led = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
+        away = np.fmin(*(np.abs(across - 2.0 * own) for own in led))
     for j in range(x.shape[1]):
         least = _outstanding(x[:, j], np.abs(np.diff(x[:, j]))[close], before[:, j], after[:, j], deviations)
         least[away[:, j] > SPIKE_RETURN_SHARE * least] = 0.0
         beside = np.maximum(np.concatenate([[0.0], least[:-1]]), np.concatenate([least[1:], [0.0]]))
         out[1:-1, j] = (least > 0) & (least >= beside)
     return out
-
-
-def _away(x: Array) -> Array:
-    """(N − 2, n) how far a channel is, after each sample, from where its step before or after would have led it."""
-    step, across = np.diff(x, axis=0), x[2:] - x[:-2]
-    if len(step) < 3:
-        return np.zeros(across.shape)
-    before, after = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
-    return np.asarray(np.fmin(np.abs(across - 2.0 * before), np.abs(across - 2.0 * after)))
 
 
 def _outstanding(x: Array, steps: Array, before: Array, after: Array, deviations: float) -> Array:

@@ -72,9 +72,6 @@ class EffortRows:
         return self.model.robot
 
 
-# -- fits of rows, joint by joint -------------------------------------------------------------------------------------
-
-
 def unit_columns(w: Array) -> Array:
     """The columns of w that are not zero, at length 1."""
     norms = np.linalg.norm(w, axis=0)
@@ -102,9 +99,6 @@ def residual(w: Array, y: Array) -> Array:
     columns = unit_columns(w)
     fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROWS)
     return np.asarray(y - columns @ fit)
-
-
-# -- pieces and rows --------------------------------------------------------------------------------------------------
 
 
 def uniform_pieces(

@@ -87,14 +87,12 @@ def torque_scale(evidence: Evidence) -> Iterator[Note]:
     of_current = evidence.effort_name == "current"
     what, other = ("currents times gains", "mA") if of_current else ("measured torques", "mN·m")
     why = f"another unit ({other}, per cent), motor torque without gear ratio, or inertias of another robot?"
-    if off[sure].all() and sure.sum() > 1:
-        common = float(np.median(scale[sure]))
-        words = f"{what} are {number(common)} times those of the description; {why}"
-        yield problem("unit of torque", words, scale=common)
-        return
-    for j in np.flatnonzero(off):
-        words = f"{what} are {number(scale[j])} times those of the description, of other joints not; {why}"
-        yield problem("unit of torque", words, evidence.joints[j], scale=float(scale[j]))
+    alike = off[sure].all() and sure.sum() > 1
+    for j in [None] if alike else np.flatnonzero(off).tolist():
+        joint, others = (None, "") if j is None else (evidence.joints[j], ", of other joints not")
+        size = float(np.median(scale[sure]) if j is None else scale[j])
+        words = f"{what} are {number(size)} times those of the description{others}; {why}"
+        yield problem("unit of torque", words, joint, scale=size)
 
 
 def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, float] | None:
@@ -246,7 +244,6 @@ def _left_by_other(rows: EffortRows, basis: Array, j: int, k: int) -> tuple[floa
 
 
 def delay(evidence: Evidence) -> Iterator[Note]:
-    """Of all joints together, and of each."""
     found, limits = evidence.delays, evidence.limits
     if found is None:
         return

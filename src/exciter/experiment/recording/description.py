@@ -29,7 +29,6 @@ SIGNAL_SECTIONS = ("position", "velocity", "torque", "current", "wrench", "tempe
 READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
-Window = tuple[float, float]
 
 
 # -- logs of known programs: a recording.yaml without ``file``, and ``recognise``: columns that such a log has ---------
@@ -46,7 +45,16 @@ def preset(name: str) -> Mapping[str, Any]:
 
 def recognised(source: Source) -> str | None:
     """The format whose columns the file has."""
-    return next((name for name in PROGRAM_FORMATS if "recognise" in preset(name) and _fits(source, preset(name))), None)
+
+    def has(column: str, joints: Sequence[str]) -> bool:
+        if signal_columns.JOINT_PLACEHOLDER in column:
+            return bool(signal_columns.joints_of(source, column))
+        return column in source.names or bool(joints and signal_columns.group(source, column, joints))
+
+    for name, known in ((name, preset(name)) for name in PROGRAM_FORMATS):
+        if "recognise" in known and all(has(column, known.get("joints", ())) for column in known["recognise"]):
+            return name
+    return None
 
 
 def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,28 +68,7 @@ def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, 
     return merged
 
 
-def _fits(source: Source, description: Mapping[str, Any]) -> bool:
-    joints = description.get("joints", ())
-    return all(
-        signal_columns.joints_of(source, name)
-        if signal_columns.JOINT_PLACEHOLDER in name
-        else name in source.names or (joints and signal_columns.group(source, name, joints))
-        for name in description["recognise"]
-    )
-
-
 # -- between motors and joints: gear ratios, coupled axes, counting directions and zero positions ----------------------
-
-
-def inverse_of(ratios: Array, where: str) -> Array:
-    scale = np.abs(ratios).max(axis=1, keepdims=True)
-    with np.errstate(all="ignore"):
-        singular = not (scale > 0.0).all() or np.linalg.cond(ratios / scale) > 1e10
-    if singular:
-        raise RecordingError(f"{where} cannot be inverted: some joint would not move its motor; check the matrix")
-    inverse = np.asarray(np.linalg.inv(ratios), dtype=np.float64)
-    inverse[np.abs(inverse) < 1e-15 * np.abs(inverse).max(axis=1, keepdims=True)] = 0.0
-    return inverse
 
 
 @dataclass(frozen=True)
@@ -119,7 +106,17 @@ class DriveSettings(Settings):
             return None
         given = np.array(rows, dtype=float)
         ratios = given if given.ndim == 2 else np.diag(given)
-        return ratios if signal == "torque" else inverse_of(ratios, f"{where}: drive: position")
+        if signal == "torque":
+            return ratios
+        scale = np.abs(ratios).max(axis=1, keepdims=True)
+        with np.errstate(all="ignore"):
+            singular = not (scale > 0.0).all() or np.linalg.cond(ratios / scale) > 1e10
+        if singular:
+            why = f"{where}: drive: position cannot be inverted: some joint would not move its motor; check the matrix"
+            raise RecordingError(why)
+        inverse = np.asarray(np.linalg.inv(ratios), dtype=np.float64)
+        inverse[np.abs(inverse) < 1e-15 * np.abs(inverse).max(axis=1, keepdims=True)] = 0.0
+        return inverse
 
     @property
     def keeps_power(self) -> bool:
@@ -189,12 +186,7 @@ class ReadingSettings(Settings):
             raise RecordingError("missing has an empty word; a cell without anything has no value anyway, leave it out")
 
     @property
-    def reader(self) -> str:
-        return str(preset(self.format or "")["reader"])
-
-    @property
     def options(self) -> dict[str, Any]:
-        """Of ``open_source``."""
         return {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
 
 
@@ -214,7 +206,7 @@ class RecordingSettings(Settings):
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
-    windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
+    windows: tuple[Annotated[tuple[float, float], Vector(2, "s")], ...] = ()
     gravity: Annotated[recording.Triple | None, Vector(3, "m/s²")] = None
     payload: recording.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None

@@ -255,8 +255,6 @@ class Recording:
             raise RecordingError(f"a recording of {len(self)} samples has no rate; at least 2 are needed")
         return float(np.median(np.diff(self.time)))
 
-    # -- parts ---------------------------------------------------------------------------------------------------
-
     def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
         """Some of the samples, in order."""
         return changed(self, lambda _, x: x[part], self.everything, time=self.time[part])

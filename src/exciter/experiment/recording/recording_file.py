@@ -142,7 +142,6 @@ class RecordingFile:
 
     @property
     def repair(self) -> Repairs:
-        """What the recording.yaml lets be repaired."""
         return self.given.repair
 
     @property
@@ -301,7 +300,8 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
     where = str(path)
     reading = description.reading_of(user, where)
     native = reading.format == "exciter"
-    known, reader = description.preset(reading.format), reading.reader
+    known = description.preset(reading.format)
+    reader = str(known["reader"])
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
         known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
     top = description.completed(user, known)
@@ -333,7 +333,6 @@ def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tupl
 
 
 def _columns(given: description.RecordingSettings, signals: Sequence[Signal], shelf: Shelf, where: str) -> FoundColumns:
-    """Every signal's columns, found in its file."""
     time, parts = given.time, FoundColumns()
     if time is not None and time.column is not None:
         source = shelf.open(time.file, f"{where}: time")

@@ -193,7 +193,6 @@ class Signal:
 
     @property
     def name(self) -> str:
-        """position, velocity, torque, current, wrench or temperature."""
         return self.given.signal
 
     def joint_side(self, numbers: Array) -> Array:

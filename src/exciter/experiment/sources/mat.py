@@ -52,7 +52,6 @@ class ByteCursor:
         self.order = order  # "<" or ">"
 
     def take(self, count: int) -> bytes:
-        """Exactly ``count`` bytes."""
         if count > self.end - self.position:
             raise RecordingError(f"{count} bytes are announced where {self.end - self.position} are left")
         parts = []
@@ -140,8 +139,6 @@ class MatArrays(ArrayFile):
         if len(set(self.names)) < len(self.names):
             raise RecordingError(f"{path} has two arrays of the same name")
 
-    # -- what is in the file -------------------------------------------------------------------------------------
-
     def _scan(self, file: IO[bytes]) -> None:
         start, unpacked = MAT_HEADER_BYTES, 0
         while start < self._size:
@@ -217,8 +214,6 @@ class MatArrays(ArrayFile):
         sizes = {"rows": rows, "columns": columns, "offset": cursor.position, "element": element}
         found = StoredArray(name=name, dtype=dtype, shape=(height, width), single=single, by_column=by_column, **sizes)
         self._arrays.append(found)
-
-    # -- the numbers ---------------------------------------------------------------------------------------------
 
     def _tables(self, wanted: Mapping[StoredArray, list[int]]) -> Iterator[tuple[Array, ...]]:
         """All rows at once; arrays are noted in the order of their bytes."""

@@ -158,8 +158,6 @@ def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[in
 
 
 def _rows(array: StoredArray, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
-    """The chosen columns of an array, ``step`` rows at a time."""
-
     def take(count: int) -> bytes:
         if len(data := stream.read(count)) != count:
             raise EOFError("an array ends before its last row")

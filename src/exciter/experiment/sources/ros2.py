@@ -180,7 +180,6 @@ class JointStates(Source):
         self.names = ("time", "received", *(f"{name}.{quantity}" for name, quantity in self._columns))
 
     def _numbers(self, message: Any) -> dict[tuple[str, str], float]:
-        """Of a message, by joint and quantity."""
         names, quantities = list(message.name), {name: getattr(message, name) for name in STATE_FIELDS}
         counts = [len(values) for values in quantities.values()]
         if len(names) > MOST_COLUMNS:
