@@ -186,10 +186,9 @@ def saturation(evidence: Evidence) -> Iterator[Note]:
     for name, j, joint, parts in evidence.channels:
         low, high = evidence.values.lowest[name][j], evidence.values.highest[name][j]
         for value in (low, high) if low < high else ():
-            count = sum(_flat(x, value, limits.flat_run) for x in parts)
-            share = count / sum(len(x) for x in parts)
-            if count < limits.flat_samples:
+            if (count := sum(_flat(x, value, limits.flat_run) for x in parts)) < limits.flat_samples:
                 continue
+            share = count / sum(map(len, parts))
             words = f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
             words += f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger than the sensor, the drive or the "
             words += "logger allows; leave these samples out, or move more gently"

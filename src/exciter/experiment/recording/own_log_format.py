@@ -174,9 +174,7 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
     """Pieces with samples that fit together; the first may wait for its second sample."""
     before: Recording | None = None
     samples = 0
-    for chunk in chunks:
-        if not len(chunk):
-            continue
+    for chunk in filter(len, chunks):
         if before is not None and (chunk.joints, chunk.everything) != (before.joints, before.everything):
             why = f"the pieces of a recording must agree; one has {', '.join(before.everything)} of "
             why += f"{', '.join(before.joints)}, another {', '.join(chunk.everything)} of {', '.join(chunk.joints)}"
