@@ -25,7 +25,7 @@ from exciter.commands.common import console
 from exciter.errors import ExciterError, unseen, visible
 from exciter.excitation.files.row_files import MotionSamples, csv_text, parse_csv, parse_ros2, ros2_json, ros2_yaml
 from exciter.experiment.recording import Recording, open_recording, write_recording
-from exciter.experiment.recording.recording_facts import About
+from exciter.experiment.recording.recording import About
 from exciter.export.data import json_result, yaml_result
 from exciter.export.generated_code import c_code, python_module
 from exciter.export.mjcf import mjcf_text

@@ -14,11 +14,10 @@ from scipy.signal import butter, sosfiltfilt
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.files.row_files import MotionSamples
-from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
+from exciter.experiment.quality import Repairs, Thresholds, check, repair
 from exciter.experiment.quality.delays import blocks
-from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of
+from exciter.experiment.quality.evidence import USUAL_TERMS, Windows, excitation_of, visible_period
 from exciter.experiment.quality.joint_order_and_signs import cycles
-from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
@@ -109,7 +108,7 @@ def test_a_stream_in_pieces_says_the_same(panda):
     q[1000:1003, 2] = np.nan
     q[2500, 5] += 0.3
     faulty = replace(recording, time=time, q=q)
-    whole, pieces = judge(faulty, robot), check_stream(faulty.chunks(1013), robot)
+    whole, pieces = judge(faulty, robot), check(faulty.chunks(1013), robot)
     assert [(f.subject, f.joint, f.severity) for f in whole.findings] == [
         (f.subject, f.joint, f.severity) for f in pieces.findings
     ]
@@ -372,7 +371,7 @@ def test_the_neighbours_of_a_spike_are_good(at, size):
     assert np.flatnonzero(isolated(time, q, 15.0)).tolist() == [at]
     recording = Recording(("a",), time, q)
     for pieces in ([recording], recording.chunks(at + 1), recording.chunks(at), recording.chunks(at + 2)):
-        finding = found(check_stream(pieces), "spikes")
+        finding = found(check(pieces), "spikes")
         assert (finding.numbers["count"], finding.numbers["at"]) == (1, pytest.approx(time[at]))
     repaired = repair(recording, Repairs(spikes=True))
     changed_rows = np.flatnonzero(repaired.recording.q[:, 0] != q[: len(repaired.recording), 0])

@@ -17,13 +17,12 @@ from exciter.experiment.recording.description import (
     LOG_FORMATS,
     NATIVE_NPZ,
     PROGRAM_FORMATS,
+    DriveSettings,
     RecordingSettings,
-    Transmission,
     preset,
-    times,
 )
-from exciter.experiment.recording.recording_facts import Repairs
-from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS
+from exciter.experiment.recording.recording import Repairs
+from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS, times
 from exciter.settings import fill, keys_of
 from support.bags import bag
 from support.paths import ROOT, SHARED_DATA
@@ -191,7 +190,7 @@ def test_a_missing_sample_of_one_motor_stays_one():
     rows = np.array([[1.0, np.nan, 3.0]])
     matrix = np.array([[2.0, 0, 0], [0, 1, 0], [0, 1, 4]])
     np.testing.assert_array_equal(times(matrix, rows), [[2.0, np.nan, np.nan]])
-    assert Transmission(np.ones(3), np.zeros(3)).keeps_power
+    assert DriveSettings().keeps_power
 
 
 def test_what_is_known_beside_the_samples(tmp_path):

@@ -19,7 +19,7 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
-from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE
+from exciter.experiment.recording.recording import LINK_SIDE, MOTOR_SIDE
 from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth

@@ -12,8 +12,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.own_log_format import write_recording
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import About
+from exciter.experiment.recording.recording import About, Recording
 from exciter.experiment.recording.recording_file import open_recording
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter

@@ -17,7 +17,7 @@ from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import Recording, read_recording
 from exciter.experiment.recording.own_log_format import write_recording
-from exciter.experiment.recording.recording_facts import About
+from exciter.experiment.recording.recording import About
 from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, STAGE_PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified_model import RESULT_KINDS, RESULT_SEAL, IdentifiedModel, read_result

@@ -93,7 +93,7 @@ def test_repairs_of_a_log_in_pieces_are_those_of_the_whole(chunk):
     recording = damaged()
     repairs = Repairs(spikes=True, unwrap=True, cut_standstill=True)
     whole, done = repair(recording, repairs), RepairTally()
-    log = RepairedLog.of(lambda: recording.chunks(chunk), repairs)
+    log = RepairedLog(lambda: recording.chunks(chunk), repairs)
     pieces = Recording.join(list(log.repaired(done)))
     assert_array_equal(pieces.time, whole.recording.time)
     assert_array_equal(pieces.torque, whole.recording.torque)
@@ -107,7 +107,7 @@ def test_what_is_missing_for_longer_than_a_piece_sees_is_refused():
     recording = recorded(6000)
     torque = recording.torque.copy()
     torque[1000:4000, 0] = np.nan
-    log = RepairedLog.of(lambda: replace(recording, torque=torque).chunks(CHUNK))
+    log = RepairedLog(lambda: replace(recording, torque=torque).chunks(CHUNK))
     with pytest.raises(RecordingError, match="no numbers"):
         list(log)
 

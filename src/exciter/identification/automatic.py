@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.recording.recording_facts import LINK_SIDE
+from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.processed_motion import motion_band

@@ -23,7 +23,7 @@ from scipy import linalg, optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Repairs
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation

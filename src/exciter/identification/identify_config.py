@@ -37,7 +37,7 @@ from exciter.errors import ExciterError, ParameterError, RecordingError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.prepare_log import ROUTES
-from exciter.experiment.recording.recording_facts import LINK_SIDE
+from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth

@@ -16,10 +16,10 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RecordingError, shown
-from exciter.experiment.quality import Quality, Repaired, check, check_stream, repair
+from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording, read_recording
-from exciter.experiment.recording.recording_facts import LINK_SIDE, SourceFile
+from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated
@@ -114,7 +114,7 @@ def inspect(
             return check(given.arranged(robot), robot, planned=sent)
     file = given if isinstance(given, RecordingFile) else open_recording(given, data)
     with naming(file.path):
-        return check_stream(file.chunks(), robot, planned=sent)
+        return check(file.chunks(), robot, planned=sent)
 
 
 def repaired_log(

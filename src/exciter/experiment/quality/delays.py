@@ -2,11 +2,9 @@
 
 Positive: the torque comes late, τ_log(t) = τ(t − d). The rows of each joint, W(t), explain τ_log(t + d) best at the
 true d: the residual r = (1 − P) τ_log(t + d), P the projection on W's columns, is least there. A scan finds the valley
-that fits all joints, Newton's method its bottom. τ_log is shifted as a curve, never expanded in d: its noise holds
-frequencies at which an expansion fails long before the motion's, and would pull d towards zero. Inertias need not be
-known. The error is the larger of two jackknives: over blocks of time, so that residuals may be correlated and fits
-may follow them, and over joints, which may disagree by more than their noise.
-"""
+that fits all joints, Newton's method its bottom. τ_log is shifted as a curve, never expanded in d: at the frequencies
+of its noise an expansion fails first, and would pull d towards zero. The error is the larger of two jackknives: over
+blocks of time, as residuals may be correlated, and over joints, which may disagree by more than their noise."""
 
 from __future__ import annotations
 
@@ -15,10 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.quality.sample_tallies import Index
-from exciter.experiment.quality.smoothed_log import SINGULAR_ROW_VALUE, Smooth, determined, span, unexplained
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, Smooth, determined, span, unexplained
 from exciter.typing import Array
 
 JACKKNIFE_BLOCKS = 20
@@ -33,14 +30,10 @@ class ShiftedFit:
     (N, f) of each joint by its number. Only times that a shift pushes over no end are used, whatever the shift."""
 
     def __init__(self, rows: Mapping[int, Array], smooth: Smooth, reach: float, period: float | None) -> None:
-        time, self._courses = smooth.motion.time, []
-        kept: list[NDArray[np.intp]] = []
-        for number, course in enumerate(smooth.courses):
-            inner = (smooth.piece == number) & (time >= course.x[0] + reach) & (time <= course.x[-1] - reach)
-            if inner.any():
-                kept.append(np.flatnonzero(inner))
-                self._courses.append((time[inner], course))
-        at = np.concatenate(kept) if kept else np.zeros(0, dtype=np.intp)
+        time, ends = smooth.motion.time, [course.x[[0, -1]] + (reach, -reach) for course in smooth.courses]
+        inner = [(smooth.piece == k) & (time >= start) & (time <= end) for k, (start, end) in enumerate(ends)]
+        self._courses = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
+        at = np.flatnonzero(np.any(inner, axis=0))
         self._blocks = blocks(time[at], period)
         bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * JACKKNIFE_BLOCKS + w.shape[1]}
         self.joints, self._bases = tuple(bases), tuple(bases.values())
@@ -58,14 +51,13 @@ class ShiftedFit:
         """(joints, 2): ½ ∂Σr²/∂d and ½ ∂²Σr²/∂d²."""
         return np.array([_slope(x) for x in map(unexplained, self._bases, self._derivatives(d))])
 
-    def slopes_without(self, d: float, which: int | None = None) -> Array:
-        """(blocks, joints, 2): the same without one block of time each; of all joints, or of the one at ``which``."""
-        pairs = list(zip(self._derivatives(d), self._bases, strict=True))
-        chosen = pairs if which is None else [pairs[which]]
+    def slopes_without(self, d: float, which: slice = slice(None)) -> Array:
+        """(blocks, joints, 2): the same without one block of time each."""
+        chosen = list(zip(self._derivatives(d), self._bases, strict=True))[which]
         out = np.zeros((len(self._blocks), len(chosen), 2))
         for (number, block), (k, (x, u)) in product(enumerate(self._blocks), enumerate(chosen)):
             gram = np.eye(u.shape[1]) - u[block].T @ u[block]
-            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROW_VALUE)[0]
+            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROWS)[0]
             out[number, k] = _slope(np.delete(x - u @ fit, block, axis=0))
         return out
 
@@ -81,8 +73,7 @@ def _slope(x: Array) -> tuple[float, float]:
 
 
 def blocks(time: Array, period: float | None) -> list[Index]:
-    """Rows of every block. Of a motion that repeats, a block is a part of the period, each time it comes: what a model
-    does not explain comes again too, and is no second witness."""
+    """Rows of every block. Of a motion that repeats, a part of the period each time it comes: no second witness."""
     if period is None or time.size == 0 or time[-1] - time[0] < 1.5 * period:
         return [part for part in np.array_split(np.arange(len(time)), JACKKNIFE_BLOCKS) if part.size]
     phase = np.floor((time - time[0]) / period % 1.0 * JACKKNIFE_BLOCKS)
@@ -116,9 +107,8 @@ def features(smooth: Smooth) -> Array:
 
 
 def with_friction(w: Array, smooth: Smooth, j: int) -> Array:
-    """Rows w (N, f) of joint j with dry friction as the filter sees it. The torque's steps are rounded by the filter,
-    so columns along sign(q̇) are rounded alike. One more column lets the joint's friction turn early or late: joints
-    stick or wind up before they slide, and that is no delay."""
+    """Rows w (N, f) of joint j, columns along sign(q̇) rounded as the filter rounds the torque's steps. One more column
+    lets friction turn early or late: joints stick or wind up before they slide, and that is no delay."""
     w = w.copy()
     for qd, direction in zip(smooth.motion.qd.T, smooth.direction.T, strict=True):
         step = np.sign(qd)
@@ -169,8 +159,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
 
 
 def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Delays | None:
-    """From the valley at ``start``: all joints together, as likely as their residuals are small, then each; then
-    together again, those that tell time well counting most."""
+    """From the valley at ``start``: all joints together, then each, then together by how well they tell time."""
     likely = fit.free / np.maximum(fit.power(start), 1e-300)
     common = newton(lambda at: likely @ fit.slopes(at), start, farthest)
     if common is None:
@@ -178,7 +167,7 @@ def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Del
     own = {}
     for k, j in enumerate(fit.joints):
         at = newton(lambda x, k=k: fit.slopes(x)[k], common, farthest)  # type: ignore[misc]
-        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, k)[:, 0])) < np.inf:
+        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, slice(k, k + 1))[:, 0])) < np.inf:
             own[j] = (float(at), error)
     if not own:
         return None

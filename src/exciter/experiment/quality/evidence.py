@@ -1,27 +1,42 @@
-"""Evidence that checks read: the survey of all samples, windows of them, and the robot's model. Computed once."""
+"""Evidence that checks read, computed once: from one pass over all samples, in memory that does not grow with the log,
+tallies, coarse positions and evenly spread windows of it; from these and the robot's model the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
+from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, match
-from exciter.experiment.quality.sample_survey import RestTimes, Survey, rest_of
+from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.resample import window
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
+GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
+COARSE_BIN_S = 0.02
+MOST_COARSE_BINS = 2**18  # beyond it neighbours are merged
+FARTHEST_COARSE_BIN = 2.0**53  # times beyond are absurd, and reported by the check of the rate
+REST_NOISE_SIGMAS = 6.0  # extent of the coarse positions of a joint at rest
+SAME_MOTION_VARIANCE = 0.003  # share: mean square difference, halved, of a motion and itself one period later
+OTHER_MOTION_VARIANCE = 0.05  # share: so far it must differ in between
+CONTEXT_SAMPLES = 64  # of the piece before, that a tally gets again
+INTERVAL_SAMPLES = 1000  # that the nominal interval is taken from
+CHUNK_SAMPLES = 65_536
 SIGNAL_UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
 OUTLIER_POSITION_SHARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
@@ -34,28 +49,181 @@ SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns
 UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 
 
+class Windows:
+    """Blocks of ``size`` samples. While the log grows beyond ``most`` samples, those with the largest fractional part
+    of k φ, k their number and φ the golden ratio, are given up: what is kept stays evenly spread from beginning to end,
+    at distances that never fall into step with a motion that repeats."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size, self._blocks = size, max(most // size, 2)
+        self._count = 0
+        self._kept: dict[int, Recording] = {}
+        self._rest: Recording | None = None
+
+    def see(self, piece: Recording, old: int) -> None:
+        fresh = piece[old:]
+        rest = fresh if self._rest is None else Recording.join([self._rest, fresh])
+        at = 0
+        while len(rest) - at >= self._size:
+            self._kept[self._count] = rest[at : at + self._size]
+            self._count, at = self._count + 1, at + self._size
+            if len(self._kept) > self._blocks:
+                del self._kept[max(self._kept, key=lambda k: k * GOLDEN_RATIO % 1.0)]
+        self._rest = rest[at:]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out."""
+        return self._count == len(self._kept)
+
+    def windows(self) -> tuple[Recording, ...]:
+        """Neighbouring blocks joined."""
+        blocks = dict(self._kept)
+        if self._rest is not None and len(self._rest) and (self.complete or not blocks):
+            blocks[self._count] = self._rest
+        joined: list[list[Recording]] = []
+        for k, block in sorted(blocks.items()):
+            if k - 1 not in blocks:
+                joined.append([])
+            joined[-1].append(block)
+        return tuple(Recording.join(parts) for parts in joined)
+
+
+class Coarse:
+    """Mean positions over bins of ``width`` [s] from the first sample on, few enough to keep of a log of any length."""
+
+    def __init__(self, interval: float) -> None:
+        self.width = max(COARSE_BIN_S, 1.5 * interval)
+        self._start: float | None = None
+        self._parts: list[
+            tuple[tallies.Index, Array]
+        ] = []  # bins, and sums (bins, n + 1): positions, number of samples
+
+    def see(self, piece: Recording, old: int) -> None:
+        time, q = piece.time[old:], piece.q[old:]
+        good = np.isfinite(q).all(axis=1)
+        if not good.any():
+            return
+        if self._start is None:
+            self._start = float(time[0])
+        index = np.minimum((time[good] - self._start) / self.width, FARTHEST_COARSE_BIN).astype(np.int64)
+        self._parts.append(_summed(index, np.column_stack([q[good], np.ones(int(good.sum()))])))
+        while sum(len(index) for index, _ in self._parts) > MOST_COARSE_BINS:
+            index, sums = map(np.concatenate, zip(*self._parts, strict=True))
+            self._parts, self.width = [_summed(index // 2, sums)], 2.0 * self.width
+
+    def positions(self) -> tuple[Array, Array]:
+        """Times (M,) [s] of the bins' middles and mean positions (M, n)."""
+        if self._start is None:
+            return np.zeros(0), np.zeros((0, 0))
+        index, sums = _summed(*map(np.concatenate, zip(*self._parts, strict=True)))
+        return np.asarray(self._start + (index + 0.5) * self.width, dtype=float), sums[:, :-1] / sums[:, -1:]
+
+
+def _summed(index: tallies.Index, rows: Array) -> tuple[tallies.Index, Array]:
+    """Rows of the same bin, which follow each other, together."""
+    kept, first = np.unique(index, return_index=True)
+    return kept, np.add.reduceat(rows, first, axis=0)
+
+
+class RestTimes(NamedTuple):
+    """start, end [s]: when a joint first moves, and last; None: never. share (n,): of it in which a joint rests."""
+
+    start: float | None
+    end: float | None
+    share: Array
+
+
+def difference(q: Array) -> Array:
+    """(2M/3,) mean square difference between q and itself k bins later over twice its variance, all joints alike."""
+    count = len(q)
+    lags = np.arange(2 * count // 3)  # two whole periods must show, to the bin
+    total, used = np.zeros(len(lags)), 0
+    size = 1 << int(np.ceil(np.log2(2 * count)))
+    for x in (q - q.mean(axis=0)).T:
+        variance = float(x @ x) / count
+        if variance <= 0.0:
+            continue
+        product = np.fft.irfft(np.abs(np.fft.rfft(x, size)) ** 2, size)[: len(lags)]
+        squares = np.concatenate([[0.0], np.cumsum(x**2)])
+        head, tail = squares[count - lags], squares[count] - squares[lags]
+        total += (head + tail - 2.0 * product) / (count - lags) / (2.0 * variance)
+        used += 1
+    return total / max(used, 1)
+
+
+def visible_period(time: Array, q: Array) -> float | None:
+    """[s] of a motion on uniform times that is there at least one and a half times."""
+    if len(time) < 32:
+        return None
+    d = difference(q)
+    left = np.flatnonzero(d > OTHER_MOTION_VARIANCE)
+    if not left.size:
+        return None
+    later = d[left[0] :]
+    before, here, after = later[:-2], later[1:-1], later[2:]
+    least = np.flatnonzero((here <= before) & (here < after) & (here < SAME_MOTION_VARIANCE)) + 1
+    if not least.size:
+        return None
+    k = int(least[0])
+    a, b, c = later[k - 1 : k + 2]
+    bend = a - 2.0 * b + c
+    return float((left[0] + k + (0.5 * (a - c) / bend if bend > 0 else 0.0)) * (time[1] - time[0]))
+
+
 class Evidence:
-    """The robot's joints are those of the survey, in the same order. effort_name: torque, or current in its place;
-    gains (n,): turn it into torque, where it is a current and they are known."""
+    """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
+    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known."""
 
     def __init__(
         self,
-        survey: Survey,
-        thresholds: Thresholds,
+        pieces: Iterable[Recording],
+        limits: Thresholds,
         robot: Robot | None = None,
-        given_model: DynamicModel | None = None,
+        model: DynamicModel | None = None,
         planned: Curve | None = None,
     ) -> None:
-        self.survey, self.joints, self.signals = survey, survey.joints, survey.signals
-        self.thresholds, self.robot, self.given_model, self.planned = thresholds, robot, given_model, planned
-        self.effort_name = next((name for name in ("torque", "current") if name in survey.signals), None)
-        of_current, known = self.effort_name == "current", survey.about.gains
+        self._see_all(pieces, robot, limits)
+        if robot is not None and self.about.gravity is not None:
+            robot = replace(robot, gravity=np.array(self.about.gravity))
+        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
+        of_current, known = self.effort_name == "current", self.about.gains
         self.gains = np.array(known) if of_current and known is not None else None
         self.effort_unit = "A" if of_current and known is None else "N·m"
 
+    def _see_all(self, pieces: Iterable[Recording], robot: Robot | None, limits: Thresholds) -> None:
+        """The one pass; pieces come in order of time."""
+        stream = iter(pieces)
+        head = Recording.join(window(stream, INTERVAL_SAMPLES))
+        if len(head) < 2:
+            raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
+        self.joints, self.signals, self.about, step = head.joints, head.signals, head.about, np.diff(head.time)
+        if not (step > 0).any():
+            why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, "
+            raise RecordingError(why + "give time: {rate: …} [Hz]")
+        interval = float(np.median(step[step > 0]))
+        self.timing, self.missing = tallies.SampleTiming(interval, limits.gap), tallies.MissingValues()
+        self.values = tallies.ValueRanges(robot, limits.at_limit)
+        self.plateaus = tallies.Plateaus(max(limits.stuck, 5.0 * interval))
+        self.spikes = tallies.Spikes(robot, limits)
+        self.coarse, self.spread = Coarse(interval), Windows(limits.window, limits.most_samples)
+        counts = (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.spread)
+        context = head[:0]
+        for piece in (piece for whole in chain([head], stream) for piece in whole.chunks(CHUNK_SAMPLES)):
+            if (piece.joints, piece.signals) != (context.joints, context.signals):
+                raise RecordingError("the pieces of the recording do not have the same joints and signals")
+            if len(context) and piece.time[0] < context.time[-1]:
+                why = f"time runs backwards from {context.time[-1]:.6g} s to {piece.time[0]:.6g} s between two pieces"
+                raise RecordingError(why)
+            whole = Recording.join([context, tallies.sane(piece)])
+            for tally in counts:
+                tally.see(whole, len(context))
+            context = whole[-CONTEXT_SAMPLES:]
+
     @cached_property
     def windows(self) -> tuple[Recording, ...]:
-        return self.survey.windows.windows()
+        return self.spread.windows()
 
     @property
     def channels(self) -> Iterator[tuple[str, int, str, list[Array]]]:
@@ -68,22 +236,34 @@ class Evidence:
         slides = self.robot is not None and self.robot.joints[j].is_prismatic
         return SIGNAL_UNITS[signal][slides] if signal in SIGNAL_UNITS else "A"
 
-    # -- the motion ------------------------------------------------------------------------------------------------
-
     @cached_property
     def pieces(self) -> tuple[Recording, ...]:
-        interval = self.survey.timing.interval
-        gap = max(self.thresholds.long_gap, 3.0 * interval)
+        interval = self.timing.interval
+        gap = max(self.limits.long_gap, 3.0 * interval)
         return tuple(uniform_pieces(self.windows, self.effort_name, self.gains, interval, gap))
 
     @cached_property
     def smooth(self) -> Smooth | None:
         """None when the log is too short or too torn for a filter."""
-        return smooth(self.pieces, self.survey.timing.interval, self.thresholds.most_rows)
+        return smooth(self.pieces, self.timing.interval, self.limits.most_rows)
 
     @cached_property
     def rest(self) -> RestTimes:
-        return rest_of(self.survey.coarse, self.thresholds)
+        """A joint rests while a window's positions lie within a small part of its usual way, or within its noise."""
+        (time, q), width, limits = self.coarse.positions(), self.coarse.width, self.limits
+        size, resting = max(3, round(limits.rest_window / width) | 1), np.zeros(q.shape, dtype=bool)
+        if len(time) >= 2 * size:
+            usual = np.quantile(np.abs(np.diff(q, axis=0)) / np.diff(time)[:, None], 0.95, axis=0)
+            third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
+            noise = tallies.SIGMA_OVER_MAD * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
+            still = np.maximum(limits.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
+            extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
+            resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
+        moving = np.flatnonzero(~resting.all(axis=1))
+        if not moving.size:
+            return RestTimes(None, None, np.ones(q.shape[1]))
+        start, end = float(time[moving[0]] - 0.5 * width), float(time[moving[-1]] + 0.5 * width)
+        return RestTimes(start, end, resting[(time >= start) & (time <= end)].mean(axis=0))
 
     @cached_property
     def foreign_units(self) -> dict[int, str]:
@@ -92,10 +272,7 @@ class Evidence:
         if not np.isfinite(q).any(axis=0).all():
             return {}
         low, high = np.nanquantile(q, (OUTLIER_POSITION_SHARE, 1.0 - OUTLIER_POSITION_SHARE), axis=0)
-        found = foreign_units(low, high, self.robot)
-        return {j: name for j, name in found.items() if j not in self.survey.spikes.turns}
-
-    # -- the robot -------------------------------------------------------------------------------------------------
+        return {j: n for j, n in foreign_units(low, high, self.robot).items() if j not in self.spikes.turns}
 
     @cached_property
     def inertias_known(self) -> bool:
@@ -104,21 +281,13 @@ class Evidence:
 
     @cached_property
     def rows(self) -> EffortRows | None:
-        """Of the model given, or of rigid bodies with rotor inertia, friction and offset; gravity as the recording
-        says. None without effort, robot or rows at all."""
+        """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all."""
         if self.robot is None or self.smooth is None or self.smooth.effort is None:
             return None
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
         regressor = model.base.project(model.regressor(self.smooth.motion))
         return EffortRows(self.smooth, self.smooth.effort, model, regressor)
-
-    @cached_property
-    def match(self) -> tuple[Array, Array] | None:
-        """Correlation and scale (n, n) of measured against model torques, where inertias are known."""
-        if self.rows is None or not self.inertias_known:
-            return None
-        return match(DynamicModel(self.rows.robot), self.rows.smooth.motion, self.rows.effort)
 
     @cached_property
     def excitation(self) -> Excitation | None:
@@ -129,30 +298,19 @@ class Evidence:
         return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
-    def likeness(self) -> Array | None:
-        """(n, n) how much the torque of row i is like the model's of column j, whatever its sign; one that would have
-        to be scaled beyond reason belongs to another joint."""
-        if self.match is None:
-            return None
-        (correlation, scale), most = np.abs(self.match), self.thresholds.torque_scale
-        reasonable = ((scale < most) & (scale > 1.0 / most)) | (self.effort_unit != "N·m")
-        return np.where(reasonable, correlation, 0.0)
-
-    @cached_property
     def arrangement(self) -> Arrangement:
-        """What is wrong with joint order and signs."""
         if self.rows is None:
             return Arrangement()
-        correlation = None if self.match is None else self.match[0]
-        return arrangement_of(correlation, self.likeness, self.rows, self.thresholds)
+        if not self.inertias_known:
+            return Arrangement(driving=driving_friction(self.rows, self.limits))
+        return arrangement_of(self.rows, self.limits, of_torque=self.effort_unit == "N·m")
 
     @cached_property
     def delays(self) -> Delays | None:
         """None without effort, or without rows at all."""
         if self.smooth is None or self.smooth.effort is None:
             return None
-        regressor = None if self.rows is None else self.rows.regressor
-        return delays_of(self.smooth, regressor, self.survey.about.period)
+        return delays_of(self.smooth, None if self.rows is None else self.rows.regressor, self.about.period)
 
 
 def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str]:
@@ -166,18 +324,15 @@ def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str
     size = np.where(slides, FOREIGN_UNIT_SIZES["mm"], FOREIGN_UNIT_SIZES["deg"])
     far = (low < lower - FAR_OUTSIDE_RANGE_SHARE * span) | (high > upper + FAR_OUTSIDE_RANGE_SHARE * span)
     fits = (low / size >= lower - LIMIT_TOLERANCE_SHARE * span) & (high / size <= upper + LIMIT_TOLERANCE_SHARE * span)
-    found = {int(j): "mm" if slides[j] else "deg" for j in np.flatnonzero(far & fits)}
-    angles = far & fits & ~slides
-    if 2 * angles.sum() > (~slides).sum():
-        found |= {int(j): "deg" for j in np.flatnonzero(fits & ~slides)}
-    return dict(sorted(found.items()))
+    angles = fits & ~slides
+    found = far & fits | angles if 2 * (far & angles).sum() > (~slides).sum() else far & fits
+    return {j: "mm" if slides[j] else "deg" for j in np.flatnonzero(found).tolist()}
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """condition: with columns of unit length, rows over their noise. values, std, inflation (b,) of the base
-    parameters: a plain fit, its predicted σ, and how many times σ exceeds that with all other parameters known. noise
-    (n,): what the fit leaves of the torque [N·m or A]."""
+    """condition: with columns of unit length, rows over their noise. values, std, inflation (b,): a plain fit, its σ,
+    and that over σ with all other parameters known. noise (n,): what the fit leaves of the torque [N·m or A]."""
 
     names: tuple[str, ...]
     condition: float

@@ -2,14 +2,12 @@
 
 From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
 friction and rotor inertia need not be known. The correlation of the residuals shows which channel belongs to which
-joint. Another arrangement is reported only when it is conclusive: that of the log fits badly and the other one well.
-Wrists without load show nothing.
-"""
+joint. Another arrangement is reported only where it fits well and the log's badly; wrists without load show none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +19,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+WholeJoints = tuple[Sequence[int], Array, Array]  # that change together, and all correlations as logged and then
 VISIBLE_TORQUE_SHARE = 1e-6  # of the largest torque: a smaller model torque is rounding
 ARRANGEMENT_SAMPLES = 300  # that hypotheses are compared on
 LEAST_SCORE_GAIN = 0.5  # of Σ correlation²: less may be chance
@@ -32,29 +31,25 @@ SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
 
 
 def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
-    """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients; and of
-    the joint terms of a model, where one is given."""
+    """(N, 4) per joint: orthonormal basis of offset, friction and rotor inertia; and of the terms of a model given."""
     columns = ((np.ones_like(qd), qd, np.sign(qd), qdd) for qd, qdd in zip(motion.qd.T, motion.qdd.T, strict=True))
     usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
     if model is None:
         return usual
     more, bases = model.regressor(motion)[:, :, 10 * model.n :], []
     for j, basis in enumerate(usual):  # (N, 4 + r)
-        own = unit_columns(more[:, j])
-        u, s, _ = np.linalg.svd(unexplained(basis, own), full_matrices=False)
+        u, s, _ = np.linalg.svd(unexplained(basis, unit_columns(more[:, j])), full_matrices=False)
         bases.append(np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]]))
     return bases
 
 
-def match(
-    model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None
-) -> tuple[Array, Array]:
+def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array]) -> tuple[Array, Array]:
     """Of smooth rows (N, n): correlation (n, n) of the measured torque of row i with the model torque of column j, and
-    scale (n, n), the one over the other, least squares. unknown: ``unknown_terms``, where they are there already."""
+    scale (n, n), the one over the other, least squares. unknown: ``unknown_terms``."""
     bodies = model.torque(motion)
     correlation, scale = np.zeros((2, motion.n, motion.n))
     size = np.linalg.norm(bodies, axis=0).max(initial=0.0)
-    for j, beside in enumerate(unknown_terms(motion) if unknown is None else unknown):
+    for j, beside in enumerate(unknown):
         wanted, measured = unexplained(beside, bodies[:, j]), unexplained(beside, effort)
         length = float(np.linalg.norm(wanted))
         if length > VISIBLE_TORQUE_SHARE * size:
@@ -67,41 +62,46 @@ def match(
 @dataclass(frozen=True, eq=False)
 class Arrangement:
     """What is wrong with joint order and signs, by number of the joint; empty where all is well, or nothing is clear.
-    columns: torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole:
-    joints exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
-    friction that drives its joint, and its standard error."""
+    correlation (n, n) and scale (n,) of measured against model torques, empty where inertias are unknown. columns:
+    torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole: joints
+    exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
+    friction that drives its joint, and its standard error. unclear: joints whose torque follows the model's too little,
+    or that of another about as well, to notice an exchange."""
 
+    correlation: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    scale: Array = field(default_factory=lambda: np.zeros(0))
     columns: tuple[tuple[int, int], ...] = ()
     signs: tuple[int, ...] = ()
-    whole: tuple[Sequence[int], Array, Array] | None = None
+    whole: WholeJoints | None = None
     driving: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    unclear: Sequence[int] = ()
 
     @property
     def joints(self) -> set[int]:
-        """All that are concerned."""
         exchanged = () if self.whole is None else self.whole[0]
         return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
 
 
-def arrangement_of(correlation: Array | None, like: Array | None, rows: EffortRows, limits: Thresholds) -> Arrangement:
-    """correlation, like (n, n): of measured and model torques, None where inertias are unknown."""
-    if correlation is not None and like is not None:
-        _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
-        columns = tuple(pair for cycle in cycles(order.tolist()) if _sure(like, cycle, limits) for pair in cycle)
-        signs = tuple(np.flatnonzero(correlation.diagonal() < -limits.conclusive).tolist())
-        if columns or signs:
-            return Arrangement(columns, signs)
-        if (whole := _whole_joints(rows.smooth.motion, rows.effort, DynamicModel(rows.robot), limits)) is not None:
-            return Arrangement(whole=whole)
-    return Arrangement(driving=driving_friction(rows, limits))
-
-
-def unclear(like: Array, limits: Thresholds) -> list[int]:
-    """Joints whose torque follows the model's too little, or that of another about as well, to notice an exchange."""
-    z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
+def arrangement_of(rows: EffortRows, limits: Thresholds, *, of_torque: bool) -> Arrangement:
+    """Where inertias are known. How much the torque of row i is like the model's of column j does not depend on its
+    sign; one that would have to be scaled beyond reason belongs to another joint."""
+    bodies, motion, most = DynamicModel(rows.robot), rows.smooth.motion, limits.torque_scale
+    correlation, scale = match(bodies, motion, rows.effort, unknown_terms(motion))
+    size = np.abs(scale)
+    like = np.where(((size < most) & (size > 1.0 / most)) | (not of_torque), np.abs(correlation), 0.0)
+    z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
+    _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
+    columns = tuple(pair for cycle in cycles(order.tolist()) if _sure(like, z, cycle, limits) for pair in cycle)
+    signs = tuple(np.flatnonzero(correlation.diagonal() < -limits.conclusive).tolist())
+    found = Arrangement(correlation, size.diagonal(), columns, signs)
+    if not found.joints:
+        found = replace(found, whole=_whole_joints(rows, bodies, limits))
+    if not found.joints:
+        found = replace(found, driving=driving_friction(rows, limits))
     others = z - np.diag(np.full(len(z), np.inf))
     clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
-    return np.flatnonzero(~((own > limits.conclusive) & clear)).tolist()
+    doubtful = np.flatnonzero(~((like.diagonal() > limits.conclusive) & clear)).tolist()
+    return replace(found, unclear=[j for j in doubtful if j not in found.joints])
 
 
 def cycles(order: Sequence[int]) -> list[list[tuple[int, int]]]:
@@ -118,21 +118,18 @@ def cycles(order: Sequence[int]) -> list[list[tuple[int, int]]]:
     return found
 
 
-def _sure(like: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> bool:
+def _sure(like: Array, z: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> bool:
     """Every joint of the cycle fits better where it is put, and two of them fit well there and clearly better."""
     better = all(like[i, j] > like[i, i] for i, j in cycle)
-    z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
     clear = [like[i, j] > limits.conclusive and z[i, j] - z[i, i] > CLEAR_FISHER_DIFFERENCE for i, j in cycle]
     return better and sum(clear) >= 2
 
 
-def _whole_joints(
-    motion: Motion, effort: Array, bodies: DynamicModel, limits: Thresholds
-) -> tuple[Sequence[int], Array, Array] | None:
+def _whole_joints(rows: EffortRows, bodies: DynamicModel, limits: Thresholds) -> WholeJoints | None:
     """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained. A
     position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign."""
-    step = max(1, len(motion) // ARRANGEMENT_SAMPLES)
-    motion, effort = motion[::step], effort[::step]
+    step = max(1, len(rows.smooth) // ARRANGEMENT_SAMPLES)
+    motion, effort = rows.smooth.motion[::step], rows.effort[::step]
     unknown = unknown_terms(motion)  # the same span whichever way an axis counts
     own = match(bodies, motion, effort, unknown)[0].diagonal()
     if own.size and own.min() > limits.conclusive:
@@ -170,8 +167,7 @@ def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[fl
 
 
 def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple[float, float] | None:
-    """Value and standard error of the combination ``wanted`` of the parameters of y = w β; None where the rows, worth
-    ``independent`` samples, do not determine it."""
+    """Value and standard error of the combination ``wanted`` of β in y = w β; None where it is not determined."""
     norms = np.linalg.norm(w, axis=0)
     if (norms[wanted != 0.0] == 0.0).any():
         return None

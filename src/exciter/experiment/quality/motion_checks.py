@@ -10,9 +10,9 @@ import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.delays import newton
+from exciter.experiment.quality.evidence import SAME_MOTION_VARIANCE, Evidence, difference, visible_period
 from exciter.experiment.quality.numbers_in_words import listed, number, percent, time_span
-from exciter.experiment.quality.sample_survey import SAME_MOTION_VARIANCE, difference, visible_period
 from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
@@ -24,7 +24,6 @@ LEAST_COLUMN_LENGTH = 1e-100  # shorter columns are rounding
 LATE_VELOCITY_PERIODS = 0.02  # of the cut-off: a delay of the measured velocity that is reported
 VELOCITY_RESIDUAL_SHARE = 0.2  # of the velocity's RMS: with a larger residual it is not the derivative of position
 CLOSED_RANGE_SHARE = 1e-3  # of the range, between start and end of a planned motion that repeats
-SHIFT_NEWTON_STEPS = 20
 CORRELATION_STEP_S = 0.02
 SHIFT_SEARCH_SAMPLES = 1_000  # that shifts are compared on
 SHIFT_FINAL_SAMPLES = 10_000  # that the best shift is refined on
@@ -40,7 +39,7 @@ LITTLE_ROOM_SHARE = 0.25  # of the allowed range: a joint that has little room m
 
 def standstill(evidence: Evidence) -> Iterator[Note]:
     """The whole robot at rest before and after its motion, where sign(q̇) is meaningless."""
-    rest, timing, least = evidence.rest, evidence.survey.timing, evidence.thresholds.standstill
+    rest, timing, least = evidence.rest, evidence.timing, evidence.limits.standstill
     if rest.start is None or rest.end is None:
         words = "no joint moves; only weight and offset can be identified from it"
         yield problem("standstill", words, start=timing.first, end=timing.last)
@@ -49,14 +48,12 @@ def standstill(evidence: Evidence) -> Iterator[Note]:
         if end - start > least:
             words = f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): "
             words += f"friction has no sign there; {LEFT_OUT_ADVICE}; windows, or repair: {{cut_standstill: true}}, "
-            words += "cut it off"
-            yield note("standstill", words, where=where, start=start, end=end, duration=end - start)
+            yield note("standstill", f"{words}cut it off", where=where, start=start, end=end, duration=end - start)
 
 
 def resting_joints(evidence: Evidence) -> Iterator[Note]:
-    """Joints that rest while others move."""
-    (start, _, share), still = evidence.rest, evidence.survey.values.range("q") == 0.0
-    for j in np.flatnonzero((share > evidence.thresholds.rest_share) & ~still) if start is not None else ():
+    (start, _, share), still = evidence.rest, evidence.values.range("q") == 0.0
+    for j in np.flatnonzero((share > evidence.limits.rest_share) & ~still) if start is not None else ():
         rests = f"the joint rests for {100 * share[j]:.0f} % of the motion"
         words = f"{rests}: its friction has no sign then; {LEFT_OUT_ADVICE}"
         yield note("rest", words, evidence.joints[j], share=float(share[j]))
@@ -64,11 +61,11 @@ def resting_joints(evidence: Evidence) -> Iterator[Note]:
 
 def velocity(evidence: Evidence) -> Iterator[Note]:
     """q̇ measured = a (q̇ − d q̈), joint by joint: factor a and delay d [s]."""
-    smooth, limits = evidence.smooth, evidence.thresholds
+    smooth, limits = evidence.smooth, evidence.limits
     if smooth is None or smooth.measured is None:
         return
-    interval, late = evidence.survey.timing.interval, dict[str, float]()
-    for j in np.flatnonzero(evidence.survey.values.range("q") > 0):
+    interval, late = evidence.timing.interval, dict[str, float]()
+    for j in np.flatnonzero(evidence.values.range("q") > 0):
         joint, measured = evidence.joints[j], smooth.measured[:, j]
         rows = np.column_stack([smooth.motion.qd[:, j], smooth.motion.qdd[:, j]])
         length = np.linalg.norm(rows, axis=0)
@@ -86,8 +83,7 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
             yield warning("velocity", words, joint, **numbers)
         elif factor < 0:
             words = f"the measured velocity is {number(factor)} times the derivative of position: one of them counts "
-            words += "the other way round; see signs in recording.yaml"
-            yield problem("velocity", words, joint, **numbers)
+            yield problem("velocity", f"{words}the other way round; see signs in recording.yaml", joint, **numbers)
         elif abs(factor - 1.0) > limits.velocity_factor:
             known = VELOCITY_FACTOR_NAMES.items()
             names = [f", {word}?" for one, word in known if abs(factor / one - 1.0) < NAMED_FACTOR_TOLERANCE]
@@ -104,11 +100,11 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
 
 def periodicity(evidence: Evidence) -> Iterator[Note]:
     """The period given, judged by the data; or the one they show."""
-    rest, about, width = evidence.rest, evidence.survey.about, evidence.survey.coarse.width
+    rest, about, width = evidence.rest, evidence.about, evidence.coarse.width
     if rest.start is None or rest.end is None:
         return
     given = about.period
-    time, q = evidence.survey.coarse.positions()
+    time, q = evidence.coarse.positions()
     inside = (time >= rest.start) & (time <= rest.end)
     if given is not None and about.settled is not None:
         inside &= time >= about.settled
@@ -147,21 +143,19 @@ class PlannedMotion:
         self.range = np.maximum(np.ptp(q, axis=0), 1e-9)  # (n,) of the planned positions
         self.repeats = bool((np.abs(q[-1] - q[0]) < CLOSED_RANGE_SHARE * self.range).all())
 
-    def at(self, time: Array) -> tuple[Array, Array]:
-        """q and q̇ (N, n); one that does not repeat rests at its ends."""
-        local = np.mod(time, self.length) if self.repeats else np.clip(time, 0.0, self.length)
+    def at(self, time: Array) -> tuple[np.ndarray, Array, Array]:
+        """Where there is a plan (N,), and q and q̇ (K, n) there."""
+        inside = np.full(len(time), True) if self.repeats else (time >= 0.0) & (time <= self.length)
+        local = np.mod(time, self.length) if self.repeats else time[inside]
         order = np.argsort(local, kind="stable")
         motion = self.curve.motion(self.curve.start + local[order])
         back = np.argsort(order)
-        return motion.q[back], motion.qd[back]
-
-    def inside(self, time: Array) -> np.ndarray:
-        return np.full(len(time), True) if self.repeats else (time >= 0.0) & (time <= self.length)
+        return inside, motion.q[back], motion.qd[back]
 
     def difference(self, time: Array, q: Array, shift: float) -> Array:
         """(K, n) recorded − planned, where there is a plan."""
-        inside = self.inside(time - shift)
-        return np.asarray(q[inside] - self.at(time[inside] - shift)[0])
+        inside, target, _ = self.at(time - shift)
+        return np.asarray(q[inside] - target)
 
 
 def planned(evidence: Evidence) -> Iterator[Note]:
@@ -169,12 +163,12 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     if evidence.planned is None:
         return
     plan = PlannedMotion(evidence.planned)
-    start = evidence.survey.timing.first
+    start = evidence.timing.first
     time = np.concatenate([window.time for window in evidence.windows]) - start
     q = np.concatenate([window.q for window in evidence.windows])
     good = np.isfinite(q).all(axis=1)
     time, q = time[good], q[good]
-    grid, coarse = evidence.survey.coarse.positions()
+    grid, coarse = evidence.coarse.positions()
     shift = best_shift(plan, grid - start, coarse, time, q)
     moved, still = plan.difference(time, q, shift), plan.difference(time, q, 0.0)
     if not len(moved):
@@ -185,27 +179,22 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     if len(still):
         numbers |= dict(zip(("unshifted_rms", "unshifted_worst"), (x.tolist() for x in _size(still)), strict=True))
         unshifted = f"; without a shift by {_each(evidence, *_size(still))}"
-    if abs(shift) < NO_SHIFT_INTERVALS * evidence.survey.timing.interval:
+    if abs(shift) < NO_SHIFT_INTERVALS * evidence.timing.interval:
         where, unshifted = "without a shift in time", ""
     words = f"the recorded motion fits the planned one best {where}: off by {_each(evidence, rms, worst)}{unshifted}"
     yield note("planned motion", words, **numbers)
-    limits, share = evidence.thresholds, rms / plan.range
+    limits, share = evidence.limits, rms / plan.range
     for j in np.flatnonzero(share > limits.planned).tolist():
         one, other = evidence.unit("q", j), share[j] > limits.planned_other
         words = f"it is off the planned position by {number(rms[j])} {one} RMS, {number(worst[j])} {one} at worst "
-        words += f"({percent(share[j])} of the planned range); {'' if other else 'a loose controller, or '}another "
-        words += "motion?"
+        causes = "another motion?" if other else "a loose controller, or another motion?"
+        words += f"({percent(share[j])} of the planned range); {causes}"
         numbers = {"rms": float(rms[j]), "worst": float(worst[j]), "share": float(share[j])}
         yield (problem if other else warning)("planned motion", words, evidence.joints[j], **numbers)
-    yield from _exchanged(evidence, plan, plan.at(time - shift)[0][plan.inside(time - shift)], moved)
-
-
-def _exchanged(evidence: Evidence, plan: PlannedMotion, target: Array, difference: Array) -> Iterator[Note]:
-    """Two joints that fit each other's plan."""
-    q, (size, _) = target + difference, _size(difference)
-    for i, j in combinations(np.flatnonzero(size > evidence.thresholds.planned * plan.range).tolist(), 2):
-        other, _ = _size(q[:, [i, j]] - target[:, [j, i]])
-        if (other < EXCHANGED_RESIDUAL_SHARE * size[[i, j]]).all():
+    _, target, _ = plan.at(time - shift)
+    for i, j in combinations(np.flatnonzero(rms > limits.planned * plan.range).tolist(), 2):
+        other, _ = _size((target + moved)[:, [i, j]] - target[:, [j, i]])
+        if (other < EXCHANGED_RESIDUAL_SHARE * rms[[i, j]]).all():  # two joints that fit each other's plan
             names = [evidence.joints[i], evidence.joints[j]]
             words = f"{listed(names)} fit the plan with the two exchanged: is their order that of the plan?"
             yield warning("planned motion", words, exchanged=names)
@@ -213,19 +202,15 @@ def _exchanged(evidence: Evidence, plan: PlannedMotion, target: Array, differenc
 
 def _each(evidence: Evidence, rms: Array, worst: Array) -> str:
     """``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range."""
-    each = [
-        f"{evidence.joints[j]} {number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}"
-        for j in np.flatnonzero(worst > SMALL_DIFFERENCE_SHARE * evidence.survey.values.range("q")).tolist()
-    ]
+    seen = np.flatnonzero(worst > SMALL_DIFFERENCE_SHARE * evidence.values.range("q")).tolist()
+    numbers = [f"{number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}" for j in seen]
+    each = [f"{evidence.joints[j]} {own}" for j, own in zip(seen, numbers, strict=True)]
     return f"{'; '.join(each)} (RMS, worst)" if each else "next to nothing"
 
 
 def _size(difference: Array) -> tuple[Array, Array]:
     """RMS and worst (n,) of (K, n)."""
     return np.sqrt((difference**2).mean(axis=0)), np.abs(difference).max(axis=0)
-
-
-# -- the shift in time --------------------------------------------------------------------------------------------
 
 
 def best_shift(plan: PlannedMotion, grid: Array, coarse: Array, time: Array, q: Array) -> float:
@@ -252,7 +237,7 @@ def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
     grid = np.arange(time[0], time[-1], CORRELATION_STEP_S)
     seen = np.gradient(columns_at(grid, time, q), CORRELATION_STEP_S, axis=0)
     local = np.arange(0.0, plan.length, CORRELATION_STEP_S)
-    wanted = np.gradient(plan.at(local)[0], CORRELATION_STEP_S, axis=0)
+    wanted = np.gradient(plan.at(local)[1], CORRELATION_STEP_S, axis=0)
     scale = np.maximum(wanted.std(axis=0), 1e-9)
     score = sum(fftconvolve(s / c, (w / c)[::-1]) for s, w, c in zip(seen.T, wanted.T, scale, strict=True))
     peaks = find_peaks(np.pad(score, 1, constant_values=-np.inf))[0] - 1
@@ -263,24 +248,19 @@ def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
 
 def refined(plan: PlannedMotion, time: Array, q: Array, shift: float) -> float:
     """Gauss–Newton on Σ (q − q_planned(t − shift))², joints over their planned range."""
-    for _ in range(SHIFT_NEWTON_STEPS):
-        use = plan.inside(time - shift)
-        if not use.any():
-            break
-        target, speed = (x / plan.range for x in plan.at(time[use] - shift))
-        slope = float((speed**2).sum())
-        if slope == 0.0:
-            break
-        step = -float((speed * (q[use] / plan.range - target)).sum()) / slope
-        shift += step
-        if abs(step) < 1e-9:
-            break
-    return shift
+
+    def slopes(at: float) -> Array:
+        use, *planned = plan.at(time - at)
+        target, speed = (x / plan.range for x in planned)
+        return np.array([(speed * (q[use] / plan.range - target)).sum(), (speed**2).sum()])
+
+    found = newton(slopes, shift, np.inf)
+    return shift if found is None else found
 
 
 def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     """Arcs over which weight, offset and friction look alike; a warning unless the condition number is good."""
-    span, robot, limits = evidence.survey.values.range("q"), evidence.robot, evidence.thresholds
+    span, robot, limits = evidence.values.range("q"), evidence.robot, evidence.limits
     if evidence.foreign_units or evidence.rest.start is None:
         return
     good = evidence.excitation is not None and evidence.excitation.condition < limits.condition
@@ -298,7 +278,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
 
 def excitation(evidence: Evidence) -> Iterator[Note]:
     """Condition number, predicted σ and the poorly excited base parameters."""
-    found, limits = evidence.excitation, evidence.thresholds
+    found, limits = evidence.excitation, evidence.limits
     if found is None:
         return
     b = len(found.names)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import Repairs
+from exciter.experiment.recording.recording import Recording, Repairs
 from exciter.experiment.signals.analogue_filter_undone import PREWHITENING_NOTE, Prewhitening
 from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -36,9 +35,8 @@ class Prepared:
 
 def process(recording: Recording | Repaired, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
     """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
-    that one is refused for another reason than positions that no motion makes. Open choices of a route are made once,
-    from all parts. Parts that are too short for it are left out and reported; when none is left, the reason is the
-    error. What was repaired before is not repaired again."""
+    that one is refused for another reason than positions that no motion makes. Open choices are made once, from all
+    parts. Parts too short are left out and reported, all of them an error. Nothing is repaired twice."""
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
     notes = list(repaired.notes)
     if route is not None:
@@ -108,10 +106,9 @@ def _joined(pieces: Iterable[Processed]) -> list[Processed]:
     """Pieces that follow each other without a gap become one part."""
     groups: list[list[Processed]] = []
     for piece in pieces:
-        if groups and piece.motion.time[0] - groups[-1][-1].motion.time[-1] < 1.5 / piece.rate:
-            groups[-1].append(piece)
-        else:
-            groups.append([piece])
+        if not groups or piece.motion.time[0] - groups[-1][-1].motion.time[-1] >= 1.5 / piece.rate:
+            groups.append([])
+        groups[-1].append(piece)
     return [Processed.join(group) for group in groups]
 
 

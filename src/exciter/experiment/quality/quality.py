@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
@@ -14,8 +13,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import sample_checks as samples
 from exciter.experiment.quality import torque_checks as torque
-from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, Survey
+from exciter.experiment.quality.evidence import CHUNK_SAMPLES, Evidence
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html
@@ -24,11 +22,8 @@ from exciter.robot.robot import Robot
 
 Check = Callable[[Evidence], Iterator[Note]]
 CHECKS_OF_ANY_LOG: tuple[Check, ...] = samples.CHECKS_OF_TIME
-#: These need some samples in every channel.
-CHECKS_OF_ENOUGH_SAMPLES: tuple[Check, ...] = (
-    samples.CHECKS_OF_VALUES + motion.CHECKS_OF_REST + torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
-)
-CHECKS = CHECKS_OF_ANY_LOG + CHECKS_OF_ENOUGH_SAMPLES
+CHECKS = CHECKS_OF_ANY_LOG + samples.CHECKS_OF_VALUES + motion.CHECKS_OF_REST  # these need samples in every channel
+CHECKS += torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
 TOO_LITTLE_DATA = "there are too few usable samples to check anything else"
 
 
@@ -97,61 +92,42 @@ class Quality:
         """Plain data."""
         verdict = {"verdict": self.verdict, "usable": self.usable, "joints": list(self.joints)}
         extent = {"samples": self.samples, "duration": self.duration, "rate": self.rate}
-        findings = [
-            {"severity": str(one.severity), "what": one.subject, "joint": one.joint}
-            | {"words": one.text, "numbers": dict(one.numbers)}
-            for one in self.findings
-        ]
+        keys = ("severity", "what", "joint", "words", "numbers")
+        rows = ((str(f.severity), f.subject, f.joint, f.text, dict(f.numbers)) for f in self.findings)
+        findings = [dict(zip(keys, row, strict=True)) for row in rows]
         return {**verdict, **extent, "findings": findings, "skipped": texts(self.skipped)}
 
 
 def check(
-    recording: Recording,
+    recording: Recording | Iterable[Recording],
     robot: Robot | None = None,
     model: DynamicModel | None = None,
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
 ) -> Quality:
-    """The quality of a recording, before anything is computed from it; nothing is changed. robot, or a model of it:
-    joints are taken by name. planned: the motion that was commanded."""
-    return check_stream(recording.chunks(CHUNK_SAMPLES), robot, model, planned, thresholds)
-
-
-def check_stream(
-    pieces: Iterable[Recording],
-    robot: Robot | None = None,
-    model: DynamicModel | None = None,
-    planned: Curve | None = None,
-    thresholds: Thresholds | None = None,
-) -> Quality:
-    """The same of pieces in order of time, in bounded memory: expensive checks use evenly spread windows."""
-    limits = thresholds or Thresholds()
+    """The quality of a recording, before anything is computed from it; nothing is changed. Of one given as pieces in
+    order of time, in bounded memory: expensive checks use evenly spread windows. robot, or a model of it: joints are
+    taken by name. planned: the motion that was commanded."""
     robot = model.robot if model is not None else robot
+    pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    counted = Survey(arranged, robot, limits)
-    if robot is not None and counted.about.gravity is not None:
-        robot = replace(robot, gravity=np.array(counted.about.gravity))
-    evidence = Evidence(counted, limits, robot, model, planned)
+    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned)
+    timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
+    enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
+    enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
     with threadpool_limits(1):  # small matrices: threads would wait for each other
-        chosen = CHECKS if enough(counted, limits) else CHECKS_OF_ANY_LOG
+        chosen = CHECKS if enough else CHECKS_OF_ANY_LOG
         findings = torque.with_reasons([finding for one in chosen for finding in one(evidence)])
         skipped = _skipped(evidence) if chosen is CHECKS else {"samples": TOO_LITTLE_DATA}
-    timing, left_out = counted.timing, tuple(note(subject, text) for subject, text in skipped.items())
+    left_out = tuple(note(subject, text) for subject, text in skipped.items())
     extent: dict[str, Any] = {name: getattr(timing, name) for name in ("samples", "duration", "rate")}
-    return Quality(joints=counted.joints, findings=findings, skipped=left_out, **extent)
-
-
-def enough(counted: Survey, limits: Thresholds) -> bool:
-    """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
-    most, timing = max(counted.missing.count.values(), default=0), counted.timing
-    there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
-    return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
+    return Quality(joints=evidence.joints, findings=findings, skipped=left_out, **extent)
 
 
 def _skipped(evidence: Evidence) -> dict[str, str]:
     """What could not be checked, and why, by subject."""
     said = dict[str, str]()
-    if not evidence.survey.windows.complete:
+    if not evidence.spread.complete:
         part = f"{sum(map(len, evidence.windows))} samples in evenly spread windows"
         said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part}"
     if evidence.robot is None:
@@ -166,8 +142,9 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
     if evidence.smooth is None:
         why = "the recording is too short, or has too many gaps, for a filter"
         said["derivatives"] = f"{why}: checks that need derivatives were left out"
-    if joints := torque.unjudged(evidence):
-        said["joint order"] = f"the joint order of {', '.join(joints)}: exchanged torques would not be noticed"
+    if found := evidence.arrangement.unclear:
+        joints = ", ".join(evidence.joints[j] for j in found)
+        said["joint order"] = f"the joint order of {joints}: exchanged torques would not be noticed"
     if (delays := evidence.delays) is not None and not delays.known:
         why = "too few samples, or the torques hardly depend on it"
         why = why if delays.edge is None else f"the best fit lies {1e3 * abs(delays.edge):.3g} ms or more off"

@@ -1,34 +1,29 @@
-"""Repairs: only those that were asked for, each one reported; what cannot be repaired is refused.
-
-A log larger than memory is repaired piece by piece, each with so much beside it that the cuts do not matter.
-"""
+"""Repairs: only those that were asked for, each one reported; what cannot be repaired is refused. A log larger than
+memory is repaired piece by piece, each with so much beside it that the cuts do not matter."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
-from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.evidence import CHUNK_SAMPLES, INTERVAL_SAMPLES, Evidence
 from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
-from exciter.experiment.quality.sample_survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, Survey
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.recording import Recording, changed
-from exciter.experiment.recording.recording_facts import Repairs
-from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, split_at_gaps, window
+from exciter.experiment.recording.recording import Recording, Repairs, changed
+from exciter.experiment.signals.resample import Margin, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
 FILL_DEGREE = 3
-ChannelCounts = dict[str, tuple[int, dict[int, str]]]  # by channel: how many, and of which columns
 LEAST_FILL_SAMPLES = 8  # on either side, that a filled run is fitted to
 MARGIN_SECONDS, MARGIN_SAMPLES = 1.0, 256  # on either side of a piece, at least
 
@@ -57,7 +52,7 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
-    for finding in stuck(Evidence(Survey(recording.chunks(CHUNK_SAMPLES), None, limits), limits)):
+    for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits)):
         if finding.severity == Severity.PROBLEM:  # the survey also refuses time that stands still
             raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
     whole = recording = corrected(recording, repairs, limits, done)
@@ -66,10 +61,8 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
         done.cut = (recording.time[0], recording.time[-1], len(whole) - len(recording))
     parts = completed(recording, recording.interval, repairs, done)
     done.see_holes(recording)
-    done.refuse_holes(limits)
+    done.refuse(limits)
     kept = tuple(part for part in parts if part.duration >= repairs.shortest)
-    if not kept:
-        raise nothing_left(max(part.duration for part in parts), repairs)
     return Repaired(original=original, segments=kept, notes=done.notes)
 
 
@@ -77,15 +70,12 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
     """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
     recording = _without_duplicates(sane(recording), repairs, done)
     if repairs.unwrap:
-        turns = turns_of(recording.q)
-        for j in np.flatnonzero(turns.any(axis=0)):
-            if count := done.count(recording.time[1:][turns[:, j] != 0]):
-                done.turns[recording.joints[j]] += count
+        done.see("turns", recording, "q", np.pad(turns_of(recording.q) != 0, ((1, 0), (0, 0))))
         recording = replace(recording, q=unwrapped(recording.q))
 
     def without_spikes(name: str, x: Array) -> Array:
         at = isolated(recording.time, x, limits.spike)
-        done.see(done.spikes, recording, name, at)
+        done.see("spikes", recording, name, at)
         return np.where(at, np.nan, x)
 
     return changed(recording, without_spikes) if repairs.spikes else recording
@@ -94,16 +84,10 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
 def completed(recording: Recording, interval: float, repairs: Repairs, done: RepairTally) -> list[Recording]:
     """What lies between long gaps, without missing values, each by itself; interval [s]: between samples."""
     gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
-    parts = [_filled(part, repairs, done) for part in _trimmed(split_at_gaps(recording, gap), done)]
+    trimmed = _trimmed(split_at_gaps(recording, gap), done)
+    parts = [changed(part, partial(_filled, part, repairs, done)) for part in trimmed]
     done.see_stretches(parts, gap, repairs.shortest)
     return parts
-
-
-def nothing_left(longest: float, repairs: Repairs) -> RecordingError:
-    return RecordingError(
-        f"cannot be repaired: the longest piece without gap lasts {longest:.3g} s; {repairs.shortest:g} s are "
-        "needed, see repair: {shortest: …}"
-    )
 
 
 class RepairTally:
@@ -111,14 +95,10 @@ class RepairTally:
 
     def __init__(self) -> None:
         self.within = (-np.inf, np.inf)
-        self.dropped = self.trimmed = self._stretches = self._short = 0
-        self.turns = Counter[str]()
-        self.spikes: ChannelCounts = {}
-        self.filled: ChannelCounts = {}
+        self.dropped = self.trimmed = self._samples = self._stretches = self._short = 0
         self.cut = (0.0, 0.0, 0)  # before and after these times [s], so many samples
-        self._gap = self._shortest = 0.0
-        self._holes: dict[str, Counter[str]] = {}
-        self._samples = 0
+        self._gap = self._shortest = self._longest = 0.0
+        self._found: dict[str, dict[str, Counter[str]]] = {}  # samples by what was done, channel and column
 
     def _inside(self, time: Array) -> NDArray[np.bool_]:
         return np.asarray((time >= self.within[0]) & (time < self.within[1]))
@@ -127,66 +107,61 @@ class RepairTally:
         """Of samples at these times."""
         return int(self._inside(time).sum())
 
-    def see(self, sums: ChannelCounts, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
-        """``spikes`` or ``filled``: which samples of a channel."""
-        at = at[self._inside(recording.time)]
-        if at.any():
-            count, known = sums.get(name, (0, {}))
-            found = {j: recording.columns(name)[j] for j in np.flatnonzero(at.any(axis=0)).tolist()}
-            sums[name] = (count + int(at.sum()), known | found)
+    def see(self, what: str, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+        """``turns``, ``spikes``, ``filled`` or ``missing``: which samples (N, k) of a channel."""
+        counts = at[self._inside(recording.time)].sum(axis=0).tolist()
+        if any(counts):
+            channel = self._found.setdefault(what, {}).setdefault(name, Counter())
+            channel.update(dict(zip(recording.columns(name), counts, strict=True)))
 
     def see_stretches(self, parts: Sequence[Recording], gap: float, shortest: float) -> None:
         self._gap, self._shortest = gap, shortest
+        self._longest = max(self._longest, *(part.duration for part in parts))
         inside = self._inside(np.array([part.time[0] for part in parts]))
         self._stretches += int(inside.sum())
         self._short += int(inside[[part.duration < shortest for part in parts]].sum())
 
     def see_holes(self, recording: Recording) -> None:
         """Of samples that were corrected."""
-        inside = self._inside(recording.time)
-        self._samples += int(inside.sum())
+        self._samples += self.count(recording.time)
         for name in recording.channels:
-            counts = (~np.isfinite(getattr(recording, name)[inside])).sum(axis=0)
-            self._holes.setdefault(name, Counter()).update(dict(zip(recording.columns(name), counts, strict=True)))
+            self.see("missing", recording, name, ~np.isfinite(getattr(recording, name)))
 
-    def refuse_holes(self, limits: Thresholds) -> None:
-        for name, counts in self._holes.items():
+    def refuse(self, limits: Thresholds) -> None:
+        """A log with too many holes, or without a piece that is long enough."""
+        for name, counts in self._found.get("missing", {}).items():
             column, count = counts.most_common(1)[0]
             share = count / max(self._samples, 1)
             if share > limits.nan_share:
                 why = f"cannot be repaired: {name} of {column} holds no numbers in {100 * share:.2g} % of the samples; "
-                why += f"{100 * limits.nan_share:g} % are allowed"
-                raise RecordingError(why)
+                raise RecordingError(f"{why}{100 * limits.nan_share:g} % are allowed")
+        if self._longest < self._shortest:
+            why = f"cannot be repaired: the longest piece without gap lasts {self._longest:.3g} s; "
+            raise RecordingError(f"{why}{self._shortest:g} s are needed, see repair: {{shortest: …}}")
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was done, in its order."""
         said = list[tuple[str, ...]]()
         if self.dropped:
             said.append(("duplicates", f"dropped {self.dropped} samples with the time of the one before"))
-        for joint, count in self.turns.items():
+        for joint, count in (+self._found.get("turns", {}).get("q", Counter())).items():
             said.append(("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
-        for name, (count, columns) in self.spikes.items():
-            said.append(("spikes", f"replaced {count} isolated outliers of {name} ({_listed(columns)})"))
+        for name, columns in self._found.get("spikes", {}).items():
+            said.append(("spikes", f"replaced {columns.total()} isolated outliers of {name} ({', '.join(+columns)})"))
         first, last, count = self.cut
         if count:
             cut = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
             said.append(("standstill", cut))
         if self.trimmed:
             said.append(("missing values", f"cut {self.trimmed} incomplete samples at the ends"))
-        for name, (count, columns) in self.filled.items():
-            text = f"filled {count} missing values of {name} ({_listed(columns)}) by cubics through their neighbours"
-            said.append(("missing values", text))
+        for name, columns in self._found.get("filled", {}).items():
+            text = f"filled {columns.total()} missing values of {name} ({', '.join(+columns)}) by cubics through their "
+            said.append(("missing values", f"{text}neighbours"))
         if self._stretches > 1:
-            text = f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms"
-            said.append(("gaps", text))
+            said.append(("gaps", f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms"))
         if self._short:
             said.append(("gaps", f"left out {self._short} pieces shorter than {self._shortest:g} s"))
         return tuple(notes.done(*one) for one in said)
-
-
-def _listed(columns: dict[int, str]) -> str:
-    return ", ".join(columns[j] for j in sorted(columns))
 
 
 def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTally) -> Recording:
@@ -194,22 +169,17 @@ def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTall
     other = again[~copied(recording, recording.channels, again)] + 1
     if other.size and not repairs.contradicting:
         why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
-        why += f"at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them"
-        raise RecordingError(why)
+        raise RecordingError(f"{why}at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them")
     drop = again + 1 if repairs.duplicates else other
     done.dropped += done.count(recording.time[drop])
     return recording[np.delete(np.arange(len(recording)), drop)]
 
 
 def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:
-    """[s] from when to when something moves."""
-    start, end, _ = Evidence(Survey(pieces, None, limits), limits).rest
+    start, end, _ = Evidence(pieces, limits).rest
     if start is None or end is None:
         raise RecordingError("cannot be repaired: no joint moves, the recording is standstill from beginning to end")
     return start, end
-
-
-# -- missing values -----------------------------------------------------------------------------------------------
 
 
 def _trimmed(parts: Sequence[Recording], done: RepairTally) -> list[Recording]:
@@ -232,15 +202,12 @@ def complete(recording: Recording) -> NDArray[np.bool_]:
     return np.asarray(np.all(whole, axis=0))
 
 
-def _filled(part: Recording, repairs: Repairs, done: RepairTally) -> Recording:
-    def filled(name: str, x: Array) -> Array:
-        x, bad = x.copy(), ~np.isfinite(x)
-        for j in np.flatnonzero(bad.any(axis=0)):
-            _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
-        done.see(done.filled, part, name, bad)
-        return x
-
-    return changed(part, filled)
+def _filled(part: Recording, repairs: Repairs, done: RepairTally, name: str, x: Array) -> Array:
+    x, bad = x.copy(), ~np.isfinite(x)
+    for j in np.flatnonzero(bad.any(axis=0)):
+        _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
+    done.see("filled", part, name, bad)
+    return x
 
 
 def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, called: str) -> None:
@@ -251,8 +218,7 @@ def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, c
     if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
         why = f"cannot be repaired: {called} holds no numbers for {1e3 * span[k]:.4g} ms after {time[starts[k]]:.6g} "
         why += f"s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out with windows, or see "
-        why += "repair: {interpolate: …}"
-        raise RecordingError(why)
+        raise RecordingError(why + "repair: {interpolate: …}")
     for start, length in zip(starts, lengths, strict=True):
         size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
         near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
@@ -263,78 +229,61 @@ def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, c
         x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
 
 
-@dataclass(frozen=True, eq=False)
 class RepairedLog:
-    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time. chunks: reads it from its
-    beginning. A value that is missing for longer than a piece is looked beyond is refused. Of sensors that are stuck
-    the quality check knows."""
+    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time; stuck sensors are left to
+    the quality check. A value missing for longer than a piece is looked beyond is refused."""
 
-    chunks: Callable[[], Iterable[Recording]]
-    repairs: Repairs
-    interval: float
-    moving: tuple[float, float] = (-np.inf, np.inf)
-    limits: ClassVar[Thresholds] = Thresholds()
-
-    @classmethod
-    def of(cls, chunks: Callable[[], Iterable[Recording]], repairs: Repairs | None = None) -> RepairedLog:
-        interval = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES)).interval
-        log = cls(chunks, repairs or Repairs(), interval)
-        return replace(log, moving=moving_span(log._corrected(), log.limits)) if log.repairs.cut_standstill else log
-
-    def _corrected(self) -> Iterator[Recording]:
-        """Gaps and missing values as they are."""
-        for piece, (start, end) in self._pieces():
-            yield _between(corrected(piece.whole, self.repairs, self.limits, RepairTally()), start, end)
+    def __init__(self, chunks: Callable[[], Iterable[Recording]], repairs: Repairs | None = None) -> None:
+        self.chunks, self.repairs, self.limits = chunks, repairs or Repairs(), Thresholds()
+        self.interval = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES)).interval
+        self.moving = (-np.inf, np.inf)  # [s]
+        if self.repairs.cut_standstill:
+            right, done = partial(corrected, repairs=self.repairs, limits=self.limits), RepairTally()
+            pieces = (_between(right(piece, done=done), start, end) for piece, start, end in self._pieces())
+            self.moving = moving_span(pieces, self.limits)
 
     def __iter__(self) -> Iterator[Recording]:
         return self.repaired(RepairTally())
 
     def repaired(self, done: RepairTally) -> Iterator[Recording]:
         """done: counts what was repaired, and is complete when the last piece has been given."""
-        turns, longest, count, cut = _Turns(), 0.0, 0, 0
-        first, last = self.moving
-        for piece, (start, end) in self._pieces():
+        turns, cut, (first, last) = _Turns(), 0, self.moving
+        for piece, start, end in self._pieces():
             done.within = start, end
-            whole = corrected(piece.whole, self.repairs, self.limits, done)
+            whole = corrected(piece, self.repairs, self.limits, done)
             done.see_holes(whole)
             kept = whole.between(first, last)
             cut += len(_between(whole, start, end)) - len(_between(kept, start, end))
             if not len(kept):
                 continue
-            self._refuse_torn(piece, kept, start, end)
+            _refuse_torn(kept, start, end)
             parts = completed(kept, self.interval, self.repairs, done)
             if self.repairs.unwrap:
                 parts = turns.continued(parts, end)
             for part in parts:
-                longest = max(longest, part.duration)
                 inner = _between(part, start, end)
                 if part.duration >= self.repairs.shortest and len(inner):
-                    count += len(inner)
                     yield inner
-        done.refuse_holes(self.limits)
+        done.refuse(self.limits)
         done.cut = (first, last, cut)
-        if not count:
-            raise nothing_left(longest, self.repairs)
 
-    def _pieces(self) -> Iterator[tuple[OverlappedPiece[Recording], tuple[float, float]]]:
-        """Each with the time [s] of which it is to be taken, from and before."""
+    def _pieces(self) -> Iterator[tuple[Recording, float, float]]:
+        """Each with the time [s] of which it is to be taken, from and before; open at the ends of the log."""
         beside = max(MARGIN_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
         for piece in overlapped(self.chunks(), Margin(beside, MARGIN_SAMPLES), Recording.join):
             time = piece.whole.time
             start = -np.inf if piece.first else float(time[piece.inner.start])
             end = np.inf if piece.last else float(time[piece.inner.stop])
-            yield piece, (start, end)
+            yield piece.whole, start, end
 
-    def _refuse_torn(self, piece: OverlappedPiece[Recording], whole: Recording, start: float, end: float) -> None:
-        """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
-        good, time = complete(whole), whole.time
-        there = time[good]
-        before = not piece.first and time[0] <= start and not (there <= start).any()
-        behind = not piece.last and time[-1] >= end and not (there >= end).any()
-        if before or behind:
-            why = f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
-            why += "more; cut that time out with windows"
-            raise RecordingError(why)
+
+def _refuse_torn(piece: Recording, start: float, end: float) -> None:
+    """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
+    time, there = piece.time, piece.time[complete(piece)]
+    before = time[0] <= start and not (there <= start).any()
+    if before or (time[-1] >= end and not (there >= end).any()):
+        why = f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
+        raise RecordingError(f"{why}more; cut that time out with windows")
 
 
 class _Turns:
@@ -350,8 +299,8 @@ class _Turns:
         if self._before is not None:
             _, old, new = np.intersect1d(self._before.time, joined.time, return_indices=True)
             if len(old):
-                apart = np.median(self._before.q[old] - joined.q[new], axis=0)
-                self._offset = np.rint(apart / TURN_RAD) * TURN_RAD
+                turns = np.median(self._before.q[old] - joined.q[new], axis=0) / TURN_RAD
+                self._offset = np.rint(turns) * TURN_RAD
         moved = [replace(part, q=part.q + self._offset) for part in parts]
         self._before = Recording.join(moved).between(end - MARGIN_SECONDS, np.inf) if np.isfinite(end) else None
         return moved

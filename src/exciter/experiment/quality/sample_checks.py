@@ -26,13 +26,12 @@ SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current"
 
 def rate(evidence: Evidence) -> Iterator[Note]:
     """The nominal rate; too few samples; another unit than seconds."""
-    timing, limits = evidence.survey.timing, evidence.thresholds
+    timing, limits = evidence.timing, evidence.limits
     texts = (number(timing.rate, digits) for digits in range(1, 8))  # no more digits than the number of samples gives
     close = (text for text in texts if abs(float(text) / timing.rate - 1.0) < 1.0 / timing.samples)
     nominal = next(close, f"{timing.rate:g}")
     words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {nominal} Hz"
-    numbers = {name: getattr(timing, name) for name in ("rate", "interval", "samples", "duration")}
-    yield note("rate", words, **numbers)
+    yield note("rate", words, **{name: getattr(timing, name) for name in ("rate", "interval", "samples", "duration")})
     if timing.samples < limits.fewest_samples:
         words = f"{timing.samples} samples are too few; a motion of some seconds has thousands"
         yield problem("rate", words, samples=timing.samples)
@@ -50,9 +49,8 @@ def rate(evidence: Evidence) -> Iterator[Note]:
 
 
 def jitter(evidence: Evidence) -> Iterator[Note]:
-    """How unequal the regular intervals are."""
-    timing = evidence.survey.timing
-    if timing.jitter > evidence.thresholds.jitter:
+    timing = evidence.timing
+    if timing.jitter > evidence.limits.jitter:
         words = f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard "
         words += f"deviation), {time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, "
         words += "never assume a constant step"
@@ -61,7 +59,7 @@ def jitter(evidence: Evidence) -> Iterator[Note]:
 
 def lost_samples(evidence: Evidence) -> Iterator[Note]:
     """Gaps, how many samples they swallowed, and the longest."""
-    timing, limits = evidence.survey.timing, evidence.thresholds
+    timing, limits = evidence.timing, evidence.limits
     if not timing.missing or timing.longest > limits.longest_step:  # then time itself is wrong
         return
     share = timing.missing / (timing.missing + timing.samples - timing.duplicates)
@@ -76,24 +74,22 @@ def lost_samples(evidence: Evidence) -> Iterator[Note]:
 
 
 def duplicates(evidence: Evidence) -> Iterator[Note]:
-    """Several samples with one stamp."""
-    timing = evidence.survey.timing
-    if count := timing.duplicates:
-        other = timing.contradicting
+    if count := evidence.timing.duplicates:
+        other = evidence.timing.contradicting
         words = f"{counted(count, 'sample')} {'repeats' if count == 1 else 'repeat'} the time of the one before: "
         words += f"{count - other} copied, which repair drops, {other} with other values, which it refuses unless "
         words += "contradicting: true"
-        numbers = {"count": count, "contradicting": other, "share": count / timing.samples}
+        numbers = {"count": count, "contradicting": other, "share": count / evidence.timing.samples}
         yield (problem if other else warning)("duplicates", words, **numbers)
 
 
 def missing_values(evidence: Evidence) -> Iterator[Note]:
     """NaN per channel; a burst cannot be interpolated."""
-    missing, limits = evidence.survey.missing, evidence.thresholds
+    missing, limits = evidence.missing, evidence.limits
     for (name, j), count in missing.count.items():
-        share = count / evidence.survey.timing.samples
+        share = count / evidence.timing.samples
         span, at = missing.longest[name, j]
-        burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.survey.timing.interval)
+        burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.timing.interval)
         words = f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to {number(1e3 * span)} "
         words += f"ms without a break after {at:.6g} s; "
         words += "a burst is not interpolated: cut it out with windows" if burst else "interpolated by repair"
@@ -106,7 +102,7 @@ def units(evidence: Evidence) -> Iterator[Note]:
     foreign, joints, known = evidence.foreign_units, evidence.joints, evidence.robot is not None
     if not foreign:
         return
-    values = evidence.survey.values
+    values = evidence.values
     largest = np.maximum(np.abs(values.lowest["q"]), np.abs(values.highest["q"]))
     each = [f"{joints[j]} reaches {number(largest[j], 4)} {evidence.unit('q', j)}" for j in foreign]
     names = listed([UNIT_NAMES[name] for name in dict.fromkeys(foreign.values())])
@@ -121,30 +117,29 @@ def units(evidence: Evidence) -> Iterator[Note]:
 
 def stuck(evidence: Evidence) -> Iterator[Note]:
     """Channels that never change, or stand still in mid-motion."""
-    values, moves = evidence.survey.values, evidence.survey.values.range("q") > 0
+    values, moves = evidence.values, evidence.values.range("q") > 0
     for name in evidence.signals if moves.any() else ("q",):
         for j in np.flatnonzero((values.range(name) == 0.0) & np.isfinite(values.lowest[name])).tolist():
             value = float(values.lowest[name][j])
-            words = f"{name} is {number(value, 6)} throughout while the robot moves; is it the right column?"
+            there = f"{number(value, 6)} throughout"
+            words = f"{name} is {there} while the robot moves; is it the right column?"
             subject, grave = "stuck sensor", problem if moves[j] or name != "qd" else warning
             if name == "q":
-                words = f"the position is {number(value, 6)} throughout: it does not move, or its sensor is not "
-                words += "connected"
                 subject, grave = "joint does not move", warning
+                words = f"the position is {there}: it does not move, or its sensor is not connected"
             yield grave(subject, words, evidence.joints[j], signal=name, value=value)
-    for (name, j), (duration, start) in evidence.survey.plateaus.longest.items():
+    for (name, j), (duration, start) in evidence.plateaus.longest.items():
         if values.range(name)[j] > 0.0:
             words = f"{name} stands still for {duration:.3g} s after {start:.6g} s although the joint moves; a sensor "
             words += "or the logger hung: cut that time out with windows"
-            numbers = {"signal": name, "at": start, "duration": duration}
-            yield problem("stuck sensor", words, evidence.joints[j], **numbers)
+            yield problem("stuck sensor", words, evidence.joints[j], signal=name, at=start, duration=duration)
 
 
 def repeated_rows(evidence: Evidence) -> Iterator[Note]:
     """The same packet logged again; judged where a channel beside the positions never rests by itself."""
-    plateaus, samples = evidence.survey.plateaus, evidence.survey.timing.samples
+    plateaus, samples = evidence.plateaus, evidence.timing.samples
     share = plateaus.repeated / samples
-    if len(evidence.signals) > 1 and share > evidence.thresholds.repeated_rows:
+    if len(evidence.signals) > 1 and share > evidence.limits.repeated_rows:
         words = f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
         words += "one after the other: a packet that was logged again; derivatives jump there, smooth generously"
         yield warning("repeated rows", words, share=share, count=plateaus.repeated, longest=plateaus.longest_repeat)
@@ -155,7 +150,7 @@ def quantisation(evidence: Evidence) -> Iterator[Note]:
     for name in evidence.signals:
         values = getattr(evidence.windows[0], name)
         steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
-        steps[steps < VISIBLE_STEP_SHARE * evidence.survey.values.range(name)] = 0.0
+        steps[steps < VISIBLE_STEP_SHARE * evidence.values.range(name)] = 0.0
         if steps.any():
             known = map(int, np.flatnonzero(steps))
             each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in known)
@@ -166,7 +161,7 @@ def held(evidence: Evidence) -> Iterator[Note]:
     """Channels refreshed more slowly than they are logged."""
     for name, _, joint, parts in evidence.channels:
         share = float(np.mean([_repeats(x) for x in parts]))
-        if share > evidence.thresholds.held:
+        if share > evidence.limits.held:
             words = f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
             words += f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
             yield warning("held values", words, joint, signal=name, share=share)
@@ -187,14 +182,13 @@ def _repeats(x: Array) -> float:
 
 def saturation(evidence: Evidence) -> Iterator[Note]:
     """Plateaus at the largest or smallest value that are entered without slowing down."""
-    limits = evidence.thresholds
+    limits = evidence.limits
     for name, j, joint, parts in evidence.channels:
-        low, high = evidence.survey.values.lowest[name][j], evidence.survey.values.highest[name][j]
+        low, high = evidence.values.lowest[name][j], evidence.values.highest[name][j]
         for value in (low, high) if low < high else ():
-            count = sum(_flat(x, value, limits.flat_run) for x in parts)
-            share = count / sum(len(x) for x in parts)
-            if count < limits.flat_samples:
+            if (count := sum(_flat(x, value, limits.flat_run) for x in parts)) < limits.flat_samples:
                 continue
+            share = count / sum(map(len, parts))
             words = f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
             words += f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger than the sensor, the drive or the "
             words += "logger allows; leave these samples out, or move more gently"
@@ -221,36 +215,36 @@ def _flat(x: Array, value: float, shortest: int) -> int:
 
 def beyond_limits(evidence: Evidence) -> Iterator[Note]:
     """Positions, velocities and torques (currents times gains) against the description."""
-    values = evidence.survey.values
-    for name, (lower, upper) in values.limits.items():
-        if name not in evidence.signals:
-            continue
-        if name == "q":
-            outside = np.maximum(values.highest[name] - upper, lower - values.lowest[name])
-            limited = np.isfinite(upper - lower)
-            reached = np.where(limited, 1.0 + outside / np.where(limited, 0.5 * (upper - lower), 1.0), 0.0)
-        else:
-            reached = np.maximum(values.highest[name], -values.lowest[name]) / upper
-        yield from _against(evidence, name, reached)
+    for name in evidence.values.limits:
+        if name in evidence.signals:
+            yield from _against(evidence, name)
 
 
-def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
-    """reached (n,): over the limit."""
-    limits, count = evidence.thresholds, evidence.survey.values.at_limit[name]
-    limit = evidence.survey.values.limits[name][1]
-    if evidence.robot is not None and name in LIMIT_NAMES:
-        limit = evidence.robot.limit(LIMIT_NAMES[name])
+def _against(evidence: Evidence, name: str) -> Iterator[Note]:
+    limits, values, robot = evidence.limits, evidence.values, evidence.robot
+    count, (lower, upper) = values.at_limit[name], values.limits[name]
+    if name == "q":  # reached (n,): over the limit
+        outside = np.maximum(values.highest[name] - upper, lower - values.lowest[name])
+        limited = np.isfinite(upper - lower)
+        reached = np.where(limited, 1.0 + outside / np.where(limited, 0.5 * (upper - lower), 1.0), 0.0)
+    else:
+        reached = np.maximum(values.highest[name], -values.lowest[name]) / upper
+    limit = upper if name == "q" or robot is None else robot.limit(LIMIT_NAMES[name])
     # limits that a description does not have: finite, and the same for three joints or more
     known = len(limit) < 3 or not np.isfinite(limit).all() or np.ptp(limit) > 0.0
-    at: dict[str, float] = {}
+    ends, at = (values.lowest[name], values.highest[name], lower, upper), dict[str, float]()
+    gains, of, what = np.ones(len(upper)), name, f"the {SIGNAL_NAMES[name]}"
+    if name == "current":
+        gains, of, what = np.abs(evidence.about.gains or ()), "torque", "the current times its gain"
     for j, joint in enumerate(evidence.joints):
         if not np.isfinite(reached[j]) or j in evidence.foreign_units:
             continue  # the latter is reported by its cause
-        share = float(count[j] / evidence.survey.timing.samples)
+        share, one = float(count[j] / evidence.timing.samples), evidence.unit(of, j)
         numbers = {"signal": name, "reached": float(reached[j]), "share": share}
         if reached[j] > limits.beyond_limit:
-            why = "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
-            words = f"{_beyond(evidence, name, j)}; {why}"
+            low, high, least, most = (number(gains[j] * end[j], 4) for end in ends)
+            words = f"{what} ({low} … {high} {one}) is far beyond the description's limit ({least} … {most} {one}); "
+            words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
             absurd = reached[j] > limits.torque_scale and count[j] >= limits.flat_samples and name in LIMIT_NAMES
             yield ((problem if absurd else warning) if known else note)("beyond limit", words, joint, **numbers)
         elif name in LIMIT_NAMES and known and count[j] >= limits.flat_samples:
@@ -265,24 +259,13 @@ def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
         yield note("at limit", words, signal=name, share=at)
 
 
-def _beyond(evidence: Evidence, name: str, j: int) -> str:
-    """What the joint reached and what it may, in one unit."""
-    values, gain, of, what = evidence.survey.values, 1.0, name, f"the {SIGNAL_NAMES[name]}"
-    if name == "current":
-        gain, of, what = abs((evidence.survey.about.gains or ())[j]), "torque", "the current times its gain"
-    ends = (values.lowest[name], values.highest[name], *values.limits[name])
-    low, high, lower, upper = (number(gain * end[j], 4) for end in ends)
-    one = evidence.unit(of, j)
-    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one})"
-
-
 def jumps(evidence: Evidence) -> Iterator[Note]:
     """Angles that wrap around, and steps that no motion makes."""
-    for j, turns in evidence.survey.spikes.turns.items():
+    for j, turns in evidence.spikes.turns.items():
         words = f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
         words += "repair: {unwrap: true} makes it continuous"
         yield problem("jumps", words, evidence.joints[j], **asdict(turns))
-    for j, steps in evidence.survey.spikes.jumps.items():
+    for j, steps in evidence.spikes.jumps.items():
         if j in evidence.foreign_units:
             continue
         words = f"{counted(steps.count, 'step')} of the position that no motion makes, the first of "
@@ -293,16 +276,15 @@ def jumps(evidence: Evidence) -> Iterator[Note]:
 
 def outliers(evidence: Evidence) -> Iterator[Note]:
     """Spikes of any channel, and of whole rows."""
-    spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
+    spikes, samples = evidence.spikes, evidence.timing.samples
     for (name, j), found in spikes.found.items():
-        count, first = found.count, found.at
-        numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
-        whole = name == WHOLE_ROWS
-        what = f"{counted(count, 'sample')} of {name} far off both neighbours"
-        what = f"{counted(count, 'whole row')} far off the rows beside" if whole else what
-        words = f"{what}, the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
-        grave = whole or name == "q" or count / samples > evidence.thresholds.spike_share
-        yield (warning if grave else note)("spikes", words, None if whole else evidence.joints[j], **numbers)
+        whole, share = name == WHOLE_ROWS, found.count / samples
+        what = f"{counted(found.count, 'sample')} of {name} far off both neighbours"
+        what = f"{counted(found.count, 'whole row')} far off the rows beside" if whole else what
+        words = f"{what}, the first at {found.at:.6g} s; repair: {{spikes: true}} replaces them"
+        grave = warning if whole or name == "q" or share > evidence.limits.spike_share else note
+        joint = None if whole else evidence.joints[j]
+        yield grave("spikes", words, joint, signal=name, count=found.count, share=share, at=found.at)
 
 
 CHECKS_OF_TIME = (rate, jitter, lost_samples, duplicates, missing_values)

@@ -1,8 +1,6 @@
-"""Counting over a log of any length: a tally sees every sample once, piece by piece, and remembers only sums.
-
+"""Counting over a log of any length: a tally sees every sample once, piece by piece, and remembers only sums. Its
 ``see(piece, old)`` counts the samples of a piece after its first ``old`` ones, which were counted before and give
-context. Checks only read tallies.
-"""
+context. Checks only read tallies."""
 
 from __future__ import annotations
 
@@ -16,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
+from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, changed
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 LONG_INTERVAL_RATIO = 20.0  # to the usual one: how many samples a longer one lost is not known to a whole number
 EVEN_CLOCK_JITTER = 0.01  # of a clock that is steady in any case
 SCATTER_CORRELATION = -0.25  # of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
@@ -46,7 +46,7 @@ SPIKE_RETURN_SHARE = 1.0  # of a spike: how far from where it stood the channel 
 ROW_JOINT_SHARE = 0.5  # of the joints: more at one time are one event
 
 
-def runs(same: NDArray[np.bool_]) -> tuple[Index, Index]:
+def runs(same: Flags) -> tuple[Index, Index]:
     """First index and length of every run of True."""
     edges = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
     starts = np.flatnonzero(edges == 1)
@@ -81,16 +81,21 @@ class SampleTiming:
         again = before + np.flatnonzero(step == 0.0)
         self.duplicates += again.size
         self.contradicting += int((~copied(piece, piece.signals, again)).sum())
-        relative = step[step > 0] / self.usual
-        short = relative < LONG_INTERVAL_RATIO
-        self._time += self.usual * float(relative[short].sum())
-        self._numbers += float(np.rint(relative[short]).sum())
-        self._steps += int(short.sum())
-        self._long += relative.size - int(short.sum())
-        self._long_time += self.usual * float(relative[~short].sum())
-        self._lost += float((np.rint(relative[relative > self.gap]) - 1.0).sum())
-        self._see_gaps(np.diff(piece.time), old)
+        # A late stamp is ahead of the line and back with the next one; after a gap samples stay behind it.
+        steps = np.diff(piece.time)
+        behind = np.cumsum(np.where(steps > 0, np.rint(steps / self.usual) - 1.0, 0.0))
+        steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
+        first, last = max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(steps) - SAMPLES_BESIDE_STAMP, 0)
+        self._gaps += int((steady[first:last] > 0).sum())  # of the others when more samples are there
         relative = step / self.usual
+        near = relative < LONG_INTERVAL_RATIO
+        short, long = relative[near & (step > 0)], relative[~near]
+        self._time += self.usual * float(short.sum())
+        self._numbers += float(np.rint(short).sum())
+        self._steps += short.size
+        self._long += long.size
+        self._long_time += self.usual * float(long.sum())
+        self._lost += float((np.rint(relative[relative > self.gap]) - 1.0).sum())
         regular, off = (relative > 0) & (relative <= self.gap), relative - 1.0
         self._regular += int(regular.sum())
         self._sum += float(off[regular].sum())
@@ -98,13 +103,6 @@ class SampleTiming:
         both = regular[1:] & regular[:-1]
         self._pairs += int(both.sum())
         self._products += float((off[1:] * off[:-1])[both].sum())
-
-    def _see_gaps(self, step: Array, old: int) -> None:
-        """A late stamp is ahead of the line and back with the next one; after a gap samples stay behind it."""
-        behind = np.cumsum(np.where(step > 0, np.rint(step / self.usual) - 1.0, 0.0))
-        steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
-        first, last = max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(step) - SAMPLES_BESIDE_STAMP, 0)
-        self._gaps += int((steady[first:last] > 0).sum())  # of the others when more samples are there
 
     @property
     def duration(self) -> float:
@@ -133,8 +131,7 @@ class SampleTiming:
         """Standard deviation of the regular intervals over the nominal one."""
         if self._regular < 2:
             return 0.0
-        mean = self._sum / self._regular
-        return float(np.sqrt(max(self._squares / self._regular - mean**2, 0.0)))
+        return float(np.sqrt(max(self._squares / self._regular - (self._sum / self._regular) ** 2, 0.0)))
 
     @property
     def missing(self) -> int:
@@ -154,7 +151,7 @@ class SampleTiming:
         return min(max(self._gaps, 1), self.missing)
 
 
-def copied(recording: Recording, names: Iterable[str], at: Index) -> NDArray[np.bool_]:
+def copied(recording: Recording, names: Iterable[str], at: Index) -> Flags:
     """Whether samples ``at`` say the same as those behind them, also where both are missing."""
     pairs = ((x[at], x[at + 1]) for x in (getattr(recording, name) for name in names))
     return np.asarray(np.all([((x == y) | (np.isnan(x) & np.isnan(y))).all(axis=1) for x, y in pairs], axis=0))
@@ -279,7 +276,7 @@ class Events:
     size: float
 
 
-def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
+def turns_of(q: Array, turning: Flags | None = None) -> Index:
     """(N − 1, n) whole turns by which a position steps from one sample to the next: 0 but where an angle wraps around,
     beside steps that are small, and leaves such a step when they are taken out. turning (n,): joints that can."""
     last = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
@@ -294,7 +291,7 @@ def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
     return np.where(sure, whole, 0.0).astype(np.int64)
 
 
-def unwrapped(q: Array, turning: NDArray[np.bool_] | None = None) -> Array:
+def unwrapped(q: Array, turning: Flags | None = None) -> Array:
     """(N, n) the same angles, continued over whole turns."""
     whole = np.cumsum(turns_of(q, turning), axis=0)
     return np.asarray(q - TURN_RAD * np.concatenate([np.zeros((1, q.shape[1])), whole]))
@@ -302,13 +299,12 @@ def unwrapped(q: Array, turning: NDArray[np.bool_] | None = None) -> Array:
 
 class Spikes:
     """Isolated outliers per channel and of whole rows (found); turns and impossible steps of position (jumps) by joint.
-    fastest (n,): speed beyond which a step is none of motion; jump: least part of the joint's range that it has;
-    turning (n,): joints whose angle may wrap around. Turns are taken out before anything else is looked for."""
+    Turns, of joints that can turn, are taken out before anything else is looked for."""
 
-    def __init__(
-        self, deviations: float, fastest: Array | None, jump: float, turning: NDArray[np.bool_] | None = None
-    ) -> None:
-        self._deviations, self._fastest, self._jump, self._turning = deviations, fastest, jump, turning
+    def __init__(self, robot: Robot | None, limits: Thresholds) -> None:
+        self._limits = limits
+        self._turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
+        self._fastest = None if robot is None else limits.impossible_speed * robot.limit("velocity")
         self._settled: dict[tuple[str, int], Events] = {}
         self.found: dict[tuple[str, int], Events] = {}
         self.turns: dict[int, Events] = {}
@@ -319,7 +315,7 @@ class Spikes:
             return
         x = {name: getattr(piece, name) for name in piece.signals}
         x["q"] = unwrapped(piece.q, self._turning)
-        found = {name: isolated(piece.time, values, self._deviations) for name, values in x.items()}
+        found = {name: isolated(piece.time, values, self._limits.spike) for name, values in x.items()}
         self._see_steps(piece, x["q"], max(old - 1, 0), found["q"])
         rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW_JOINT_SHARE if piece.n > 1 else 1.0)
         keys = [(WHOLE_ROWS, 0), *((name, j) for name in found for j in range(piece.n))]
@@ -329,21 +325,19 @@ class Spikes:
         self.found = dict(self._settled)
         _count(self.found, keys, at[open_], piece.time[open_])  # until what follows has been seen
 
-    def _see_steps(self, piece: Recording, q: Array, old: int, spike: NDArray[np.bool_]) -> None:
+    def _see_steps(self, piece: Recording, q: Array, old: int, spike: Flags) -> None:
         turns, joints, time = turns_of(piece.q, self._turning)[old:], range(piece.n), piece.time[old:-1]
         _count(self.turns, joints, turns != 0, time, np.diff(piece.q[old:], axis=0))
         if self._fastest is None:
             return
         step, dt = np.diff(q[old:], axis=0), np.diff(piece.time[old:])
         far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
-        far &= (dt > 0)[:, None] & (np.abs(step) > self._jump * _usual_range(q))
+        far &= (dt > 0)[:, None] & (np.abs(step) > self._limits.jump * _usual_range(q))
         far &= ~(spike[old:-1] | spike[old + 1 :])
         _count(self.jumps, joints, far, time, step)
 
 
-def _count(
-    sums: dict[Any, Events], keys: Sequence[Any], at: NDArray[np.bool_], time: Array, size: Array | None = None
-) -> None:
+def _count(sums: dict[Any, Events], keys: Sequence[Any], at: Flags, time: Array, size: Array | None = None) -> None:
     """Add what happened ``at`` (K, keys) times (K,); size: of the same shape."""
     for j in np.flatnonzero(at.any(axis=0)).tolist():
         k = int(at[:, j].argmax())
@@ -351,7 +345,7 @@ def _count(
         sums[keys[j]] = replace(known, count=known.count + int(at[:, j].sum()))
 
 
-def isolated(time: Array, x: Array, deviations: float) -> NDArray[np.bool_]:
+def isolated(time: Array, x: Array, deviations: float) -> Flags:
     """(N, n): samples that stand out from both neighbours on the same side, by ``deviations`` robust standard
     deviations of what a sample differs from its neighbours' mean. A spike comes back: what goes on from elsewhere is a
     jump. Beside a gap there is no neighbour. Beside a larger outlier a good sample seems to be one: it is not."""
@@ -362,22 +356,16 @@ def isolated(time: Array, x: Array, deviations: float) -> NDArray[np.bool_]:
     close = dt <= NEIGHBOUR_INTERVALS * np.median(dt[dt > 0])
     flanked = (close[:-1] & close[1:])[:, None]
     before, after = (np.where(flanked, x[1:-1] - side, np.nan) for side in (x[:-2], x[2:]))
-    away = _away(x)
+    away, step, across = np.zeros((len(x) - 2, x.shape[1])), np.diff(x, axis=0), x[2:] - x[:-2]
+    if len(x) > 3:  # how far a channel is, after each sample, from where its step before or after would have led it
+        led = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
+        away = np.fmin(*(np.abs(across - 2.0 * own) for own in led))
     for j in range(x.shape[1]):
         least = _outstanding(x[:, j], np.abs(np.diff(x[:, j]))[close], before[:, j], after[:, j], deviations)
         least[away[:, j] > SPIKE_RETURN_SHARE * least] = 0.0
         beside = np.maximum(np.concatenate([[0.0], least[:-1]]), np.concatenate([least[1:], [0.0]]))
         out[1:-1, j] = (least > 0) & (least >= beside)
     return out
-
-
-def _away(x: Array) -> Array:
-    """(N − 2, n) how far a channel is, after each sample, from where its step before or after would have led it."""
-    step, across = np.diff(x, axis=0), x[2:] - x[:-2]
-    if len(step) < 3:
-        return np.zeros(across.shape)
-    before, after = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
-    return np.asarray(np.fmin(np.abs(across - 2.0 * before), np.abs(across - 2.0 * after)))
 
 
 def _outstanding(x: Array, steps: Array, before: Array, after: Array, deviations: float) -> Array:

@@ -1,13 +1,11 @@
-"""Motion and torque good enough to judge a log by: resampled on true time, lightly low-passed, thinned.
-
-Not for identification, where the cut-off is chosen with care: here ten times the band of the motion will do.
-"""
+"""Motion and torque good enough to judge a log by: resampled on true time, low-passed at ten times the motion's band,
+thinned. Not for identification, where the cut-off is chosen with care."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +29,7 @@ ROWS_PER_PERIOD = 4.0  # of the cut-off
 OUTLIER_DEVIATIONS = 15.0  # robust standard deviations above both neighbours
 JUMP_PACE_RATIO = 20.0  # to the usual fastest speed
 SHORTEST_PIECE_PERIODS = 8.0  # of the cut-off
-SINGULAR_ROW_VALUE = 1e-8  # relative singular value of rows with unit columns that counts as zero
+SINGULAR_ROWS = 1e-8  # relative singular value of rows with unit columns that counts as zero
 SAMPLES_PER_COLUMN = 2.0  # independent ones, that a fit needs
 
 
@@ -74,9 +72,6 @@ class EffortRows:
         return self.model.robot
 
 
-# -- fits of rows, joint by joint -------------------------------------------------------------------------------------
-
-
 def unit_columns(w: Array) -> Array:
     """The columns of w that are not zero, at length 1."""
     norms = np.linalg.norm(w, axis=0)
@@ -86,7 +81,7 @@ def unit_columns(w: Array) -> Array:
 def span(w: Array) -> Array:
     """Orthonormal columns that span those of w."""
     u, s, _ = np.linalg.svd(unit_columns(w), full_matrices=False)
-    return np.asarray(u[:, s > SINGULAR_ROW_VALUE * s[0]] if s.size else u)
+    return np.asarray(u[:, s > SINGULAR_ROWS * s[0]] if s.size else u)
 
 
 def unexplained(basis: Array, x: Array) -> Array:
@@ -102,11 +97,8 @@ def determined(w: Array, independent: float) -> bool:
 def residual(w: Array, y: Array) -> Array:
     """Of a least-squares fit of y by the columns of w."""
     columns = unit_columns(w)
-    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROW_VALUE)
+    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROWS)
     return np.asarray(y - columns @ fit)
-
-
-# -- pieces and rows --------------------------------------------------------------------------------------------------
 
 
 def uniform_pieces(
@@ -148,8 +140,7 @@ def columns_at(at: Array, time: Array, x: Array) -> Array:
 def motion_band(pieces: Sequence[Recording], rate: float) -> float:
     """[Hz] below which the longest piece has ``MOTION_POWER_SHARE`` of the position's power, median over the joints."""
     q = max((piece.q for piece in pieces), key=len)
-    length = min(len(q), int(8.0 * rate) + 8)
-    frequency, power = welch(q, rate, nperseg=length, axis=0, detrend="linear")
+    frequency, power = welch(q, rate, nperseg=min(len(q), int(8.0 * rate) + 8), axis=0, detrend="linear")
     total = np.cumsum(power, axis=0)
     moves = total[-1] > 0
     if not moves.any():
@@ -174,26 +165,18 @@ def smooth(pieces: Sequence[Recording], interval: float, most_rows: int) -> Smoo
     rows = [_rows(piece, sections, interval) for piece in long]
     inner = [{name: x[edge : len(x) - edge] for name, x in row.items()} for row in rows]
     whole: dict[str, Array] = {name: np.concatenate([row[name][::step] for row in inner]) for name in inner[0]}
-    return Smooth(
-        motion=Motion(*(whole.pop(name) for name in ("time", "q", "qd", "qdd"))),
-        piece=np.repeat(np.arange(len(inner)), [len(row["time"][::step]) for row in inner]),
-        cutoff=cutoff,
-        duration=samples * interval,
-        courses=tuple(CubicSpline(row["time"], row["effort"]) for row in inner if "effort" in row),
-        **whole,
-    )
+    motion = Motion(*(whole.pop(name) for name in ("time", "q", "qd", "qdd")))
+    piece = np.repeat(np.arange(len(inner)), [len(row["time"][::step]) for row in inner])
+    courses = tuple(CubicSpline(row["time"], row["effort"]) for row in inner if "effort" in row)
+    return Smooth(motion=motion, piece=piece, cutoff=cutoff, duration=samples * interval, courses=courses, **whole)
 
 
 def _rows(piece: Recording, sections: Array, interval: float) -> dict[str, Array]:
-    def low_passed(x: Array) -> Array:
-        return np.asarray(sosfiltfilt(sections, x, axis=0))
-
-    def rate(x: Array) -> Array:
-        return np.asarray(np.gradient(x, interval, axis=0))
-
+    low_passed, rate = partial(sosfiltfilt, sections, axis=0), partial(np.gradient, axis=0)
     q = low_passed(piece.q)
-    qd = rate(q)
+    qd = rate(q, interval)
     direction = low_passed(np.sign(qd))
-    rows = {"time": piece.time, "q": q, "qd": qd, "qdd": rate(qd), "direction": direction, "turning": rate(direction)}
+    rows = {"time": piece.time, "q": q, "qd": qd, "qdd": rate(qd, interval), "direction": direction}
     beside = {"measured": piece.qd, "effort": piece.torque}
-    return rows | {name: low_passed(x) for name, x in beside.items() if x is not None}
+    rows |= {name: low_passed(x) for name, x in beside.items() if x is not None}
+    return rows | {"turning": rate(direction, interval)}

@@ -10,13 +10,10 @@ class Thresholds:
     """Settings of all checks. Times in seconds, shares between 0 and 1."""
 
     # -- time -------------------------------------------------------------------------------------------------------
-    #: Standard deviation of regular intervals over the nominal one. Taking time as uniform errs by jitter × q̇ per
-    #: sample; at 5 % this exceeds the encoder noise of usual arms, below it hardly matters.
+    #: σ of regular intervals over the nominal one: uniform time errs by jitter × q̇, beyond 5 % more than encoder noise.
     jitter: float = 0.05
     gap: float = 1.5  #: Nominal intervals beyond which a sample is missing (nearest whole number: two)
-    #: Share of samples missing that is worth a warning: at 0.5 % a filter that assumes uniform time meets some ten
-    #: jumps in 2000 samples.
-    missing: float = 0.005
+    missing: float = 0.005  #: Share of samples: at 0.5 % a filter on uniform time meets some ten jumps in 2000 samples
     long_gap: float = 0.05  #: [s] A longer hole is not interpolated: joints go a visible way and may turn around
     fewest_samples: int = 50  #: Fewer samples say nothing about a robot of some 60 parameters
     slowest_rate: float = 5.0  #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time
@@ -25,47 +22,39 @@ class Thresholds:
     longest_step: float = 10_000.0  #: [s] No motion pauses for hours: a longer step is another unit, clock or column
 
     # -- values -----------------------------------------------------------------------------------------------------
-    #: Share of samples of a channel that are NaN: beyond it (or beyond the longest run that may be interpolated)
-    #: what is missing is a burst, not a lost value.
+    #: Share of NaN in a channel: beyond it, or the longest run that may be interpolated, it is a burst, no lost value.
     nan_share: float = 0.05
     nan_run: float = 0.05  # [s]
     repeated_rows: float = 0.01  #: Share of rows that a moving robot repeats (a packet logged again) worth a warning
-    #: A channel that repeats more often than this while it moves by several steps per sample is refreshed more
-    #: slowly than it is logged.
-    held: float = 0.5
+    held: float = 0.5  #: A channel that repeats more often while it moves by several steps is refreshed too slowly
     stuck: float = 0.1  #: [s] A channel that stops dead in mid-motion is stuck: no drive stops a link within one sample
     flat_samples: int = 20  #: At an extreme value, in plateaus of ``flat_run`` that are entered without slowing down
     flat_run: int = 5
     saturated_problem: float = 0.05  #: Share of samples cut off: some, or so many that the torque is no longer measured
     at_limit: float = 0.005  #: A value within this part of the description's limit is at it
     beyond_limit: float = 1.2  #: Beyond the limit by this factor the limit, the unit or a gain is wrong
-    #: Isolated outliers stand this many robust standard deviations, of the log and of their surroundings, above both
-    #: neighbours; Gaussian noise passes 15 once in 10⁵⁰ samples, so that what passes is not noise.
+    #: Robust σ, of the log and of the surroundings, above both neighbours: Gaussian noise passes 15 once in 10⁵⁰.
     spike: float = 15.0
     spike_share: float = 0.001  #: Of torque or velocity, worth a warning; drives make single peaks, positions have none
     impossible_speed: float = 3.0  #: Times the velocity limit, from one sample to the next: no motion
     jump: float = 0.01  #: … if it is at least this part of the joint's range: a late packet makes the next step longer
 
     # -- rest -------------------------------------------------------------------------------------------------------
-    #: [s] Window, and speed relative to the joint's usual speed (95 % quantile), of a joint that counts as resting:
-    #: a sine of 0.03 Hz or faster never looks like this at its turning points.
+    #: [s] Of a joint at rest: window, and speed over the usual one (95 % quantile); no sine of ≥ 0.03 Hz looks so.
     rest_window: float = 0.25
     rest_speed: float = 0.005
     standstill: float = 0.5  #: [s] Standstill of the whole robot at the start or end that is reported
     rest_share: float = 0.25  #: Of the moving time, that a joint rests: sign(q̇) is meaningless for much of its data
 
     # -- meaning ----------------------------------------------------------------------------------------------------
-    #: Correlation (friction and rotor removed) of measured and model torque that is conclusive; on real arms true
-    #: pairs of gravity-loaded joints reach 0.88 … 1.00, and accidental ones 0.81.
+    #: Correlation with the model, friction and rotor removed: gravity-loaded real joints 0.88 … 1.00, accidental 0.81.
     conclusive: float = 0.85
     doubtful: float = 0.5  #: Correlation of a joint as logged above which no other arrangement of whole joints is tried
     driving_friction: float = 0.05  #: … its joint, over the spread of the torque: less may be a wrong model
     torque_scale: float = 20.0  #: Against the model; inertias of descriptions are rarely wrong by a factor of ten
-    #: Sum over the joints of the logarithm of residual power that another zero of one joint must gain: with inertias
-    #: 20 % off and on real arms it gains 0.14 at most, where a zero is off by 30° or 90° 3 … 20.
+    #: Σ ln(residual power) that another zero must gain: ≤ 0.14 on real arms or with inertias 20 % off, 3 … 20 if wrong.
     zero: float = 1.5
-    #: Share of a joint's torque that the description's inertias must explain, where a fit of all parameters explains
-    #: more: with inertias 20 % off it is 98 %, on real arms with good descriptions 83 % and more.
+    #: Share of torque, where a fit explains more: with inertias 20 % off 98 %, on real arms well described ≥ 83 %.
     explained_described: float = 0.7
     #: … that a fit of all parameters must explain: 99 % from models, 69 % and more of every joint of four real arms.
     explained: float = 0.6
@@ -76,8 +65,7 @@ class Thresholds:
     velocity_factor: float = 0.05  #: Measured velocity over the derivative of position
     delay_samples: float = 1.0  #: Smaller delays [samples] are within what time stamps mean
     delay_errors: float = 3.0  #: Standard errors to be sure of a delay
-    #: A delay matters when it changes the torque by this share of its RMS, and leaves at most this part of what was
-    #: unexplained: one that explains less may as well be friction or poor excitation.
+    #: Change of the torque over its RMS, and what is left of the unexplained: less may be friction or poor excitation.
     delay_effect: float = 0.01
     delay_power: float = 0.9
     #: Planned against executed: RMS over the planned range. 5 % is a poorly tuned controller, 50 % another motion.
@@ -87,12 +75,9 @@ class Thresholds:
     # -- excitation -------------------------------------------------------------------------------------------------
     #: [rad] Over an arc Δ an offset and the weight's cosine differ by 1 − cos(Δ/2): 12 % at 1 rad, 3 % at 0.5 rad.
     arc: float = 1.0
-    #: Condition number with columns of unit length. The literature asks for ≲ 100; at 300 the weakest combination
-    #: carries 10⁻⁵ of the strongest one's information.
+    #: With columns of unit length. The literature asks for ≲ 100; at 300 the weakest carries 10⁻⁵ of the information.
     condition: float = 300.0
-    #: How many times the standard deviation of a parameter exceeds that with all others known (square root of the
-    #: variance inflation); beyond it the parameter is listed as poorly excited.
-    inflation: float = 30.0
+    inflation: float = 30.0  #: σ of a parameter over that with all others known, beyond which it is poorly excited
 
     # -- amount of work ---------------------------------------------------------------------------------------------
     most_samples: int = 131_072  #: Samples the expensive checks look at, as evenly spread windows of ``window`` samples

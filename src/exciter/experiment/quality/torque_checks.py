@@ -13,17 +13,10 @@ from scipy.signal import butter
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.joint_order_and_signs import unclear, unknown_terms
+from exciter.experiment.quality.joint_order_and_signs import unknown_terms
 from exciter.experiment.quality.numbers_in_words import number, percent, time_span
-from exciter.experiment.quality.smoothed_log import (
-    SINGULAR_ROW_VALUE,
-    EffortRows,
-    determined,
-    residual,
-    span,
-    unexplained,
-)
-from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, EffortRows, determined, residual, span, unexplained
+from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
@@ -55,8 +48,7 @@ FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
 
 def order_and_signs(evidence: Evidence) -> Iterator[Note]:
     """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
-    joints, found = evidence.joints, evidence.arrangement
-    c = np.zeros((0, 0)) if evidence.match is None else evidence.match[0]
+    joints, found, c = evidence.joints, evidence.arrangement, evidence.arrangement.correlation
     for i, j in found.columns:
         words = f"the torque recorded for it follows the model's torque of {joints[j]} (correlation {c[i, j]:.2f}), "
         words += f"not its own ({c[i, i]:.2f}); are the torque columns in the order of the joints?"
@@ -73,8 +65,7 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
         if second:
             words = f"with {first} and {second[0]} exchanged the torques fit the model (Σ correlation² "
             words += f"{(there**2).sum():.2f} instead of {(np.maximum(own, 0) ** 2).sum():.2f}); are joints and "
-            words += "columns in the same order?"
-            yield problem("joint order", words, first, belongs_to=second[0], **then)
+            yield problem("joint order", f"{words}columns in the same order?", first, belongs_to=second[0], **then)
         else:
             what, of = ("position and torque", "axis") if there[concerned[0]] > 0 else ("the position", "position")
             words = f"the torques fit the model when {what} of this axis count the other way round"
@@ -88,29 +79,20 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
 
 def torque_scale(evidence: Evidence) -> Iterator[Note]:
     """Measured over model torque of every joint where both clearly follow each other."""
-    if evidence.match is None or evidence.effort_unit != "N·m" or evidence.foreign_units:
+    if evidence.effort_unit != "N·m" or evidence.foreign_units:
         return
-    correlation, scale = (np.abs(one.diagonal()) for one in evidence.match)
-    sure, most = correlation > evidence.thresholds.conclusive, evidence.thresholds.torque_scale
+    correlation, scale = np.abs(evidence.arrangement.correlation.diagonal()), evidence.arrangement.scale
+    sure, most = correlation > evidence.limits.conclusive, evidence.limits.torque_scale
     off = sure & ((scale > most) | (scale < 1.0 / most))
     of_current = evidence.effort_name == "current"
     what, other = ("currents times gains", "mA") if of_current else ("measured torques", "mN·m")
     why = f"another unit ({other}, per cent), motor torque without gear ratio, or inertias of another robot?"
-    if off[sure].all() and sure.sum() > 1:
-        common = float(np.median(scale[sure]))
-        words = f"{what} are {number(common)} times those of the description; {why}"
-        yield problem("unit of torque", words, scale=common)
-        return
-    for j in np.flatnonzero(off):
-        words = f"{what} are {number(scale[j])} times those of the description, of other joints not; {why}"
-        yield problem("unit of torque", words, evidence.joints[j], scale=float(scale[j]))
-
-
-def unjudged(evidence: Evidence) -> list[str]:
-    """Joints whose order cannot be judged. None where inertias are unknown."""
-    like = evidence.likeness
-    doubtful = [] if like is None else unclear(like, evidence.thresholds)
-    return [evidence.joints[j] for j in doubtful if j not in evidence.arrangement.joints]
+    alike = off[sure].all() and sure.sum() > 1
+    for j in [None] if alike else np.flatnonzero(off).tolist():
+        joint, others = (None, "") if j is None else (evidence.joints[j], ", of other joints not")
+        size = float(np.median(scale[sure]) if j is None else scale[j])
+        words = f"{what} are {number(size)} times those of the description{others}; {why}"
+        yield problem("unit of torque", words, joint, scale=size)
 
 
 def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, float] | None:
@@ -146,14 +128,14 @@ def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, 
 
 def zero(evidence: Evidence) -> Iterator[Note]:
     """Where order and signs are right and one angle explains much of the unexplained torque."""
-    rows, payload = evidence.rows, evidence.survey.about.payload
+    rows, payload = evidence.rows, evidence.about.payload
     if rows is None or not evidence.inertias_known or evidence.effort_unit == "A" or payload is not None:
         return
     if evidence.arrangement.joints or evidence.foreign_units:
         return
     step = max(1, len(rows.smooth) // ZERO_SEARCH_SAMPLES)
     found = best_zero(rows.robot, rows.smooth.motion[::step], rows.effort[::step])
-    if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.thresholds.zero:
+    if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.limits.zero:
         return
     change, joint, angle = found
     degrees = number(np.degrees(angle), 3)
@@ -167,10 +149,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     """Shares (n,) of the torque's variance, 1 − Σr²/Σ(τ − mean)²: by the description's inertias (None where they are
     unknown; offset, friction and rotor inertia of every joint fitted, as are joint terms of a model that was given),
     and by a plain fit of all base parameters; negative where the model adds torque that is not there. None without
-    torque, robot or enough rows.
-
-    The plausibility test behind all others: any fault that no other check finds leaves torque unexplained here.
-    """
+    torque, robot or enough rows. Any fault that no other check finds leaves torque unexplained here."""
     rows, fit = evidence.rows, evidence.excitation
     if rows is None or fit is None:
         return None
@@ -186,7 +165,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     if evidence.effort_unit == "A":  # every joint in a unit of its own: parameters of one say nothing of another
         return None, share(np.column_stack([residual(regressor[:, j], effort[:, j]) for j in range(len(turns))]))
     described = None
-    if evidence.inertias_known and evidence.survey.about.payload is None:
+    if evidence.inertias_known and evidence.about.payload is None:
         left, beside = effort - DynamicModel(rows.robot).torque(motion), unknown_terms(motion, evidence.given_model)
         described = share(np.column_stack(list(map(unexplained, beside, left.T))))
     return described, share(effort - regressor @ fit.values)
@@ -194,32 +173,28 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
 
 def explained(evidence: Evidence) -> Iterator[Note]:
     """Always the numbers; a warning or problem where much torque is unexplained."""
-    found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.thresholds
+    found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.limits
     if found is None:
         return
     joints, (described, fitted) = evidence.joints, found
-    numbers = {"fitted": dict(zip(joints, fitted.tolist(), strict=True)), "described": None}
-    each, how = [f"{_percent(own)} %" for own in fitted], "a fit of all parameters"
-    if described is not None:
-        numbers["described"] = dict(zip(joints, described.tolist(), strict=True))
-        each = [f"{_percent(own)} and {fit}" for own, fit in zip(described, each, strict=True)]
-        how = f"the description and by {how}"
-    words = ", ".join(map(" ".join, zip(joints, each, strict=True)))
+    shares = [fitted] if described is None else [described, fitted]
+    how = "the description and by a fit of all parameters" if len(shares) > 1 else "a fit of all parameters"
+    each = [[f"{100.0 * max(share, 0.0):.0f}" for share in own] for own in zip(*shares, strict=True)]
+    words = ", ".join(f"{joint} {' and '.join(own)} %" for joint, own in zip(joints, each, strict=True))
+    by_joint = [dict(zip(joints, own.tolist(), strict=True)) for own in shares]
+    numbers = {"fitted": by_joint[-1], "described": by_joint[0] if len(shares) > 1 else None}
     yield note(EXPLAINED_SUBJECT, f"explained by {how}: {words}", **numbers)
-    poor = np.flatnonzero(fitted < limits.explained).tolist()
-    if poor:
-        each = [f"{joints[j]} {_percent(fitted[j])} %" for j in poor]
-        words = f"no parameters of this robot explain the torque: {', '.join(each)} at best; {UNEXPLAINED_CAUSES}"
+    if poor := np.flatnonzero(fitted < limits.explained).tolist():
+        words = ", ".join(f"{joints[j]} {each[j][-1]} %" for j in poor)
+        words = f"no parameters of this robot explain the torque: {words} at best; {UNEXPLAINED_CAUSES}"
         grave = fitted[poor].min() < limits.explained_problem
         yield (problem if grave else warning)(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in poor], **numbers)
     if described is None:
         return
     wrong = described < np.minimum(limits.explained_described, fitted - CLEARLY_EXPLAINED_SHARE)
-    rest = [j for j in map(int, np.flatnonzero(wrong)) if j not in poor]
-    if rest:
-        each = [f"{joints[j]} {_percent(described[j])} of {_percent(fitted[j])} %" for j in rest]
+    if rest := [j for j in np.flatnonzero(wrong).tolist() if j not in poor]:
         words = "the description's inertias explain little of what a fit of all parameters explains: "
-        words += f"{', '.join(each)}; {UNEXPLAINED_CAUSES}"
+        words += f"{', '.join(f'{joints[j]} {each[j][0]} of {each[j][1]} %' for j in rest)}; {UNEXPLAINED_CAUSES}"
         yield warning(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in rest], **numbers)
 
 
@@ -231,17 +206,12 @@ def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
     return tuple(f for f in findings if f.subject != EXPLAINED_SUBJECT or f.severity == Severity.NOTE)
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.0f}" if share > 0.0 else "0"
-
-
 # -- between the motor and the log -------------------------------------------------------------------------------------
 
 
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
-    """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists. Its rotor
-    and friction then act on both joints. The residual of joint j follows velocity and acceleration of joint k, and that
-    of k follows j; one of the two alone may be chance."""
+    """The motor of one joint moves with another joint, too, as in many wrists; its rotor and friction act on both. The
+    residual of j follows velocity and acceleration of k, and that of k follows j; one of the two may be chance."""
     rows = evidence.rows
     if rows is None or evidence.arrangement.joints:
         return
@@ -252,7 +222,7 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
             spaces[j] = span(w)
     for j, k in combinations(spaces, 2):
         (one, slope), (other, _) = (_left_by_other(rows, spaces[a], a, b) for a, b in ((j, k), (k, j)))
-        if max(one, other) < evidence.thresholds.coupled:
+        if max(one, other) < evidence.limits.coupled:
             first, second = evidence.joints[j], evidence.joints[k]
             ratio = "" if slope > 0 else ", ratio: -1"
             term = f"{{drive-coupling: {{first: {first}, second: {second}{ratio}}}}}"
@@ -268,24 +238,22 @@ def _left_by_other(rows: EffortRows, basis: Array, j: int, k: int) -> tuple[floa
     m = rows.smooth.motion
     both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
     left, own = unexplained(basis, rows.effort[:, j]), unexplained(basis, both)
-    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR_ROW_VALUE)
+    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR_ROWS)
     power = float(left @ left)
     return (float(np.sum((left - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
 
 
 def delay(evidence: Evidence) -> Iterator[Note]:
-    """Of all joints together, and of each."""
-    found, limits = evidence.delays, evidence.thresholds
+    found, limits = evidence.delays, evidence.limits
     if found is None:
         return
     if found.edge is not None and found.power < DELAY_POWER_SHARE:
         words = f"torque and position fit best {1e3 * abs(found.edge):.3g} ms apart, the farthest that was tried, the "
         words += f"torque {'after' if found.edge > 0 else 'before'} the position: are both of the same motion and "
-        words += "clock?"
-        yield warning("delay", words, edge=found.edge, residual=found.power)
+        yield warning("delay", f"{words}clock?", edge=found.edge, residual=found.power)
     if not found.known:
         return
-    mean, error, interval = found.delay, found.error, evidence.survey.timing.interval
+    mean, error, interval = found.delay, found.error, evidence.timing.interval
     effect = abs(mean) * found.change
     numbers: dict[str, Any] = {"delay": mean, "error": error, "samples": mean / interval}
     numbers["per_joint"] = {evidence.joints[j]: value for j, (value, _) in found.joints.items()}
@@ -300,7 +268,7 @@ def delay(evidence: Evidence) -> Iterator[Note]:
         words += ", roughly: without a robot coupled motion is not modelled"
         sure &= found.power < DELAY_POWER_SHARE
     beyond_doubt = abs(mean) > CERTAIN_DELAY_ERRORS * error
-    given, grave = evidence.survey.about.filter, note
+    given, grave = evidence.about.filter, note
     expected = 0.0 if given is None else group_delay(given)
     if given is not None and abs(mean - expected) < max(least, FILTER_DELAY_TOLERANCE * expected):
         words += f", as the filter given explains (expected {time_span(expected)})"
@@ -320,11 +288,11 @@ def group_delay(given: AnalogFilter) -> float:
 
 def low_pass(evidence: Evidence) -> Iterator[Note]:
     """The frequency above which the effort holds nothing, and the cut-off that fits: it rounds dry friction's steps."""
-    efforts, rate = [x for piece in evidence.pieces if (x := piece.torque) is not None], evidence.survey.timing.rate
+    efforts, rate = [x for piece in evidence.pieces if (x := piece.torque) is not None], evidence.timing.rate
     limit = earlier_low_pass(max(efforts, key=len), rate) if efforts else None
     if limit is None:
         return
-    known = evidence.survey.about.filter
+    known = evidence.about.filter
     words = f"the torque holds nothing above {limit:.3g} Hz: it was low-passed before it was logged"
     if known is not None:
         yield note("earlier low-pass", words + f", as is known ({known.cutoff:g} Hz)", cutoff=limit)
@@ -332,10 +300,8 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
         numbers = {"cutoff": limit}
         if evidence.rows is not None and (found := source_cutoff(evidence.rows, limit)) is not None:
             numbers["half"], left = found
-            words += (
-                f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
-                f"{percent(1.0 - left)} less of it is unexplained"
-            )
+            words += f", at about {number(numbers['half'], 2)} Hz (−6 dB): with the model filtered alike, "
+            words += f"{percent(1.0 - left)} less of it is unexplained"
         words += "; filter the model the same way, and take noise estimates from it as lower bounds"
         yield warning("earlier low-pass", words, **numbers)
 

@@ -12,18 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording import signal_columns
-from exciter.experiment.recording.recording_facts import (
-    LINK_SIDE,
-    MOTOR_SIDE,
-    About,
-    AnalogFilter,
-    NoteText,
-    Payload,
-    Repairs,
-    SourceFile,
-    Triple,
-)
+from exciter.experiment.recording import recording, signal_columns
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
@@ -39,7 +28,6 @@ SIGNAL_SECTIONS = ("position", "velocity", "torque", "current", "wrench", "tempe
 READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
-Window = tuple[float, float]
 
 
 # -- logs of known programs: a recording.yaml without ``file``, and ``recognise``: columns that such a log has ---------
@@ -56,7 +44,16 @@ def preset(name: str) -> Mapping[str, Any]:
 
 def recognised(source: Source) -> str | None:
     """The format whose columns the file has."""
-    return next((name for name in PROGRAM_FORMATS if "recognise" in preset(name) and _fits(source, preset(name))), None)
+
+    def has(column: str, joints: Sequence[str]) -> bool:
+        if signal_columns.JOINT_PLACEHOLDER in column:
+            return bool(signal_columns.joints_of(source, column))
+        return column in source.names or bool(joints and signal_columns.group(source, column, joints))
+
+    for name, known in ((name, preset(name)) for name in PROGRAM_FORMATS):
+        if "recognise" in known and all(has(column, known.get("joints", ())) for column in known["recognise"]):
+            return name
+    return None
 
 
 def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,69 +67,7 @@ def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, 
     return merged
 
 
-def _fits(source: Source, description: Mapping[str, Any]) -> bool:
-    joints = description.get("joints", ())
-    return all(
-        signal_columns.joints_of(source, name)
-        if signal_columns.JOINT_PLACEHOLDER in name
-        else name in source.names or (joints and signal_columns.group(source, name, joints))
-        for name in description["recognise"]
-    )
-
-
 # -- between motors and joints: gear ratios, coupled axes, counting directions and zero positions ----------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Transmission:
-    """q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor, with S = diag(signs). motion: Rp⁻¹ (n, n),
-    effort: Rt (n, n), None where the log is on the joint side; signs (n,); offset (n,) [rad, m]."""
-
-    signs: Array
-    offset: Array
-    motion: Array | None = None
-    effort: Array | None = None
-
-    def joint_side(self, signal: str, rows: Array) -> Array:
-        """Samples (k, n) of a signal. Gains count from the motor's current to the joint's torque, so that only its
-        direction changes; the wrench is not of the joints, and the temperature of their drives: as they are."""
-        if signal in ("wrench", "temperature"):
-            return rows
-        matrix = {"position": self.motion, "velocity": self.motion, "torque": self.effort, "current": None}[signal]
-        turned = times(matrix, rows) * self.signs
-        moved = signal == "position" and self.offset.any()
-        return turned + self.offset if moved else turned  # −0 + 0 is 0: a log is kept to the last bit
-
-    @property
-    def keeps_power(self) -> bool:
-        """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""
-        if self.motion is None or self.effort is None:
-            return True
-        with np.errstate(all="ignore"):  # ratios may be as large as they like: what overflows does not keep power
-            return bool(np.allclose(self.motion.T @ self.effort, np.eye(len(self.motion)), atol=1e-6))
-
-
-def times(matrix: Array | None, rows: Array) -> Array:
-    """Every row x becomes M x. Zeros of M are left out, so that a missing sample (NaN) of one motor is missing only in
-    the joints that it drives."""
-    if matrix is None:
-        return rows
-    out = np.zeros_like(rows)
-    for i, coefficients in enumerate(matrix):
-        for k in np.flatnonzero(coefficients):
-            out[:, i] += coefficients[k] * rows[:, k]
-    return out
-
-
-def inverse_of(ratios: Array, where: str) -> Array:
-    scale = np.abs(ratios).max(axis=1, keepdims=True)
-    with np.errstate(all="ignore"):
-        singular = not (scale > 0.0).all() or np.linalg.cond(ratios / scale) > 1e10
-    if singular:
-        raise RecordingError(f"{where} cannot be inverted: some joint would not move its motor; check the matrix")
-    inverse = np.asarray(np.linalg.inv(ratios), dtype=np.float64)
-    inverse[np.abs(inverse) < 1e-15 * np.abs(inverse).max(axis=1, keepdims=True)] = 0.0
-    return inverse
 
 
 @dataclass(frozen=True)
@@ -162,12 +97,34 @@ class DriveSettings(Settings):
     position: Annotated[tuple[Any, ...] | None, Ratios()] = None
     torque: Annotated[tuple[Any, ...] | None, Ratios()] = None
 
+    def matrix(self, signal: str, where: str) -> Array | None:
+        """(n, n) from the motors' side to the joints': Rp⁻¹ of positions and velocities, Rt of torques; None where a
+        signal is on the joint side, and for currents: gains count from the motor's current to the joint's torque."""
+        rows = {"position": self.position, "velocity": self.position, "torque": self.torque}.get(signal)
+        if rows is None:
+            return None
+        given = np.array(rows, dtype=float)
+        ratios = given if given.ndim == 2 else np.diag(given)
+        if signal == "torque":
+            return ratios
+        scale = np.abs(ratios).max(axis=1, keepdims=True)
+        with np.errstate(all="ignore"):
+            singular = not (scale > 0.0).all() or np.linalg.cond(ratios / scale) > 1e10
+        if singular:
+            why = f"{where}: drive: position cannot be inverted: some joint would not move its motor; check the matrix"
+            raise RecordingError(why)
+        inverse = np.asarray(np.linalg.inv(ratios), dtype=np.float64)
+        inverse[np.abs(inverse) < 1e-15 * np.abs(inverse).max(axis=1, keepdims=True)] = 0.0
+        return inverse
+
     @property
-    def matrices(self) -> tuple[Array | None, Array | None]:
-        """(n, n) of positions and torques; ratios stand on the diagonal."""
-        given = (None if rows is None else np.array(rows, dtype=float) for rows in (self.position, self.torque))
-        position, torque = (x if x is None or x.ndim == 2 else np.diag(x) for x in given)
-        return position, torque
+    def keeps_power(self) -> bool:
+        """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""
+        motion, effort = (self.matrix(signal, "") for signal in ("position", "torque"))
+        if motion is None or effort is None:
+            return True
+        with np.errstate(all="ignore"):  # ratios may be as large as they like: what overflows does not keep power
+            return bool(np.allclose(motion.T @ effort, np.eye(len(motion)), atol=1e-6))
 
 
 @dataclass(frozen=True)
@@ -209,8 +166,7 @@ class JointNames(Kind):
 
 @dataclass(frozen=True)
 class ReadingSettings(Settings):
-    """How a file is opened, and which joints it is of: None where the columns name them. The format follows from the
-    suffix of the file unless it is given."""
+    """How a file is opened, by its suffix unless told, and its joints: None where the columns name them."""
 
     file: signal_columns.File = None
     format: Annotated[str | None, OneWord(LOG_FORMATS)] = None
@@ -229,12 +185,7 @@ class ReadingSettings(Settings):
             raise RecordingError("missing has an empty word; a cell without anything has no value anyway, leave it out")
 
     @property
-    def reader(self) -> str:
-        return str(preset(self.format or "")["reader"])
-
-    @property
     def options(self) -> dict[str, Any]:
-        """Of ``open_source``."""
         return {key: value for key in READER_OPTIONS if (value := getattr(self, key)) is not None}
 
 
@@ -254,15 +205,15 @@ class RecordingSettings(Settings):
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
-    windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
-    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
-    payload: Payload | None = None
+    windows: tuple[Annotated[tuple[float, float], Vector(2, "s")], ...] = ()
+    gravity: Annotated[recording.Triple | None, Vector(3, "m/s²")] = None
+    payload: recording.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    filter: AnalogFilter | None = None
-    notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
-    sources: tuple[SourceFile, ...] = ()
-    repair: Repairs = field(default_factory=Repairs)
+    filter: recording.AnalogFilter | None = None
+    notes: Annotated[Mapping[str, str], ByName(recording.NoteText())] = field(default_factory=dict)
+    sources: tuple[recording.SourceFile, ...] = ()
+    repair: recording.Repairs = field(default_factory=recording.Repairs)
 
     def __post_init__(self) -> None:
         if any(abs(sign) != 1.0 for sign in self.signs or ()):
@@ -273,36 +224,33 @@ class RecordingSettings(Settings):
             raise RecordingError(why)
 
     def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[signal_columns.Signal, ...]:
-        given = {name: part for name in SIGNAL_SECTIONS if (part := getattr(self, name)) is not None}
-        must = ("position", *required)
-        return tuple(part.of(joints, f"{where}: {name}", required=name in must) for name, part in given.items())
+        """required: those that the user asked for, so that the file must have them."""
+        signs, found = 1.0 if self.signs is None else np.array(self.signs), []
+        offset = 0.0 if self.offset is None else self.offset.si
+        for name in SIGNAL_SECTIONS:
+            if (part := getattr(self, name)) is not None:
+                signal = part.of(joints, f"{where}: {name}", required=name in ("position", *required))
+                if name not in ("wrench", "temperature"):  # not of the joints, and of their drives: as they are
+                    moved = offset if name == "position" else 0.0
+                    signal = replace(signal, matrix=self.drive.matrix(name, where), signs=signs, offset=moved)
+                found.append(signal)
+        if (self.drive.position is None) == (self.drive.torque is None):
+            signal_columns.check_kinds(found, joints)  # else one is on the motor's side and the other on the joint's
+        return tuple(found)
 
-    def about(self, joints: Sequence[str], where: str) -> About:
+    def about(self, joints: Sequence[str], where: str) -> recording.About:
+        """side, where torques are measured: as given, else on the motors where ``drive`` takes them through gears."""
+        if self.current is not None and self.current.side == recording.LINK_SIDE:
+            raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
+        torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
+        if geared and torque == recording.LINK_SIDE:
+            why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
+            raise RecordingError(f"{why}one of the two")
         gains = None if self.current is None else self.current.gains
         each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
         same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return About(**given, gains=each, side=self.side(where))
-
-    def side(self, where: str) -> str | None:
-        """Where torques are measured: as given, else on the motors where ``drive`` takes them through the gears."""
-        if self.current is not None and self.current.side == LINK_SIDE:
-            raise RecordingError(f"{where}: current: side is link, but currents are the motors'; leave side out")
-        torque, geared = None if self.torque is None else self.torque.side, self.drive.torque is not None
-        if geared and torque == LINK_SIDE:
-            why = f"{where}: torque: side is link, but drive: torque brings torques of motors to the joints; leave out "
-            why += "one of the two"
-            raise RecordingError(why)
-        return torque or (MOTOR_SIDE if geared else None)
-
-    def transmission(self, joints: Sequence[str], where: str) -> Transmission:
-        ratios, effort = self.drive.matrices
-        return Transmission(
-            signs=np.ones(len(joints)) if self.signs is None else np.array(self.signs),
-            offset=np.zeros(len(joints)) if self.offset is None else self.offset.si,
-            motion=None if ratios is None else inverse_of(ratios, f"{where}: drive: position"),
-            effort=effort,
-        )
+        return recording.About(**given, gains=each, side=torque or (recording.MOTOR_SIDE if geared else None))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
@@ -316,11 +264,8 @@ def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
 
 
-def describe(
-    top: Mapping[str, Any], where: str, joints: Sequence[str], required: Sequence[str], *, native: bool = False
-) -> tuple[RecordingSettings, tuple[signal_columns.Signal, ...]]:
-    """What a recording.yaml says once the joints are known, every key checked, and its signals. ``required``: those
-    that the user asked for, so that the file must have them."""
+def describe(top: Mapping[str, Any], where: str, joints: Sequence[str], *, native: bool) -> RecordingSettings:
+    """What a recording.yaml says once the joints are known, every key checked."""
     if len(joints) > MOST_RECORDED_JOINTS:
         why = f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
         raise RecordingError(why)
@@ -329,9 +274,6 @@ def describe(
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")
     if given.time is None:
         raise RecordingError(f"{where}: time is missing; give {{column: …, unit: s}}, or {{rate: …}} [Hz]")
-    signals = given.signals(joints, required, where)
-    if (given.drive.position is None) == (given.drive.torque is None):
-        signal_columns.check_kinds(signals, joints)  # else one is on the motor's side and the other on the joint's
     if not native and given.sources:
         raise RecordingError(f"{where}: sources: only files of the format exciter carry it; leave it out")
-    return given, signals
+    return given

@@ -2,9 +2,7 @@
 
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
 of a force plate, then ``<joint>.temperature``; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
-q, qd, torque, current, wrench, temperature, joints, and about, which is JSON. 17 significant digits, or the very bits;
-all files or none.
-"""
+q, qd, torque, current, wrench, temperature, joints, about (JSON). 17 digits, or the very bits; all files or none."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
 from exciter.experiment.recording.description import NATIVE_NPZ, preset
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
-from exciter.experiment.recording.recording_facts import About
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, About, Recording
 from exciter.experiment.sources.npz import BROKEN_ARRAY_ERRORS, array_header
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source
@@ -62,8 +59,7 @@ def check_header(source: Source) -> None:
         if name not in beside and name.rpartition(".")[2] not in (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS):
             why = f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
             why += "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
-            why += "columns"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}columns")
 
 
 def companion(path: Path) -> Path | None:
@@ -89,8 +85,7 @@ def native_npz(path: Path) -> dict[str, Any]:
     joints = _member(path, "joints") if "time" in names else None
     if joints is None:
         why = f"{path} has {', '.join(names[:6])}, not the keys time, q and joints of Exciter's own files; describe it "
-        why += "in a recording.yaml and give that instead (docs/recordings.md)"
-        raise RecordingError(why)
+        raise RecordingError(f"{why}in a recording.yaml and give that instead (docs/recordings.md)")
     if joints.ndim != 1:
         raise RecordingError(f"{path}: joints has the shape {joints.shape}; it must be a list of names")
     known = dict(preset(NATIVE_NPZ))
@@ -113,8 +108,7 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any] | None:
                 return None
             if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
                 raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
-            with archive.open(f"{key}.npy") as stream:
-                return _text(stream.read(NPZ_TEXT_BYTES_LIMIT))
+            return _text(archive.read(f"{key}.npy"))
     except BROKEN_TEXT_ERRORS as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
@@ -136,17 +130,15 @@ def _text(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def write_recording(recording: Recording, path: str | Path, *, remove: Iterable[Path] = ()) -> None:
-    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit.
-
-    remove: files that speak of an older recording of that name; they go with it."""
+    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit. remove: files that
+    speak of an older recording of that name; they go with it."""
     write_chunks([recording], path, remove=remove)
 
 
 def write_chunks(chunks: Iterable[Recording], path: str | Path, *, remove: Iterable[Path] = ()) -> None:
     """The same from the pieces of one recording in order of time, one in memory at a time."""
     path = Path(path)
-    writers = {".csv": _write_csv, ".npz": _write_npz}
-    writer = writers.get(path.suffix.lower())
+    writer = {".csv": _write_csv, ".npz": _write_npz}.get(path.suffix.lower())
     if writer is None:
         raise RecordingError(f"a recording is written as .csv or .npz; given '{path.name}'")
     pieces = _checked(chunks)
@@ -158,48 +150,38 @@ def write_chunks(chunks: Iterable[Recording], path: str | Path, *, remove: Itera
             writer(first, pieces, stage, path)
     except OSError as error:
         raise RecordingError(f"cannot write '{path}': {error.strerror or error}") from None
-    except RecordingError:
-        raise
     except ExciterError as error:
         raise RecordingError(str(error)) from None
 
 
 def written_beside(path: Path) -> Path | None:
     """The file beside a .csv that ``write_recording`` wrote with it, if it did."""
-    return path.with_suffix(".yaml") if path.suffix.lower() == ".csv" and _is_companion(path) else None
+    try:
+        return companion(path) if path.suffix.lower() == ".csv" else None
+    except ExciterError:  # whatever it is
+        return None
 
 
 def check_beside(path: Path) -> None:
     """Refuse a .csv whose ``<stem>.yaml`` is there already and is not its own."""
     beside = path.absolute().with_suffix(".yaml")
-    if path.suffix.lower() == ".csv" and beside.exists() and not _is_companion(path.absolute()):
+    if path.suffix.lower() == ".csv" and beside.exists() and written_beside(path.absolute()) is None:
         why = f"'{beside.name}' is there already and speaks of something else, but what is known of the recording "
-        why += f"would be written there; choose another name than '{path.name}'"
-        raise RecordingError(why)
-
-
-def _is_companion(path: Path) -> bool:
-    try:
-        return companion(path) is not None
-    except ExciterError:  # whatever it is
-        return False
+        raise RecordingError(f"{why}would be written there; choose another name than '{path.name}'")
 
 
 def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
     """Pieces with samples that fit together; the first may wait for its second sample."""
     before: Recording | None = None
     samples = 0
-    for chunk in chunks:
-        if not len(chunk):
-            continue
+    for chunk in filter(len, chunks):
         if before is not None and (chunk.joints, chunk.everything) != (before.joints, before.everything):
             why = f"the pieces of a recording must agree; one has {', '.join(before.everything)} of "
             why += f"{', '.join(before.joints)}, another {', '.join(chunk.everything)} of {', '.join(chunk.joints)}"
             raise RecordingError(why)
         if before is not None and chunk.time[0] < before.time[-1]:
             why = f"a piece of a recording starts at {chunk.time[0]:.9g} s, before the end of the one before it "
-            why += f"({before.time[-1]:.9g} s); give them in order of time"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}({before.time[-1]:.9g} s); give them in order of time")
         before, samples = chunk, samples + len(chunk)
         yield chunk
     if samples < 2:
@@ -211,21 +193,16 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         if not name or unseen(name):
             why = f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
             raise RecordingError(why)
-    header = [
-        "time",
-        *(f"{name}.{COLUMN_ENDINGS.get(signal, signal)}" for name in first.joints for signal in first.signals),
-    ]
+    header = ["time", *(f"{name}.{COLUMN_ENDINGS[signal]}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
-    beside = path.absolute().with_suffix(".yaml")
-    about = said(first.about)
-    if about:
+    if about := said(first.about):
         check_beside(path)
-    if about or _is_companion(path.absolute()):  # an older one must not speak of the new samples
-        data = {"file": path.name, "format": "exciter", **about}
-        (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
+    if about or written_beside(path.absolute()) is not None:  # an older one must not speak of the new samples
+        text = _yaml({"file": path.name, "format": "exciter", **about})
+        (stage / path.with_suffix(".yaml").name).write_text(text, encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(csv_line(header) + "\n")
         for chunk in chain.from_iterable(piece.chunks(WRITTEN_ROWS) for piece in chain([first], rest)):

@@ -1,27 +1,140 @@
-"""A recording: what a robot's sensors said, sample by sample, on the joint side and in SI units. Immutable."""
+"""A recording: what a robot's sensors said, sample by sample, on the joint side and in SI units; and what is known of
+it beside its samples: how the motion repeats, what was mounted, how it was measured. Immutable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.recording.recording_facts import MOTOR_SIDE, About, Repairs
+from exciter.errors import ExciterError, RecordingError, shown, unknown_name
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
+from exciter.settings.field_markers import Kind, wrong
 from exciter.typing import Array
 
 JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH_COLUMNS = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
 CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
+Triple = tuple[float, float, float]
+MOTOR_SIDE, LINK_SIDE = "motor", "link"
+HIGHEST_FILTER_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
+TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
+Seconds = Annotated[float, Number(least=0.0, unit="s")]
+
+
+@dataclass(frozen=True)
+class AnalogFilter(Settings):
+    """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
+
+    refusal: ClassVar[type[ExciterError]] = RecordingError
+    order: Annotated[int, Whole(1, HIGHEST_FILTER_ORDER)] = 8
+    cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        return asdict(self)  # whole, for people
+
+
+@dataclass(frozen=True)
+class Payload(Settings):
+    """A known body carried by ``frame``: mass [kg], centre [m] and inertia about it [kg·m²], in that frame.
+
+    inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
+
+    refusal: ClassVar[type[ExciterError]] = RecordingError
+    frame: Annotated[str, Text("the frame that carries it")]
+    mass: Annotated[float, Number(least=0.0, unit="kg")]
+    centre: Annotated[Triple, Vector(3, "m")] = (0.0, 0.0, 0.0)
+    inertia: Annotated[tuple[float, ...], Vector(6, "kg·m²")] = (0.0,) * 6
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, Mapping) and (given.get("frame") is None or given.get("mass") is None):
+            robot = context.get("robot")
+            frames = "" if robot is None else f"; frames are {', '.join(robot.frame_names)}"
+            raise RecordingError(f"it needs a frame and a mass [kg]{frames}")
+        return given
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        return written(asdict(self))
+
+
+@dataclass(frozen=True)
+class SourceFile(Settings):
+    """A file the samples came from, and its SHA-256."""
+
+    name: Annotated[str, Text(empty=True)]
+    sha256: Annotated[str, Text(empty=True)]
+
+
+@dataclass(frozen=True)
+class NoteText(Kind):
+    """Whatever YAML makes of a text."""
+
+    wanted = "a text"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> str:
+        if isinstance(given, list | tuple | Mapping):
+            raise wrong(f" is {shown(given)}; a note is a text")
+        return str(given)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean", "null"]}
+
+
+@dataclass(frozen=True)
+class About(Settings):
+    """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
+
+    gravity: in the base frame [m/s²], None: as the robot description says. filter: before the sampling of torque or
+    current. gains: torque at the joint per ampere [N·m/A]. notes: anything else, in words.
+
+    side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
+    and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it."""
+
+    refusal: ClassVar[type[ExciterError]] = RecordingError
+    period: Annotated[float | None, Number(above=0.0, unit="s")] = None
+    settled: Annotated[float | None, Number(unit="s")] = None
+    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
+    payload: Payload | None = None
+    filter: AnalogFilter | None = None
+    gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
+    sources: tuple[SourceFile, ...] = ()
+    notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
+    side: Annotated[str | None, OneWord(TORQUE_SIDES)] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+
+
+@dataclass(frozen=True)
+class Repairs(Settings):
+    """The ``repair:`` section of a recording.yaml.
+
+    duplicates: drop samples that copy the one before, time included. contradicting: also drop those that say
+    something else at the same time. interpolate [s]: fill runs of NaN up to that long; 0: none. spikes: replace
+    isolated outliers. unwrap: continue angles that wrap around over whole turns. longest_gap [s]: split the recording
+    at longer ones, nothing is ever bridged there. cut_standstill: cut the standstill before and after the motion.
+    shortest [s]: leave out pieces that are shorter."""
+
+    refusal: ClassVar[type[ExciterError]] = RecordingError
+    duplicates: Switch = True
+    contradicting: Switch = False
+    interpolate: Seconds = 0.05
+    spikes: Switch = False
+    unwrap: Switch = False
+    longest_gap: Annotated[float, Number(above=0.0, unit="s")] = 0.05
+    cut_standstill: Switch = False
+    shortest: Seconds = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +190,7 @@ class Recording:
         if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
             k = int(back[0])
             why = f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); is it "
-            why += "the right column, or are these several recordings in one file?"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}the right column, or are these several recordings in one file?")
 
     @classmethod
     def of(
@@ -98,16 +210,10 @@ class Recording:
         positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
         given = {"qd": qd, "torque": torque, "current": current}
-        signals: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
-        return cls(
-            tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints),
-            as_numbers(time, "time"),
-            positions,
-            **signals,
-            about=about or About(),
-            name=name,
-            named=joints is not None,
-        )
+        fields: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
+        fields |= {"about": about or About(), "name": name, "named": joints is not None}
+        names = tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints)
+        return cls(names, as_numbers(time, "time"), positions, **fields)
 
     @property
     def n(self) -> int:
@@ -148,8 +254,6 @@ class Recording:
             raise RecordingError(f"a recording of {len(self)} samples has no rate; at least 2 are needed")
         return float(np.median(np.diff(self.time)))
 
-    # -- parts ---------------------------------------------------------------------------------------------------
-
     def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
         """Some of the samples, in order."""
         return changed(self, lambda _, x: x[part], self.everything, time=self.time[part])
@@ -180,8 +284,7 @@ class Recording:
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
             why = f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them "
-            why += "under joints: in a recording.yaml"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}under joints: in a recording.yaml")
         columns = [self.joints.index(name) for name in robot.joint_names]
         own = [name for name in self.everything if name != "wrench"]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
@@ -209,10 +312,8 @@ class Recording:
 
     def __repr__(self) -> str:
         rate = f", {1.0 / self.interval:.6g} Hz" if len(self) > 1 and self.interval else ""
-        return (
-            f"<{self.name or 'recording'}: {len(self)} samples, {self.duration:.6g} s{rate}; "
-            f"{', '.join(self.everything)} of {', '.join(self.joints)}>"
-        )
+        said = f"<{self.name or 'recording'}: {len(self)} samples, {self.duration:.6g} s{rate}; "
+        return f"{said}{', '.join(self.everything)} of {', '.join(self.joints)}>"
 
     def _repr_html_(self) -> str:
         rows = []

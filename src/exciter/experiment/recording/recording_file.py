@@ -7,22 +7,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, takewhile, zip_longest
 from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording import description
 from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import About, Repairs, SourceFile
+from exciter.experiment.recording.recording import About, Recording, Repairs, SourceFile
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
-from exciter.experiment.sources.source import Source, equal_blocks
+from exciter.experiment.sources.source import Source
 from exciter.notes import Note, warning
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import keys_of, known_keys
@@ -34,6 +32,7 @@ COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
 FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS} | {"position": "q", "velocity": "qd"}
 DATA_VARIABLE = "EXCITER_DATA"
+FoundColumns = dict[str, tuple[Source, tuple[int, ...]]]  # by signal, and of the time: their file and numbers
 
 
 @dataclass(frozen=True)
@@ -66,31 +65,20 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class SignalColumns:
-    """Columns of a source that are one signal, or the time."""
-
-    name: str
-    source: Source
-    columns: tuple[int, ...]
-    signal: Signal | None = None
-
-
-@dataclass(frozen=True)
 class Lockstep:
-    """Signals of one or more files that have the same number of rows."""
+    """Columns of signals, and of the time, in one or more files that have the same number of rows."""
 
-    parts: tuple[SignalColumns, ...]
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """Each once."""
-        return tuple({id(part.source): part.source for part in self.parts}.values())
+    parts: FoundColumns
 
     def blocks(self, rows: int) -> Iterator[dict[str, Array]]:
         """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
-        sources = self.sources
-        needed = {id(s): sorted({c for part in self.parts if part.source is s for c in part.columns}) for s in sources}
-        streams = [source.blocks(needed[id(source)], rows) for source in sources]
+        sources = list(dict.fromkeys(source for source, _ in self.parts.values()))
+        needed = [sorted({c for own, columns in self.parts.values() if own is s for c in columns}) for s in sources]
+        places = {}  # of every part: its source, and where its columns are in the blocks of that
+        for name, (source, columns) in self.parts.items():
+            k = sources.index(source)
+            places[name] = k, [needed[k].index(column) for column in columns]
+        streams = [source.blocks(columns, rows) for source, columns in zip(sources, needed, strict=True)]
         lengths = [0] * len(sources)
         for blocks in zip_longest(*streams, fillvalue=np.zeros((0, 0))):
             lengths = [n + len(block) for n, block in zip(lengths, blocks, strict=True)]
@@ -99,24 +87,17 @@ class Lockstep:
                 pairs = {source.path: n for source, n in zip(sources, lengths, strict=True)}
                 unlike = ", ".join(f"{path} has {n}" for path, n in pairs.items())
                 why = f"the files of one recording must have the same number of samples; {unlike}: is one of them cut "
-                why += "short?"
-                raise RecordingError(why)
-            block_of = dict(zip(needed, blocks, strict=True))
-            places = {part.name: [needed[id(part.source)].index(c) for c in part.columns] for part in self.parts}
-            yield {part.name: block_of[id(part.source)][:, places[part.name]] for part in self.parts}
+                raise RecordingError(f"{why}short?")
+            yield {name: blocks[k][:, columns] for name, (k, columns) in places.items()}
 
-    def tables(self, first: int) -> Iterator[Array]:
+    def rows(self, first: int) -> Iterator[bytes]:
         """All columns that are used, as the files have them, from row ``first`` on."""
-        start = 0
-        for block in self.blocks(COMPARED_ROWS):
-            table = np.hstack(list(block.values()))
-            if start + len(table) > first:
-                yield table[max(0, first - start) :]
-            start += len(table)
+        tables = (np.hstack(list(block.values())) for block in self.blocks(COMPARED_ROWS))
+        return islice((row.tobytes() for table in tables for row in table), first, None)
 
     def turned_back(self, sample: int) -> str:
         """The end of the message on a sample whose time is before that of the one before it; reads the file again."""
-        source = next(part.source for part in self.parts if part.signal is None)
+        source, _ = self.parts["time"]
         word, number = source.place(sample)
         place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
         try:
@@ -132,41 +113,24 @@ class Lockstep:
 
     def repeated(self, sample: int) -> tuple[int, int]:
         """(earlier, count): ``count`` rows from ``sample`` on are those from ``earlier`` on; 0 where fewer than two."""
-        wanted, start = next(self.tables(sample))[:1], 0
-        for table in self.tables(0):
-            same = np.flatnonzero(_equal(table, wanted))
-            if start + len(table) >= sample or same.size:
-                break
-            start += len(table)
-        if not same.size or (earlier := start + int(same[0])) >= sample:
-            return 0, 0
-        count, most = 0, sample - earlier
-        blocks = (equal_blocks(self.tables(row), COMPARED_ROWS) for row in (earlier, sample))
-        for before, after in zip(*blocks, strict=False):
-            rows = min(len(before), len(after), most - count)
-            differ = np.flatnonzero(~_equal(before[:rows], after[:rows]))
-            count += int(differ[0]) if differ.size else rows
-            if differ.size or count == most:
-                break
+        wanted = next(self.rows(sample))
+        earlier = next((k for k, row in enumerate(islice(self.rows(0), sample)) if row == wanted), sample)
+        pairs = zip(islice(self.rows(earlier), sample - earlier), self.rows(sample), strict=False)
+        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         return (earlier, count) if count > 1 else (0, 0)
-
-
-def _equal(a: Array, b: Array) -> NDArray[np.bool_]:
-    """Whether rows are the same, also where both are missing."""
-    return np.asarray(((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class RecordingFile:
     """A log that ``open_recording`` understood; nothing but its beginning has been read. given: its recording.yaml, and
-    what that says of gears (drive) and beside the samples (stated). files: (name, path) of all that it is read from.
-    native: written by Exciter, so that every bit is kept."""
+    what that says beside the samples (stated). found: the signals that its files have. files: (name, path) of all that
+    it is read from. native: written by Exciter, so that every bit is kept."""
 
     path: Path
     joints: tuple[str, ...]
     given: description.RecordingSettings
-    drive: description.Transmission
     stated: About
+    found: tuple[Signal, ...]
     columns: Lockstep
     files: tuple[tuple[str, Path], ...]
     native: bool = False
@@ -174,21 +138,19 @@ class RecordingFile:
     @property
     def signals(self) -> tuple[str, ...]:
         """Which of q, qd, torque, current, wrench, temperature there are."""
-        return tuple(FIELD_OF_SIGNAL[part.name] for part in self.columns.parts if part.name in FIELD_OF_SIGNAL)
+        return tuple(FIELD_OF_SIGNAL[signal.name] for signal in self.found)
 
     @property
     def repair(self) -> Repairs:
-        """What the recording.yaml lets be repaired."""
         return self.given.repair
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is allowed, but seldom meant."""
-        if self.drive.keeps_power:
+        if self.given.drive.keeps_power:
             return ()
         text = "torque is not the transpose of drive: position, so that power differs between motors and joints; with "
-        text += "Rp given, Rt = Rpᵀ unless losses are meant"
-        return (warning("drive", text, None, str(self.path)),)
+        return (warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant", None, str(self.path)),)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
@@ -225,8 +187,7 @@ class RecordingFile:
         if not kept:
             windows = ", ".join(f"{start:g} … {end:g}" for start, end in self.given.windows)
             why = f"{self.path}: windows keep none of its {samples} samples: they ask for {windows} s, and the log "
-            why += f"ends at {last:g} s"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}ends at {last:g} s")
 
     def read(self, limit: int = WHOLE_LOG_BYTES_LIMIT) -> Recording:
         """All of it; refused where its samples take more than ``limit`` bytes."""
@@ -235,8 +196,7 @@ class RecordingFile:
             size += sum(getattr(piece, name).nbytes for name in ("time", *piece.everything))
             if size > limit:
                 why = f"{self.path} is too large to be read at once: more than {limit / 1e9:g} GB of samples; read it "
-                why += "in pieces (chunks), or keep less of it (windows)"
-                raise RecordingError(why)
+                raise RecordingError(f"{why}in pieces (chunks), or keep less of it (windows)")
             parts.append(piece)
         return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, notes=self.notes)
 
@@ -262,18 +222,15 @@ class RecordingFile:
         """samples: how many there were before; last [s]: time of the last of them."""
         if (bad := np.flatnonzero(~np.isfinite(time))).size:
             why = f"{self.path}: the time of sample {samples + int(bad[0])} is missing or not a number; cut that "
-            why += "sample, or name another column"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}sample, or name another column")
         if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT_S)).size:
             why = f"{self.path}: the time of sample {samples + int(far[0])} is {time[far[0]]:g} s; no clock goes "
-            why += f"beyond {LATEST_INSTANT_S:g} s: cut that sample, or name another column"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}beyond {LATEST_INSTANT_S:g} s: cut that sample, or name another column")
         before = np.concatenate([[last], time[:-1]])
         if (back := np.flatnonzero(time < before)).size:
             k = int(back[0])
             why = f"{self.path}: time runs backwards at sample {samples + k} ({before[k]:.9g} s, then {time[k]:.9g} "
-            why += f"s){self.columns.turned_back(samples + k)}"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}s){self.columns.turned_back(samples + k)}")
 
     def _piece(self, first: int, time: Array, block: Mapping[str, Array]) -> Recording | None:
         """Samples in SI units, on the joint side, counted from ``first``; None where no window keeps any."""
@@ -284,9 +241,9 @@ class RecordingFile:
         if not keep.any():
             return None
         values = {}
-        for signal in (part.signal for part in self.columns.parts if part.signal is not None):
+        for signal in self.found:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
-                joint_side = self.drive.joint_side(signal.name, signal.si(block[signal.name]))
+                joint_side = signal.joint_side(block[signal.name])
             if not self.native:  # whose numbers are what they are
                 signal.check(joint_side, first)
             values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
@@ -300,10 +257,7 @@ def read_recording(path: str | Path, folder: str | Path | None = None) -> Record
 
 def open_recording(path: str | Path, folder: str | Path | None = None) -> RecordingFile:
     """A log by its recording.yaml, or directly where its columns tell what they are: Exciter's own CSV and NPZ, UR
-    RTDE, libfranka, ROS 2 bags.
-
-    folder: where the files that a recording.yaml names are; then its own folder, then $EXCITER_DATA.
-    """
+    RTDE, libfranka, ROS 2 bags. folder: of the files it names; then its own folder, then $EXCITER_DATA."""
     path = Path(path)
     try:
         if not exists(path):
@@ -311,16 +265,13 @@ def open_recording(path: str | Path, folder: str | Path | None = None) -> Record
         if path.suffix.lower() in (".yaml", ".yml"):
             return _described(path, None if folder is None else Path(folder))
         return _direct(path)
-    except RecordingError:
-        raise
     except ExciterError as error:  # of the readers of YAML, which are shared
         raise RecordingError(str(error)) from None
 
 
 def _described(path: Path, folder: Path | None) -> RecordingFile:
-    top = known_keys(
-        read_yaml(path, "recording"), str(path), keys_of(description.RecordingSettings), error=RecordingError
-    )
+    keys = keys_of(description.RecordingSettings)
+    top = known_keys(read_yaml(path, "recording"), str(path), keys, error=RecordingError)
     places = (folder, path.parent, Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
     return _opened(path, top, tuple(place for place in places if place is not None))
 
@@ -339,8 +290,7 @@ def _direct(path: Path) -> RecordingFile:
         if form is None:
             listed = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
             why = f"{path} has the columns {listed}, which tell neither joints nor units; describe them in a "
-            why += "recording.yaml and give that instead (docs/recordings.md)"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}recording.yaml and give that instead (docs/recordings.md)")
     if form == "exciter" and (beside := companion(path)) is not None:
         return replace(_described(beside, path.parent), path=path)  # messages name what was given
     return _opened(path, {"file": path.name, "format": form, **options}, (path.parent,))
@@ -350,20 +300,22 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
     where = str(path)
     reading = description.reading_of(user, where)
     native = reading.format == "exciter"
-    known, reader = description.preset(reading.format), reading.reader
+    known = description.preset(reading.format)
+    reader = str(known["reader"])
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
         known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
     top = description.completed(user, known)
     shelf = Shelf(folders, reader, reading.options, reading.file)
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
     required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
-    given, signals = description.describe(top, where, joints, required, native=native)
-    drive, stated = given.transmission(joints, where), given.about(joints, where)
-    columns = _columns(given, signals, shelf, where)
+    given = description.describe(top, where, joints, native=native)
+    signals, stated = given.signals(joints, required, where), given.about(joints, where)
+    parts = _columns(given, signals, shelf, where)
     if native and reader == "csv":
-        check_header(columns.sources[0])
+        check_header(next(iter(parts.values()))[0])
     files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items())
-    return RecordingFile(path, joints, given, drive, stated, columns, files, native)
+    found = tuple(signal for signal in signals if signal.name in parts)
+    return RecordingFile(path, joints, given, stated, found, Lockstep(parts), files, native)
 
 
 def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tuple[str, ...]:
@@ -380,19 +332,17 @@ def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tupl
     return joints
 
 
-def _columns(settings: description.RecordingSettings, signals: Sequence[Signal], shelf: Shelf, where: str) -> Lockstep:
-    """Every signal's columns, found in its file."""
-    time, parts = settings.time, []
+def _columns(given: description.RecordingSettings, signals: Sequence[Signal], shelf: Shelf, where: str) -> FoundColumns:
+    time, parts = given.time, FoundColumns()
     if time is not None and time.column is not None:
         source = shelf.open(time.file, f"{where}: time")
         columns = source.find(time.column)
         if len(columns) != 1:
             raise RecordingError(f"{where}: time: '{time.column}' is {len(columns)} columns; time is one")
-        parts.append(SignalColumns("time", source, columns))
+        parts["time"] = source, columns
     for signal in signals:
-        given, names = signal.given, signal.names
-        source = shelf.open(given.file, signal.where, len(names) if given.interleaved else None)
-        if signal.required or (isinstance(given.columns, str) and group(source, given.columns, names)):
-            columns = find(source, given.columns, names, f"{signal.where}: columns")
-            parts.append(SignalColumns(signal.name, source, columns, signal))
-    return Lockstep(tuple(parts))
+        part, names = signal.given, signal.names
+        source = shelf.open(part.file, signal.where, len(names) if part.interleaved else None)
+        if signal.required or (isinstance(part.columns, str) and group(source, part.columns, names)):
+            parts[signal.name] = source, find(source, part.columns, names, f"{signal.where}: columns")
+    return parts

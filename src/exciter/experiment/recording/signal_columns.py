@@ -1,9 +1,6 @@
-"""One signal of a foreign log: where its columns are, in which unit, and what it has to be multiplied with.
-
-``position:`` … ``temperature:`` and ``time:`` of a recording.yaml. Every signal needs a unit, which a known format may
-say: a value times its unit's factor is rad, m, rad/s, m/s, N·m, N, A or s. Temperatures are in °C inside, with a
-zero of their own.
-"""
+"""One signal of a foreign log, ``position:`` … ``temperature:`` and ``time:`` of a recording.yaml: where its columns
+are, in which unit, which a known format may say, and what it has to be multiplied with to be in rad, m, rad/s, m/s,
+N·m, N, A or s; temperatures are in °C inside."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import WRENCH_COLUMNS
-from exciter.experiment.recording.recording_facts import TORQUE_SIDES
+from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
@@ -81,9 +77,8 @@ class UnitOf(Kind):
         return tuple(map(self._name, given))
 
     def _name(self, given: Any) -> str:
-        found = {
-            signal: name for signal, units in UNITS.items() for name in units if _spelling(name) == _spelling(given)
-        }
+        spelled = _spelling(given)
+        found = {signal: name for signal, units in UNITS.items() for name in units if _spelling(name) == spelled}
         if self.signal not in found:
             other = next(iter(found), None)  # where it measures something else
             belongs = f"that is a unit of {other}, not of {self.signal}; " if other else ""
@@ -142,15 +137,12 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
         found = tuple(range(len(source.names)))
         if len(found) != n:
             why = f"{where} names no columns, and {source.path} has {len(found)} of them for {n} joints; name one per "
-            why += f"joint of {listed(source.names)}"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}joint of {listed(source.names)}")
         return found
-    grouped = group(source, columns, joints) if isinstance(columns, str) else ()
-    found = grouped or source.find(columns)
+    found = (group(source, columns, joints) if isinstance(columns, str) else ()) or source.find(columns)
     if len(found) != n:
         why = f"{where} has {shown(list(columns) if isinstance(columns, tuple) else columns)}: {len(found)} columns "
-        why += f"for {n} joints ({', '.join(joints)}); one column per joint is needed"
-        raise RecordingError(why)
+        raise RecordingError(f"{why}for {n} joints ({', '.join(joints)}); one column per joint is needed")
     return found
 
 
@@ -164,8 +156,7 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
         missing = [column for column in wanted if column not in at]
         if missing and len(missing) < len(wanted):
             why = f"{source.path} has no column '{missing[0]}', but has '{next(c for c in wanted if c in at)}'; every "
-            why += "joint needs one: name those that have it (joints in a recording.yaml)"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}joint needs one: name those that have it (joints in a recording.yaml)")
         return () if missing else tuple(at[column] for column in wanted)
     for spelling in NUMBERED_COLUMNS:
         first = 0 if spelling.format(name, 0) in at else 1
@@ -185,8 +176,9 @@ def joints_of(source: Source, pattern: str) -> tuple[str, ...]:
 @dataclass(frozen=True, eq=False)
 class Signal:
     """A section of a recording.yaml, once it is known what there is a column of (names): the joints, or the parts of
-    the wrench. SI value = number in the file × scale (n,) + the zero of its unit. where: for messages; required: an
-    error where the file does not have it."""
+    the wrench. Its SI value is S·M (number in the file × scale (n,) + the zero of its unit) + offset, with S =
+    diag(signs): q = S·Rp⁻¹ q_motor + offset, q̇ = S·Rp⁻¹ q̇_motor, τ = S·Rt τ_motor; matrix M (n, n): None where the log
+    is on the joint side. where: for messages; required: an error where the file does not have it."""
 
     given: Position
     where: str
@@ -194,16 +186,19 @@ class Signal:
     required: bool
     units: tuple[str, ...]
     scale: Array
+    matrix: Array | None = None
+    signs: Array | float = 1.0
+    offset: Array | float = 0.0
 
     @property
     def name(self) -> str:
-        """position, velocity, torque, current, wrench or temperature."""
         return self.given.signal
 
-    def si(self, numbers: Array) -> Array:
-        """(k, n) as the file has them, in SI; kept to the last bit where the unit is the one used here."""
+    def joint_side(self, numbers: Array) -> Array:
+        """(k, n) as the file has them, in SI; kept to the last bit where the unit is the one used here: −0 + 0 is 0."""
         values, zero = numbers * self.scale, np.array([UNITS[self.name][unit].zero for unit in self.units])
-        return values + zero if zero.any() else values
+        values = times(self.matrix, values + zero if zero.any() else values) * self.signs
+        return values + self.offset if np.any(self.offset) else values
 
     def check(self, values: Array, first: int) -> None:
         """Refuse (k, n) in SI, on the joint side, where no robot can be meant; the samples count from ``first``."""
@@ -220,12 +215,20 @@ class Signal:
             raise RecordingError(why)
 
 
+def times(matrix: Array | None, rows: Array) -> Array:
+    """Every row x becomes M x, without zeros of M: a missing sample (NaN) is missing only in joints that it drives."""
+    if matrix is None:
+        return rows
+    out = np.zeros_like(rows)
+    for i, k in np.argwhere(matrix):
+        out[:, i] += matrix[i, k] * rows[:, k]
+    return out
+
+
 @dataclass(frozen=True)
 class TimeSource(Settings):
-    """Instants from a column in ``unit``, or, where there is none, row / rate [Hz].
-
-    start [s]: what the first instant is called; None: as the log has it (0 with a rate).
-    """
+    """Instants from a column in ``unit``, or, where there is none, row / rate [Hz]. start [s]: what the first instant
+    is called; None: as the log has it (0 with a rate)."""
 
     file: File = None
     column: Annotated[str | int | None, ColumnNames(one=True)] = None
@@ -244,14 +247,12 @@ class TimeSource(Settings):
             raise RecordingError("file has no meaning beside rate [Hz]; leave it out")
         if (self.column is None) == (self.rate is None):
             why = f"it has {'neither' if self.rate is None else 'both'} column and rate; give either {{column: name or "
-            why += "number, unit: s}, or {rate: samples per second} where the log has no time"
-            raise RecordingError(why)
+            raise RecordingError(why + "number, unit: s}, or {rate: samples per second} where the log has no time")
 
 
 @dataclass(frozen=True)
 class Position(Settings):
-    """Positions of the joints, one column each. interleaved: one number per line, sample after sample. factor: one or
-    per joint, on top of the unit."""
+    """Positions, one column each; interleaved: one number per line. factor: one or per joint, on top of the unit."""
 
     signal: ClassVar[str] = "position"
     file: File = None
@@ -310,9 +311,8 @@ class PerPart(PerJointNumber):
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, list | tuple) and len(given) != len(WRENCH_COLUMNS):
-            raise wrong(
-                f" has {len(given)} numbers; give one, or {len(WRENCH_COLUMNS)}, of {', '.join(WRENCH_COLUMNS)}"
-            )
+            parts = f"{len(WRENCH_COLUMNS)}, of {', '.join(WRENCH_COLUMNS)}"
+            raise wrong(f" has {len(given)} numbers; give one, or {parts}")
         return super().check(given, {"joints": WRENCH_COLUMNS})
 
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from scipy import fft, signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.recording.recording import AnalogFilter, Recording
 from exciter.experiment.signals.low_pass_filter import BANDWIDTH_NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording_facts import HIGHEST_FILTER_ORDER, About, AnalogFilter
+from exciter.experiment.recording.recording import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
 from exciter.settings import Number
 from exciter.typing import Array

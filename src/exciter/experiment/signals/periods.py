@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
-from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, AnalogFilter, Recording
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning

@@ -1,21 +1,20 @@
-"""MATLAB's files of version 5 (``save -v6`` and ``save -v7``): arrays of numbers, also inside structs.
-
-The data elements of a MAT v5 file, one after the other, packed or not, never more in memory than was asked for.
+"""MATLAB's files of version 5 (``save -v6`` and ``save -v7``): arrays of numbers, also inside structs; data elements
+one after the other, packed or not, never more in memory than was asked for.
 
 Why not ``scipy.io.loadmat``: of 12 000 damaged files (``benchmarks/fuzz_readers.py``) it ended the process 26 times
 (segmentation faults) and took 4 GB for one of a few kB; 20 000 nested cells overflow its stack, a struct array that
 240 bytes announce took 41 s and 1.5 GB, 4 MB of packed zeros 4 GB (SciPy 1.17). ``whosmat`` does not tell the fields of
 a struct. To make a file safe for SciPy, all headers would have to be walked over first, as is done here; what remains
-is one ``frombuffer``.
-"""
+is one ``frombuffer``."""
 
 from __future__ import annotations
 
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -53,7 +52,6 @@ class ByteCursor:
         self.order = order  # "<" or ">"
 
     def take(self, count: int) -> bytes:
-        """Exactly ``count`` bytes."""
         if count > self.end - self.position:
             raise RecordingError(f"{count} bytes are announced where {self.end - self.position} are left")
         parts = []
@@ -128,15 +126,18 @@ class MatArrays(ArrayFile):
         self._transposed = transposed
         self._size = path.stat().st_size
         with path.open("rb") as file:
-            self._order = _byte_order(path, file.read(MAT_HEADER_BYTES))
+            header = file.read(MAT_HEADER_BYTES)
+            if header.startswith((b"MATLAB 7.3", b"\x89HDF")):
+                raise RecordingError(f"{path} is a MAT file of version 7.3 (HDF5), which is not read; {RESAVE_ADVICE}")
+            self._order = {b"IM": "<", b"MI": ">"}.get(header[126:128], "")
+            if not self._order or struct.unpack(f"{self._order}H", header[124:126]) != (0x0100,):
+                raise RecordingError(f"{path} is no MAT file of version 5; {RESAVE_ADVICE}")
             self._scan(file)
         if not self._arrays:
             raise RecordingError(f"{path} holds no arrays of numbers with more than one value")
         self._name_columns()
         if len(set(self.names)) < len(self.names):
             raise RecordingError(f"{path} has two arrays of the same name")
-
-    # -- what is in the file -------------------------------------------------------------------------------------
 
     def _scan(self, file: IO[bytes]) -> None:
         start, unpacked = MAT_HEADER_BYTES, 0
@@ -209,37 +210,24 @@ class MatArrays(ArrayFile):
         longer = width > height if self._transposed is None else self._transposed
         turned = height == 1 if single else longer
         rows, columns = (width, height) if turned else (height, width)
-        found = StoredArray(
-            name=name,
-            dtype=np.dtype(f"{self._order}{stored}"),
-            shape=(height, width),
-            rows=rows,
-            columns=columns,
-            offset=cursor.position,
-            single=single,
-            by_column=not turned and not single,
-            element=element,
-        )
+        dtype, by_column = np.dtype(f"{self._order}{stored}"), not turned and not single
+        sizes = {"rows": rows, "columns": columns, "offset": cursor.position, "element": element}
+        found = StoredArray(name=name, dtype=dtype, shape=(height, width), single=single, by_column=by_column, **sizes)
         self._arrays.append(found)
 
-    # -- the numbers ---------------------------------------------------------------------------------------------
-
-    def _check_size(self, wanted: dict[int, list[int]]) -> None:
-        values = sum(self._arrays[a].rows * len(columns) for a, columns in wanted.items())
-        check_whole(self.path, values, "split the log, or save it as CSV or NPZ")
-
-    def _tables(self, wanted: dict[int, list[int]]) -> Iterator[tuple[Array, ...]]:
+    def _tables(self, wanted: Mapping[StoredArray, list[int]]) -> Iterator[tuple[Array, ...]]:
         """All rows at once; arrays are noted in the order of their bytes."""
+        values = sum(array.rows * len(columns) for array, columns in wanted.items())
+        check_whole(self.path, values, "split the log, or save it as CSV or NPZ")
         loaded = []
         with self.path.open("rb") as file:
-            for element in sorted({self._arrays[a].element for a in wanted}):
+            for element, arrays in groupby(wanted, key=lambda array: array.element):
                 with self._damage_reported(element):
                     cursor, _, _ = self._element(file, element)
-                    for a, columns in wanted.items():
-                        if (array := self._arrays[a]).element == element:
-                            cursor.go(array.offset)
-                            step = max(1, MAT_PIECE_BYTES // (array.columns * array.dtype.itemsize))
-                            loaded.append(np.concatenate(list(array.tables(cursor.take, columns, step))))
+                    for array in arrays:
+                        cursor.go(array.offset)
+                        step = max(1, MAT_PIECE_BYTES // (array.columns * array.dtype.itemsize))
+                        loaded.append(np.concatenate(list(array.tables(cursor.take, wanted[array], step))))
                     cursor.finish()
         yield tuple(loaded)
 
@@ -251,13 +239,3 @@ class MatArrays(ArrayFile):
         except (RecordingError, struct.error, zlib.error, ValueError) as error:
             why = f"{self.path} is damaged at byte {start}: {brief(error)}; copy it again, or {RESAVE_ADVICE}"
             raise RecordingError(why) from None
-
-
-def _byte_order(path: Path, header: bytes) -> str:
-    """ "<" or ">", from the header of the file."""
-    if header.startswith((b"MATLAB 7.3", b"\x89HDF")):
-        raise RecordingError(f"{path} is a MAT file of version 7.3 (HDF5), which is not read; {RESAVE_ADVICE}")
-    order = {b"IM": "<", b"MI": ">"}.get(header[126:128])
-    if order is None or struct.unpack(f"{order}H", header[124:126]) != (0x0100,):
-        raise RecordingError(f"{path} is no MAT file of version 5; {RESAVE_ADVICE}")
-    return order

@@ -8,7 +8,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import repeat
@@ -57,19 +57,16 @@ class NumpyArrays(ArrayFile):
             raise RecordingError(f"{self.path}: '{wanted}' {self._skipped[wanted]}")
         return super()._find_one(wanted)
 
-    def _check_size(self, wanted: dict[int, list[int]]) -> None:
-        for array, columns in ((self._arrays[a], columns) for a, columns in wanted.items()):
+    def _tables(self, wanted: Mapping[StoredArray, list[int]]) -> Iterator[tuple[Array, ...]]:
+        for array, columns in wanted.items():
             if array.by_column:
                 advice = f"save '{array.name}' as samples × joints in C order"
                 check_whole(self.path, array.rows * (len(columns) + 1), advice)
-
-    def _tables(self, wanted: dict[int, list[int]]) -> Iterator[tuple[Array, ...]]:
-        arrays = [self._arrays[a] for a in wanted]
-        step = max(1, PIECE_BYTES // max((array.columns * array.dtype.itemsize for array in arrays), default=1))
+        step = max(1, PIECE_BYTES // max((array.columns * array.dtype.itemsize for array in wanted), default=1))
         with self._damage_reported(), ExitStack() as stack:
             streams = _streams(self.path, stack)
-            opened = [stack.enter_context(streams[array.name][1]()) for array in arrays]
-            yield from zip(*map(_rows, arrays, opened, wanted.values(), repeat(step)), strict=True)
+            opened = [stack.enter_context(streams[array.name][1]()) for array in wanted]
+            yield from zip(*map(_rows, wanted, opened, wanted.values(), repeat(step)), strict=True)
 
     @contextmanager
     def _damage_reported(self) -> Iterator[None]:
@@ -142,20 +139,10 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bo
     flat = len(shape) == 1 or (shape[0] == 1 and shape[1] > 1)
     rows, columns = (count, 1) if flat else shape
     if columns > MOST_COLUMNS:
-        return (
-            f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
-            "transposed: true"
-        )
-    return StoredArray(
-        name=key,
-        dtype=dtype,
-        shape=shape,
-        rows=rows,
-        columns=columns,
-        offset=offset,
-        single=flat,
-        by_column=fortran and not flat,
-    )
+        why = f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
+        return f"{why}transposed: true"
+    sizes = {"rows": rows, "columns": columns, "offset": offset}
+    return StoredArray(name=key, dtype=dtype, shape=shape, single=flat, by_column=fortran and not flat, **sizes)
 
 
 def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -171,8 +158,6 @@ def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[in
 
 
 def _rows(array: StoredArray, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
-    """The chosen columns of an array, ``step`` rows at a time."""
-
     def take(count: int) -> bytes:
         if len(data := stream.read(count)) != count:
             raise EOFError("an array ends before its last row")

@@ -1,11 +1,9 @@
-"""ROS 2 bags with ``sensor_msgs/msg/JointState``: folders (SQLite or MCAP), and single .mcap or .db3 files.
-
-Read by the optional package rosbags. Messages are taken for what ROS defines; definitions inside a bag are not used.
+"""ROS 2 bags with ``sensor_msgs/msg/JointState``: folders (SQLite or MCAP), and single .mcap or .db3 files. Read by the
+optional package rosbags. Messages are taken for what ROS defines; definitions inside a bag are not used.
 
 What a MCAP file announces is made sure to be true and bounded, so that reading it cannot take all memory. MCAP: records
 (type, length, content) after each other; messages are in chunks, which may be packed; a summary at the end says where
-the chunks are. Readers take lengths and places at their word.
-"""
+the chunks are. Readers take lengths and places at their word."""
 
 from __future__ import annotations
 
@@ -37,8 +35,6 @@ UNPACKED_PIECE_BYTES = 1 << 20  #: at once
 McapChunk = tuple[str, int, int]  # packing, bytes packed and unpacked
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STATE_FIELDS = ("position", "velocity", "effort")
-
-MessageKind = tuple[tuple[str, ...], tuple[bool, ...]]  # of a message: its joints, and which quantities it has
 
 
 def bag_files(path: Path) -> tuple[list[Path], bool]:
@@ -159,8 +155,7 @@ class JointStates(Source):
     Columns: ``time`` (the stamp of the message) and ``received`` (when the recorder got it), in seconds since the first
     message: a float has no room for nanoseconds since 1970. ``first_stamp`` and ``first_received`` [ns] have them.
     Then ``<joint>.position``, ``<joint>.velocity``, ``<joint>.effort`` of all joints that occur; NaN where a message
-    lacks one. Messages with none of the chosen joint columns are left out. ``topic``: needed when there are several.
-    """
+    lacks one. Messages with none of the chosen joint columns are left out. ``topic``: needed when there are several."""
 
     def __init__(self, path: Path, topic: str | None = None) -> None:
         if topic is not None and not isinstance(topic, str):
@@ -171,30 +166,22 @@ class JointStates(Source):
             self._chunks = {file: check_mcap(file) for file in files}
             with _opened(path) as storages:
                 self.topic = _choose(path, storages, topic)
-        kinds = self._kinds()
-        joints = dict.fromkeys(name for names, _ in kinds for name in names)
-        has = {one for kind in kinds for one in _numbers(kind)}
-        self._columns = [(name, quantity) for quantity in STATE_FIELDS for name in joints if (name, quantity) in has]
-        if len(self._columns) > MOST_COLUMNS:
-            raise RecordingError(f"{path}: '{self.topic}' has {len(self._columns)} columns, at most {MOST_COLUMNS}")
+        first, found = None, dict[tuple[str, str], None]()
+        for received, message in self._messages():  # a joint may first appear in the last one
+            first = first or (_stamp(message), received)
+            found |= dict.fromkeys(self._numbers(message))
+            if len(found) > MOST_COLUMNS:
+                raise RecordingError(f"{path}: '{self.topic}' has {len(found)} columns, at most {MOST_COLUMNS}")
+        if first is None:
+            raise RecordingError(f"{path}: there are no messages of '{self.topic}'")
+        self.first_stamp, self.first_received = first
+        joints = dict.fromkeys(name for name, _ in found)
+        self._columns = [(name, quantity) for quantity in STATE_FIELDS for name in joints if (name, quantity) in found]
         self.names = ("time", "received", *(f"{name}.{quantity}" for name, quantity in self._columns))
 
-    def _kinds(self) -> dict[MessageKind, None]:
-        """The kinds of messages there are, in order of appearance; a joint may first appear in the last message."""
-        kinds: dict[MessageKind, None] = {}
-        for received, message in self._messages():
-            if not kinds:
-                self.first_stamp, self.first_received = _stamp(message), received
-            kinds[self._kind(message)] = None
-            if len(kinds) > MOST_COLUMNS:
-                raise RecordingError(f"{self.path}: the joints of '{self.topic}' are others in every message")
-        if not kinds:
-            raise RecordingError(f"{self.path}: there are no messages of '{self.topic}'")
-        return kinds
-
-    def _kind(self, message: Any) -> MessageKind:
-        names = tuple(message.name)
-        counts = [len(getattr(message, quantity)) for quantity in STATE_FIELDS]
+    def _numbers(self, message: Any) -> dict[tuple[str, str], float]:
+        names, quantities = list(message.name), {name: getattr(message, name) for name in STATE_FIELDS}
+        counts = [len(values) for values in quantities.values()]
         if len(names) > MOST_COLUMNS:
             why = f"{self.path}: a message of '{self.topic}' has {len(names)} joints; {MOST_COLUMNS} at most"
             raise RecordingError(why)
@@ -202,27 +189,19 @@ class JointStates(Source):
             why = f"{self.path}: a message of '{self.topic}' has the joints {', '.join(names)[:80]} and {counts} "
             why += f"numbers ({', '.join(STATE_FIELDS)}); every joint needs one name and one number of each"
             raise RecordingError(why)
-        return names, tuple(count > 0 for count in counts)
+        return {(name, q): x for q, values in quantities.items() for name, x in zip(names, values, strict=False)}
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
-        return equal_blocks(self._tables(list(columns)), rows)
+        return equal_blocks(self._tables(columns), rows)
 
-    def _tables(self, columns: list[int]) -> Iterator[Array]:
-        joints = [(j, self._columns[column - 2]) for j, column in enumerate(columns) if column >= 2]
-        taken: dict[MessageKind, tuple[list[int], list[int]]] = {}
+    def _tables(self, columns: Sequence[int]) -> Iterator[Array]:
+        joints = [self._columns[column - 2] for column in columns if column >= 2]
         for received, message in self._messages():
-            kind = self._kind(message)
-            if kind not in taken:
-                where = {one: k for k, one in enumerate(_numbers(kind))}
-                pairs = [(j, where[one]) for j, one in joints if one in where]
-                taken[kind] = [j for j, _ in pairs], [k for _, k in pairs]
-            into, out_of = taken[kind]
-            if joints and not into:
+            numbers = self._numbers(message)
+            if joints and numbers.keys().isdisjoint(joints):
                 continue
             times = ((_stamp(message) - self.first_stamp) / 1e9, (received - self.first_received) / 1e9)
-            row = np.array([times[column] if column < 2 else np.nan for column in columns])
-            row[into] = np.concatenate([message.position, message.velocity, message.effort])[out_of]
-            yield row[None]
+            yield np.array([[times[k] if k < 2 else numbers.get(self._columns[k - 2], np.nan) for k in columns]])
 
     def _messages(self) -> Iterator[tuple[int, Any]]:
         """(received [ns], message) of the topic."""
@@ -278,17 +257,11 @@ def _choose(path: Path, storages: list[Any], topic: str | None) -> str:
     if not topics:
         raise RecordingError(f"{path} has no topic of {JOINT_STATE}; its topics are {others or 'none'}")
     if topic is None and len(topics) > 1:
-        why = f"{path} has several topics of {JOINT_STATE}; choose one (topic): {', '.join(topics[:12])}"
-        raise RecordingError(why)
+        several = ", ".join(topics[:12])
+        raise RecordingError(f"{path} has several topics of {JOINT_STATE}; choose one (topic): {several}")
     if topic is not None and topic not in topics:
         raise RecordingError(f"{path} has no topic '{topic}' of {JOINT_STATE}; its topics are {others}")
     return topic or topics[0]
-
-
-def _numbers(kind: MessageKind) -> list[tuple[str, str]]:
-    """(joint, quantity) of every number of a message, in order."""
-    names, has = kind
-    return [(name, quantity) for quantity, there in zip(STATE_FIELDS, has, strict=True) if there for name in names]
 
 
 def _stamp(message: Any) -> int:

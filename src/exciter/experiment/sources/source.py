@@ -1,13 +1,12 @@
 """A file as a table of numbers with named columns, read in pieces so that its size does not matter.
 
 Packed zeros shrink about a thousandfold, so a small file can hold more numbers than a computer has memory for. A
-recording has noise somewhere, which hardly shrinks: a file that becomes very large and shrank very much is refused.
-"""
+recording has noise somewhere, which hardly shrinks: a file that becomes very large and shrank very much is refused."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,7 @@ def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Refuse what no recording shrinks to; constant signals beside measured ones pass, and so do short ones alone."""
     if unpacked > UNPACKED_BYTES_LIMIT and unpacked > UNPACKED_RATIO_LIMIT * packed:
         why = f"{path} has {packed} bytes and unpacks to {unpacked}, as no recording does; if it is one, save it "
-        why += "without compression"
-        raise RecordingError(why)
+        raise RecordingError(f"{why}without compression")
 
 
 def check_whole(path: Path, values: int, advice: str) -> None:
@@ -109,9 +107,8 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class StoredArray:
-    """``rows`` samples of ``columns`` numbers, whose data start ``offset`` bytes into a stream; shape: as the file has
-    it. single: one column, called as the array. by_column: a whole column comes before the next. element: where the
-    stream starts in a MAT file [bytes]."""
+    """``rows`` samples of ``columns`` numbers, ``offset`` bytes into a stream that starts at ``element`` of a MAT file;
+    shape: as the file has it. single: called as the array. by_column: a whole column comes before the next."""
 
     name: str
     dtype: np.dtype[Any]
@@ -160,8 +157,7 @@ class ArrayFile(Source):
         if len(self._owner) > MOST_COLUMNS:
             widest = max(self._arrays, key=lambda array: array.columns)
             why = f"{self.path} has {len(self._owner)} columns, at most {MOST_COLUMNS} are read; {widest}: samples "
-            why += "must run along the rows, or say transposed: true"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}must run along the rows, or say transposed: true")
         self.names = tuple(self._arrays[a].column_name(k) for a, k in self._owner)
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
@@ -170,18 +166,10 @@ class ArrayFile(Source):
         if len({self._arrays[a].rows for a in wanted}) > 1:
             unlike = ", ".join(str(self._arrays[a]) for a in list(wanted)[:6])
             raise RecordingError(f"{self.path}: columns of one log need as many samples each; {unlike} (transposed?)")
-        self._check_size(wanted)
-        return equal_blocks(self._chosen(chosen, wanted), rows)
-
-    def _chosen(self, chosen: list[tuple[int, int]], wanted: dict[int, list[int]]) -> Iterator[Array]:
-        for tables in self._tables(wanted):
-            at = {(a, k): t[:, j] for (a, ks), t in zip(wanted.items(), tables, strict=True) for j, k in enumerate(ks)}
-            yield np.column_stack([at[one] for one in chosen])
+        places = [(list(wanted).index(a), wanted[a].index(k)) for a, k in chosen]
+        tables = self._tables({self._arrays[a]: numbers for a, numbers in wanted.items()})
+        return equal_blocks((np.column_stack([own[i][:, j] for i, j in places]) for own in tables), rows)
 
     @abstractmethod
-    def _check_size(self, wanted: dict[int, list[int]]) -> None:
-        """Refuse columns that would take too much memory at once."""
-
-    @abstractmethod
-    def _tables(self, wanted: dict[int, list[int]]) -> Iterator[tuple[Array, ...]]:
-        """The next rows of the columns that are wanted of each array, all of the same number of rows."""
+    def _tables(self, wanted: Mapping[StoredArray, list[int]]) -> Iterator[tuple[Array, ...]]:
+        """The next rows of the columns wanted of each array, as many of all; refused what takes too much memory."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.recording.recording_facts import TORQUE_SIDES, AnalogFilter
+from exciter.experiment.recording.recording import TORQUE_SIDES, AnalogFilter
 from exciter.experiment.virtual.true_parameters import resolved, stream
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot

@@ -15,7 +15,7 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
-from exciter.experiment.recording.recording_facts import TORQUE_SIDES, Payload
+from exciter.experiment.recording.recording import TORQUE_SIDES, Payload
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency

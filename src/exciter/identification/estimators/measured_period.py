@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.recording.recording_facts import AnalogFilter
+from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed
 from exciter.identification.formulations.formulation import IntArray, blocks

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.quality.evidence import Windows, visible_period
 from exciter.experiment.quality.prepare_log import fallen_back, process, usual_route
-from exciter.experiment.quality.quality import Quality, check_stream
+from exciter.experiment.quality.quality import Quality, check
 from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
-from exciter.experiment.quality.sample_survey import Windows, visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.recording_facts import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
+from exciter.experiment.recording.recording import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
@@ -230,9 +230,9 @@ class LongLog:
         cls, chunks: Callable[[], Iterable[Recording]], name: str, model: DynamicModel, repairs: Repairs | None = None
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
-        log, done = RepairedLog.of(chunks, repairs), RepairTally()
+        log, done = RepairedLog(chunks, repairs), RepairTally()
         seen = _StreamSample()
-        quality = check_stream(seen.each(log.repaired(done)), model=model)
+        quality = check(seen.each(log.repaired(done)), model=model)
         for finding in quality.problems:
             if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.recording.recording_facts import LINK_SIDE
+from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
