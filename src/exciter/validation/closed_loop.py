@@ -9,7 +9,7 @@ torques are compared while the joint moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,6 @@ from scipy.interpolate import CubicHermiteSpline
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.experiment.virtual.control import Law
 from exciter.files import by_name, finite
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Ticks, Unmovable
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -88,14 +87,21 @@ class Followed:
 
     @property
     def prediction_percent(self) -> Array:
-        """(n,) the same of the inverse model along the recorded motion."""
+        """(n,) of the inverse model along the recorded motion."""
         return np.asarray(100.0 * self.prediction / np.maximum(self.signal, 1e-300))
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         if self.stopped:
             return (f"the identified model could not be simulated in closed loop: {self.stopped}", *texts(self.notes))
-        each = "; ".join(self._of_joint(j) for j in range(len(self.joints)))
+        each = "; ".join(
+            f"{joint} rests, {error:.2g} {unit}"
+            if np.isnan(percent)
+            else f"{joint} {percent:.3g} % ({inverse:.3g} %), {error:.2g} {unit}"
+            for joint, percent, inverse, error, unit in zip(
+                self.joints, self.percent, self.prediction_percent, self.tracking, self.position_units, strict=True
+            )
+        )
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
         return (
             f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the measured "
@@ -103,12 +109,6 @@ class Followed:
             f"and the position by: {each}",
             *texts(self.notes),
         )
-
-    def _of_joint(self, j: int) -> str:
-        error = f"{self.tracking[j]:.2g} {self.position_units[j]}"
-        if np.isnan(self.percent[j]):
-            return f"{self.joints[j]} rests, {error}"
-        return f"{self.joints[j]} {self.percent[j]:.3g} % ({self.prediction_percent[j]:.3g} %), {error}"
 
     def to_dict(self) -> dict[str, Any]:
         columns = {"tracking_rms": self.tracking, "torque_rms": self.torque, "torque_percent": self.percent}
@@ -135,8 +135,11 @@ def simulate_closed_loop(
     if loop is not None:
         assert run.span is not None
         loop.refuse(arm.model, run.span, run.name)
-    parts = tuple(_beginning(run, following.seconds))
-    zone, nothing = _zone(model, dead_zone, parts), np.zeros((0, model.n))
+    parts, nothing = tuple(_beginning(run, following.seconds)), np.zeros((0, model.n))
+    fastest = np.max([np.zeros(model.n), *(np.abs(part.motion.qd).max(axis=0) for part in parts)], axis=0)
+    slow = tuple((REST_SHARE_OF_FASTEST * fastest).tolist())
+    given, usual = (InverseDynamic(None, zone).zone(model) for zone in (dead_zone, slow))
+    zone = np.where(given > 0.0, given, usual)  # (n,) speeds below which a joint rests
     squares, counts = np.zeros((2, 4, model.n))  # of tracking, torque and prediction errors, and of the torque
     kept, seconds, stopped = [(np.zeros(0), nothing, nothing)], 0.0, ""
     bandwidth = following.bandwidth or usual_bandwidth(parts[0].motion) if loop is None and parts else None
@@ -186,47 +189,24 @@ def usual_bandwidth(motion: Motion) -> float:
 
 def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0) -> SimulatedRun:
     """The arm under computed torque along a recorded motion at ``rate`` [Hz], at its samples."""
-    between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))
-    reference = _between_samples(motion, between, rate)
-    ticks = Ticks(1.0 / (rate * between), 1, len(reference))
-    law = _computed_torque(arm, reference, 2.0 * np.pi * bandwidth, damping)
-    start = motion.q[0].copy(), motion.qd[0].copy()
-    simulation = Simulation(arm.model, arm.chi, law, np.full(arm.model.n, np.inf), ticks, start)
-    return simulation.at(np.arange(len(motion)) / rate)
-
-
-def _between_samples(motion: Motion, between: int, rate: float) -> Motion:
-    """With ``between`` ticks per sample."""
-    if between == 1 or len(motion) < 2:
-        return motion
-    own = np.arange(len(motion)) / rate
-    time = np.arange((len(motion) - 1) * between + 1) / (rate * between)
-    curve = CubicHermiteSpline(own, motion.q, motion.qd)
-    qdd = np.column_stack([np.interp(time, own, column) for column in motion.qdd.T])
-    return Motion(time, curve(time), curve(time, 1), qdd)
-
-
-def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping: float) -> Law:
+    between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))  # ticks per sample
+    own, reference = np.arange(len(motion)) / rate, motion
+    if between > 1 and len(motion) > 1:
+        time = np.arange((len(motion) - 1) * between + 1) / (rate * between)
+        curve = CubicHermiteSpline(own, motion.q, motion.qd)
+        qdd = np.column_stack([np.interp(time, own, column) for column in motion.qdd.T])
+        reference = Motion(time, curve(time), curve(time, 1), qdd)
     speed = max(FRICTION_FADE_SPEED_SHARE * float(np.sqrt((reference.qd**2).mean(axis=0)).max()), 1e-9)
     soft = DynamicModel(arm.model.robot, tuple(term.smoothed(speed) for term in arm.model.terms), arm.model.engine)
-    forward = soft.torque(reference, arm.chi)
-    inertia = inertia_matrices(arm.model, arm.chi, reference.q)
-    q_r, qd_r = reference.q, reference.qd
+    forward, inertia = soft.torque(reference, arm.chi), inertia_matrices(arm.model, arm.chi, reference.q)
+    q_r, qd_r, omega = reference.q, reference.qd, 2.0 * np.pi * bandwidth
 
-    def torque(tick: int, q: Array, qd: Array) -> Array:
+    def computed_torque(tick: int, q: Array, qd: Array) -> Array:
         wanted = 2.0 * damping * omega * (qd_r[tick] - qd) + omega**2 * (q_r[tick] - q)
-        tau: Array = forward[tick] + inertia[tick] @ wanted
-        return tau
+        return np.asarray(forward[tick] + inertia[tick] @ wanted)
 
-    return torque
-
-
-def _zone(model: DynamicModel, dead_zone: PerJoint, parts: Sequence[Processed]) -> Array:
-    """(n,) speeds below which a joint rests."""
-    fastest = np.max([np.zeros(model.n), *(np.abs(part.motion.qd).max(axis=0) for part in parts)], axis=0)
-    slow = tuple((REST_SHARE_OF_FASTEST * fastest).tolist())
-    given, usual = (InverseDynamic(None, zone).zone(model) for zone in (dead_zone, slow))
-    return np.where(given > 0.0, given, usual)
+    ticks, start = Ticks(1.0 / (rate * between), 1, len(reference)), (motion.q[0], motion.qd[0])
+    return Simulation(arm.model, arm.chi, computed_torque, np.full(arm.model.n, np.inf), ticks, start).at(own)
 
 
 def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
@@ -263,10 +243,9 @@ def simulate_run(
     run: Run,
     horizons: Horizons | None = None,
     following: Following | None = None,
-    loop: ClosedLoop | None = None,
     dead_zone: PerJoint = 0.0,
 ) -> SimulationCheck:
     """values (b,) of the model's base parameters; see ``simulate_open_loop`` and ``simulate_closed_loop``."""
-    closed = simulate_closed_loop(model, values, run, following, loop, dead_zone)
+    closed = simulate_closed_loop(model, values, run, following, dead_zone=dead_zone)
     opened = simulate_open_loop(model, values, run, horizons)
     return SimulationCheck(run=run.name, closed_loop=closed, open_loop=opened)

@@ -30,9 +30,9 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.labelled import Labelled
 from exciter.typing import Array
+from exciter.validation.validation import some_of
 
 AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
-MOST_DIFFERENCES_NAMED = 3  # parameters named in a sentence, at most
 NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
 CORRELATED = (
     "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
@@ -112,22 +112,14 @@ class Difference:
         if not far:
             return f"{both} agree within their uncertainties; {torque}"
         size = dict(zip(self.names, np.abs(self.normalized), strict=True))
-        named = ", ".join(f"{name} ({size[name]:.2g} σ)" for name in far[:MOST_DIFFERENCES_NAMED])
-        more = f" and {len(far) - MOST_DIFFERENCES_NAMED} more" if len(far) > MOST_DIFFERENCES_NAMED else ""
+        named = some_of([f"{name} ({size[name]:.2g} σ)" for name in far])
         so = "; this matters little" if self.torque_percent < NEGLIGIBLE_TORQUE_PERCENT else ""
-        return f"{both} disagree on {named}{more}; {torque}{so}"
+        return f"{both} disagree on {named}; {torque}{so}"
 
     def to_dict(self) -> dict[str, Any]:
-        return finite(
-            {
-                "methods": [self.first, self.second],
-                "normalized": dict(zip(self.names, self.normalized.tolist(), strict=True)),
-                "limit": self.limit,
-                "disagree": list(self.disagree),
-                "torque_percent": self.torque_percent,
-                "words": self.sentence,
-            }
-        )
+        both, normalized = [self.first, self.second], dict(zip(self.names, self.normalized.tolist(), strict=True))
+        about = {"methods": both, "normalized": normalized, "limit": self.limit, "disagree": list(self.disagree)}
+        return finite({**about, "torque_percent": self.torque_percent, "words": self.sentence})
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,27 +148,20 @@ class Comparison:
     @property
     def table(self) -> Labelled:
         """Residual of each method, on the runs it was made from and on held-out ones, and its time."""
-        rows = [
-            [
-                np.nan if one.fit is None else one.fit.residuals.total_percent,
-                np.mean([run.residuals.total_percent for run in one.validation]) if one.validation else np.nan,
-                one.seconds,
-            ]
-            for one in self.methods
-        ]
-        names = tuple(one.name for one in self.methods)
-        columns = ("left of the fit", "left of held-out runs", "time")
+        rows = []
+        for one in self.methods:
+            fit = np.nan if one.fit is None else one.fit.residuals.total_percent
+            other = [run.residuals.total_percent for run in one.validation]
+            rows.append([fit, np.mean(other) if other else np.nan, one.seconds])
+        names, columns = tuple(one.name for one in self.methods), ("left of the fit", "left of held-out runs", "time")
         return Labelled("methods", np.array(rows), columns, ("%", "%", "s"), names, "method")
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_()
 
     def __repr__(self) -> str:
-        table = self.table
-        return "\n".join(
-            f"{name:24} {fit:8.3f} % {other:8.3f} % {seconds:8.2f} s"
-            for name, (fit, other, seconds) in zip(table.index, table.values.tolist(), strict=True)
-        )
+        rows = zip(self.table.index, self.table.values.tolist(), strict=True)
+        return "\n".join(f"{name:24} {fit:8.3f} % {other:8.3f} % {time:8.2f} s" for name, (fit, other, time) in rows)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -203,10 +188,8 @@ def compare(
     measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
     judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
     made = list[tuple[Problem, float]]()
-    found = []
-    for method in methods:
-        chosen = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
-        found.append(_compared(method, made, judges, chosen))
+    by_method = uncertainty if isinstance(uncertainty, dict) else dict.fromkeys(names, uncertainty)
+    found = [_compared(method, made, judges, by_method.get(method.name)) for method in methods]
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
@@ -242,9 +225,8 @@ def _equations(formulation: Formulation, made: list[tuple[Problem, float]], judg
     for problem, seconds in made:
         if problem.formulation == formulation:
             return problem, seconds
-    same = formulation == judge.formulation
-    problem, clock = judge if same else replace(judge, formulation=formulation), time.perf_counter()
-    kind = type(formulation).__name__
+    same, kind, clock = formulation == judge.formulation, type(formulation).__name__, time.perf_counter()
+    problem = judge if same else replace(judge, formulation=formulation)
     if problem.names != judge.names:
         raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
     if not problem.measured.rows.any():
@@ -263,17 +245,9 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
     level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change)
     limit = float(stats.t.ppf(level, max(min(a.freedom, b.freedom), 1.0)))
-    compressed = measure.measured
-    made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
-    percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
-    return Difference(
-        first=one.name,
-        second=other.name,
-        names=measure.names,
-        normalized=normalized,
-        limit=limit,
-        torque_percent=percent,
-    )
+    made = ((measure.measured.factors[..., :-1] @ change) ** 2).sum()
+    percent = 100.0 * float(np.sqrt(made / max(float(measure.measured.signal.sum()), 1e-300)))
+    return Difference(one.name, other.name, measure.names, normalized, limit=limit, torque_percent=percent)
 
 
 def _named(problem: Problem) -> str:

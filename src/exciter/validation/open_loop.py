@@ -99,22 +99,20 @@ class OpenLoop:
                     "positive definite there, or the simulation diverged; figures are of the others"
                 )
         if np.isfinite(self.model).all():
-            said.append(self._summary())
+            last = zip(self.joints, self.model[-1], self.units, strict=True)
+            each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
+            own, other = (
+                f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
+                for ratio in (self.relative[-1], self.description_relative[-1])
+            )
+            beside = f", the description {other} it" if np.isfinite(self.description).all() else ""
+            useless = "; the model is of no use for simulation over this time" if self.relative[-1] >= 1.0 else ""
+            said.append(
+                f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from "
+                f"the recorded position (rms of {self.starts} starts): {each}; {own} the error at constant velocity"
+                f"{beside}{useless}"
+            )
         return (*said, *texts(self.notes))
-
-    def _summary(self) -> str:
-        last = zip(self.joints, self.model[-1], self.units, strict=True)
-        each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
-        text = (
-            f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from the "
-            f"recorded position (rms of {self.starts} starts): {each}; {_share(self.relative[-1])} the error at "
-            "constant velocity"
-        )
-        if np.isfinite(self.description).all():
-            text += f", the description {_share(self.description_relative[-1])} it"
-        if self.relative[-1] >= 1.0:
-            text += "; the model is of no use for simulation over this time"
-        return text
 
     def to_dict(self) -> dict[str, Any]:
         kinds = ("model", "description", "constant_velocity")
@@ -165,17 +163,15 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
         raise RecordingError(
             f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
         )
-    rms = np.sqrt(squares / np.maximum(counted, 1)[..., None])
-    rms[counted == 0] = np.nan
+    rms = np.sqrt(squares / np.where(counted > 0, counted, np.nan)[..., None])
+    kinds = dict(zip(("model", "description", "constant_velocity"), rms, strict=True))
     return OpenLoop(
         run=run.name,
         joints=model.robot.joint_names,
         units=tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
         horizons=ends,
         starts=count,
-        model=rms[0],
-        description=rms[1],
-        constant_velocity=rms[2],
+        **kinds,
         stopped=count - int(counted[0, -1]),
         description_stopped=count - int(counted[1, -1]),
         notes=arms[0].notes,
@@ -203,10 +199,6 @@ def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray,
     return found
 
 
-def _share(ratio: float) -> str:
-    return f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
-
-
 @dataclass(frozen=True, eq=False)
 class SimulatedArm:
     """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
@@ -228,11 +220,20 @@ class SimulatedArm:
         own = np.array([known[name] for name in simulated.standard])
         if payload is not None and payload.mass:
             own = own + load_chi(simulated, payload)
-        dry = dry_friction(simulated)
-        notes = _notes(model, dry & (own < 0.0), simulated)
+        dry, said = dry_friction(simulated), list[Note]()
+        if other := [type(term).__name__ for term in model.terms if type(term) not in TERM_FORCE_ROWS]:
+            text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
+            said.append(note("joint terms", text))
+        sliding = [term for term in model.terms if isinstance(term, DryFriction) and type(term) in TERM_FORCE_ROWS]
+        if shaped := {type(term.shape).__name__ for term in sliding} - {"Sign"}:
+            how = "is simulated with the true sign of the velocity, and holds joints at rest"
+            said.append(note("dry friction", f"dry friction with {', '.join(sorted(shaped))} {how}"))
+        if negative := [simulated.standard[k] for k in np.flatnonzero(dry & (own < 0.0))]:
+            text = f"dry friction below zero, which no joint has, is simulated as none: {', '.join(negative)}"
+            said.append(warning("dry friction", text))
         own = np.where(dry, np.maximum(own, 0.0), own)
         beside = np.where(np.isin(model.standard, simulated.standard), 0.0, chi)
-        return cls(model=simulated, chi=own, whole=model, beside=beside, notes=notes)
+        return cls(model=simulated, chi=own, whole=model, beside=beside, notes=tuple(said))
 
     def recorded(self, motion: Motion) -> Array:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
@@ -245,20 +246,3 @@ class SimulatedArm:
         fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
         arm = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(self.model, self.chi)))
         return kernels("forward", CLOSED_LOOP_KERNELS), arm
-
-
-def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:
-    said = list[Note]()
-    other = [type(term).__name__ for term in model.terms if type(term) not in TERM_FORCE_ROWS]
-    if other:
-        text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
-        said.append(note("joint terms", text))
-    kept = [term for term in model.terms if isinstance(term, DryFriction) and type(term) in TERM_FORCE_ROWS]
-    if shaped := {type(term.shape).__name__ for term in kept} - {"Sign"}:
-        how = "is simulated with the true sign of the velocity, and holds joints at rest"
-        said.append(note("dry friction", f"dry friction with {', '.join(sorted(shaped))} {how}"))
-    if negative.any():
-        names = ", ".join(name for name, below in zip(simulated.standard, negative, strict=True) if below)
-        text = f"dry friction below zero, which no joint has, is simulated as none: {names}"
-        said.append(warning("dry friction", text))
-    return tuple(said)
