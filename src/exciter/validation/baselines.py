@@ -3,12 +3,11 @@
 Zero torque leaves 100 % by definition; the description's gravity alone is what holds a robot without identification;
 the description's whole model is what its maker gave. Exact over a whole run, in one pass over its rows.
 
-The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) =
-(y(t + period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise
-is taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
+The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) = (y(t +
+period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
+taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
 that was low-passed before it was logged hides its noise: then there is no floor. It is the noise of the torque alone;
-what noise of positions does to q̈ comes on top.
-"""
+what noise of positions does to q̈ comes on top."""
 
 from __future__ import annotations
 

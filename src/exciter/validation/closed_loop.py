@@ -1,11 +1,10 @@
 """Closed loop: the identified arm simulated under a controller; torque and motion compared with the log (§ 12.7).
 
 With the robot's own controller and reference known (``ClosedLoop``), the simulated robot gets the same reference.
-Without them, a computed-torque controller that knows the identified model follows the recorded motion: Γ =
-Γ̂(q_r, q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is what the model predicts for this motion; a motion that
+Without them, a computed-torque controller that knows the identified model follows the recorded motion: Γ = Γ̂(q_r,
+q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is what the model predicts for this motion; a motion that
 cannot be followed is one the model cannot make. While dry friction holds a joint, its torque depends on the controller:
-torques are compared while the joint moves.
-"""
+torques are compared while the joint moves."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ class Followed:
     seconds: that were simulated; bandwidth [Hz]: of the controller that follows, None for the robot's own. stopped: why
     it could not go on, empty where it could.
 
-    time (M,), measured, simulated (M, n): some of the instants, for drawing.
-    """
+    time (M,), measured, simulated (M, n): some of the instants, for drawing."""
 
     run: str
     joints: tuple[str, ...]

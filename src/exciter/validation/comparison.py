@@ -2,8 +2,7 @@
 
 Every method makes its own equations and its own estimate; all are then judged by one formulation of joint torques, on
 the runs they were made from and on held-out runs. Where two of them differ by more than their uncertainties say, one
-uncertainty is too small, or one of the methods is biased on these data.
-"""
+uncertainty is too small, or one of the methods is biased on these data."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ of A used by a controller can be trusted.
 
 Joints that turn and joints that slide have inertias of different units, and a wrist is a thousand times lighter than a
 shoulder. So eigenvalues are those of D^(−½) A D^(−½), with D the mean diagonal of A over the workspace: numbers without
-unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own.
-"""
+unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own."""
 
 from __future__ import annotations
 
@@ -55,9 +54,8 @@ class InertiaMatrix:
     in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
     smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
 
-    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, over all postures, and at which; None
-    where the covariance of the parameters is not known.
-    """
+    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, over all postures, and at which; None where
+    the covariance of the parameters is not known."""
 
     joints: tuple[str, ...]
     position_units: tuple[str, ...]

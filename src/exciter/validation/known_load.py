@@ -1,8 +1,7 @@
 """A known load, recovered: identify without it and with it, compare what was found with what was mounted (§ 12.7).
 
 It tests the whole chain at once, torque units and gains, frames, friction that must not change with the load, and
-uncertainties, against something weighed on a scale.
-"""
+uncertainties, against something weighed on a scale."""
 
 from __future__ import annotations
 

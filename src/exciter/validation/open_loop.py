@@ -1,10 +1,9 @@
 """The identified arm simulated, and in open loop over short horizons: driven by the measured torque, where does it go?
 
-``SimulatedArm``: the direct dynamics of a model, with dry friction that holds a joint at rest. From a measured state
-q̈ = A⁻¹(Γ_measured − h(q, q̇)) is integrated for a fraction of a second, from many instants of a log, and the position it
+``SimulatedArm``: the direct dynamics of a model, with dry friction that holds a joint at rest. From a measured state q̈
+= A⁻¹(Γ_measured − h(q, q̇)) is integrated for a fraction of a second, from many instants of a log, and the position it
 leads to is compared with the recorded one. Longer horizons say less: an arm without its controller is not stable, and
-any error grows. Compared with the description's own parameters, and with no model: constant velocity.
-"""
+any error grows. Compared with the description's own parameters, and with no model: constant velocity."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What was measured beside what models predict, instant by instant, as it enters the equations.
 
 Both sides went through the same filter, and a known payload was taken off: y = W β + residual. Beside the identified
-model stand the description's own parameters and the description's gravity alone, through the same filter.
-"""
+model stand the description's own parameters and the description's gravity alone, through the same filter."""
 
 from __future__ import annotations
 
@@ -39,11 +38,10 @@ class Prediction:
 
     time (N,) [s]; q, qd, qdd (N, n): the motion of the robot's joints then. measured (N, J): the left side of the
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
-    description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``.
-    temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all.
-    counted: how many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a
-    joint has an equation then; None: always. Filters spread what is missing over the instants beside.
-    """
+    description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``. temperature
+    (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all. counted: how
+    many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a joint has an
+    equation then; None: always. Filters spread what is missing over the instants beside."""
 
     run: str
     joints: tuple[str, ...]

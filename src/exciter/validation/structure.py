@@ -5,19 +5,17 @@ and noise may be larger where joints are fast, or missing where they rest: neith
 tests, for two kinds of quantity:
 
 ``on_motion``: quantities that come and go with the motion (velocity, load, position). The residual is put into bins of
-the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed
-and the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then,
-on average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
+the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed and
+the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then, on
+average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
 correlation of u, which is that of v times that of σ (Parzen 1963); before, each frequency of u is divided by what the
-bins left of it.
-Q over its mean by chance is compared with Fisher's F; degrees of freedom follow from the eigenvalues of the bins'
-covariance, and from over how many frequencies and instants the noise is spread.
+bins left of it. Q over its mean by chance is compared with Fisher's F; degrees of freedom follow from the eigenvalues
+of the bins' covariance, and from over how many frequencies and instants the noise is spread.
 
 ``on_slow``: quantities that hardly return (time, temperature). Of the cosine transform of the residual, the slowest 60
 numbers: noise has a power that falls as 1/(1 + (k/corner)²), the corner being the likeliest, or the one of those nearly
 as likely that speaks most for chance; what follows the quantity, or its square, has them as these have. F test. It
-holds for errors that are forgotten within a hundredth of the time; slower ones can hardly be told from a drift.
-"""
+holds for errors that are forgotten within a hundredth of the time; slower ones can hardly be told from a drift."""
 
 from __future__ import annotations
 
@@ -94,8 +92,7 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
     joint together, the largest share first.
 
     Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
-    depends on velocity, too, and says nothing against the model.
-    """
+    depends on velocity, too, and says nothing against the model."""
     looked = []
     for j, joint in enumerate(prediction.joints):
         moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]

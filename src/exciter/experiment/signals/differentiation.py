@@ -121,19 +121,35 @@ class FilteredDifferences(StreamingRoute):
             position_noise = estimate_noise(part.time, part.q).sigma * np.sqrt(share)
             if np.isinf(bandwidth):  # an undone filter leaves nothing in the band where noise would show
                 torque_noise = estimate_noise(part.time, torque).sigma
+
+        def derived(piece: OverlappedPiece[Recording], start: float) -> tuple[Motion, Recording] | None:
+            """See ``RoutePlan``. Nothing depends on where the segment starts."""
+            given, alone = piece.whole, piece.first and piece.last
+            if alone and given.duration * rate < 2 * cut:
+                return None
+            qd = given.qd if self.measured_velocity else None
+            whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
+            if alone and len(whole) <= 2 * cut:
+                return None
+            time = whole.time
+            first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
+            end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
+            part, wider = whole[first:end], slice(first - 1, end + 1)
+            q = low_pass.zero_phase(whole.q, rate)[wider]
+            if whole.qd is None:
+                return Motion(part.time, q[1:-1], first_difference(q, rate), second_difference(q, rate)), part
+            qd = low_pass.zero_phase(whole.qd, rate)[wider]
+            return Motion(part.time, q[1:-1], qd[1:-1], first_difference(qd, rate)), part
+
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
+        known = {"rate": rate, "notes": tuple(notes), "position_noise": position_noise, "torque_noise": torque_noise}
         return RoutePlan(
-            rate=rate,
             gap=gap,
             margin=Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / rate, samples=SPLINE_REACH_SAMPLES + 2),
-            derived=partial(_differenced, low_pass, rate, cut, self.measured_velocity),
+            derived=derived,
             too_short=f": {lost}; give a higher cut-off, or record longer",
-            position_noise=position_noise,
-            torque_noise=torque_noise,
-            notes=tuple(notes),
-            torque_bandwidth=bandwidth,
-            position_bandwidth=cutoff,
+            known={**known, "torque_bandwidth": bandwidth, "position_bandwidth": cutoff},
         )
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
@@ -158,36 +174,6 @@ class FilteredDifferences(StreamingRoute):
 def _positions(part: Recording, rate: float) -> Array:
     """(N, n) at uniform instants."""
     return resample(replace(part, qd=None, torque=None, current=None), rate).q
-
-
-def _differenced(
-    low_pass: Butterworth,
-    rate: float,
-    cut: int,
-    measured_velocity: bool,
-    piece: OverlappedPiece[Recording],
-    start_of_segment: float,
-) -> tuple[Motion, Recording] | None:
-    """See ``RoutePlan``; cut: samples at each end of a segment. Nothing depends on where the segment starts."""
-    given, alone = piece.whole, piece.first and piece.last
-    if alone and given.duration * rate < 2 * cut:
-        return None
-    qd = given.qd if measured_velocity else None
-    whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
-    if alone and len(whole) <= 2 * cut:
-        return None
-    time = whole.time
-    first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
-    end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-    wider = slice(first - 1, end + 1)
-    q = low_pass.zero_phase(whole.q, rate)[wider]
-    if whole.qd is None:
-        qd, qdd = first_difference(q, rate), second_difference(q, rate)
-    else:
-        qd = low_pass.zero_phase(whole.qd, rate)[wider]
-        qd, qdd = qd[1:-1], first_difference(qd, rate)
-    part = whole[first:end]
-    return Motion(part.time, q[1:-1], qd, qdd), part
 
 
 @dataclass(frozen=True)
@@ -228,16 +214,14 @@ class SmoothingSpline(StreamingRoute):
         spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
         resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
         lost = f"{self.edge / density:.3g} s are lost at each end"
+        notes = (done("spline", spline), done("resampling", resampled), *left_in)
+        known = {"rate": rate, "notes": notes, "torque_bandwidth": bandwidth, "torque_noise": torque}
         return RoutePlan(
-            rate=rate,
             gap=gap,
             margin=Margin(seconds=SPLINE_MEMORY_KNOTS / density, samples=SPLINE_REACH_SAMPLES),
             derived=partial(self._derived, density, rate),
             too_short=f" for {density:.3g} knots per second: {lost}; give more knots per second, or record longer",
-            position_noise=noise * np.sqrt(density * interval),
-            torque_noise=torque,
-            notes=(done("spline", spline), done("resampling", resampled), *left_in),
-            torque_bandwidth=bandwidth,
+            known={**known, "position_noise": noise * np.sqrt(density * interval)},
         )
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
@@ -271,20 +255,16 @@ class SmoothingSpline(StreamingRoute):
         part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
         if piece.first and piece.last and len(part) < 8:
             return None
-        spline = self._fit(whole.time - start, whole.q, density)
-        return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
-
-    def _fit(self, time: Array, q: Array, density: float) -> interpolate.BSpline:
-        """Inner knots at k/density from the start of a segment: its pieces share them."""
+        time = whole.time - start
         ends = np.ceil(time[0] * density + 0.5), np.floor(time[-1] * density - 0.5)
-        inner = np.arange(ends[0], ends[1] + 1) / density
+        inner = np.arange(ends[0], ends[1] + 1) / density  # from the start of a segment: its pieces share them
         knots = np.concatenate([[time[0]] * (self.degree + 1), inner, [time[-1]] * (self.degree + 1)])
         try:
-            return interpolate.make_lsq_spline(time, q, knots, k=self.degree, check_finite=False)
+            spline = interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
         except (ValueError, linalg.LinAlgError):
-            raise RecordingError(
-                f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
-            ) from None
+            few = f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
+            raise RecordingError(few) from None
+        return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
 
 
 def spline_shares(degree: int) -> Shares:

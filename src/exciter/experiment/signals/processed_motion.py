@@ -4,9 +4,9 @@ there, how recorded positions become q, q̇, q̈ beside the torque."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,31 +128,21 @@ class Processed:
     def __getitem__(self, part: slice) -> Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
-        rate = self.rate / abs(part.step or 1)
         wrench, temperature = (None if x is None else x[part] for x in (self.wrench, self.temperature))
-        motion, torque = self.motion[part], self.torque[part]
-        return replace(self, motion=motion, torque=torque, rate=rate, wrench=wrench, temperature=temperature)
+        kept: dict[str, Any] = {"wrench": wrench, "temperature": temperature, "rate": self.rate / abs(part.step or 1)}
+        return replace(self, motion=self.motion[part], torque=self.torque[part], **kept)
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
         """Pieces that follow each other, together; noise and notes are those of the last."""
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
-        torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)
-        return replace(
-            pieces[-1],
-            motion=Motion(*signals),
-            torque=torque,
-            torque_bandwidth=bandwidth,
-            wrench=_joined([piece.wrench for piece in pieces]),
-            temperature=_joined([piece.temperature for piece in pieces]),
-        )
-
-
-def _joined(parts: Sequence[Array | None]) -> Array | None:
-    """One after the other; None where one of them is missing."""
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if len(there) == len(parts) else None
+        joined: dict[str, Any] = {}
+        for name in ("torque", "wrench", "temperature"):  # None where one piece has none
+            parts = [getattr(piece, name) for piece in pieces]
+            joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+        bandwidth = min(piece.torque_bandwidth for piece in pieces)
+        return replace(pieces[-1], motion=Motion(*signals), torque_bandwidth=bandwidth, **joined)
 
 
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:
@@ -184,8 +174,7 @@ def motion_band(pieces: Iterable[Processed]) -> float:
 
 
 def velocity_band(pieces: Iterable[tuple[Array, float]]) -> float:
-    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) at a rate [Hz] lies, joints counted
-    together."""
+    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) at rates [Hz] lies, of all joints."""
     frequencies, powers = [], []
     for velocity, rate in pieces:
         qd = velocity - velocity.mean(axis=0)
@@ -214,35 +203,20 @@ class Route(Settings, ABC):
 class RoutePlan:
     """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
     and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
-    short; too_short: why it is, and what to do; the rest: as in ``Processed``."""
+    short; too_short: why it is, and what to do; known: what is the same for all pieces, as in ``Processed``."""
 
-    rate: float
     gap: float
     margin: Margin
     derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
     too_short: str
-    position_noise: Array | None
-    torque_noise: Array | None
-    notes: tuple[Note, ...]
-    torque_bandwidth: float
-    position_bandwidth: float = float("inf")
+    known: Mapping[str, Any]
 
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
         if (found := self.derived(piece, start)) is None:
             return None
         motion, part = found
-        return Processed(
-            motion=motion,
-            torque=part.needed_torque(),
-            rate=self.rate,
-            position_noise=self.position_noise,
-            torque_noise=self.torque_noise,
-            notes=self.notes,
-            torque_bandwidth=self.torque_bandwidth,
-            position_bandwidth=self.position_bandwidth,
-            wrench=part.wrench,
-            temperature=part.temperature,
-        )
+        torque, wrench, temperature = part.needed_torque(), part.wrench, part.temperature
+        return Processed(motion=motion, torque=torque, wrench=wrench, temperature=temperature, **self.known)
 
     def refusal(self, duration: float) -> RecordingError:
         """Of a segment of that length [s]."""
@@ -286,6 +260,11 @@ class StreamingRoute(Route):
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
         held, short, lost, start = None, 0, 0.0, 0.0
+
+        def noted(processed: Processed) -> Processed:
+            left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
+            return replace(processed, notes=(*processed.notes, left_out)) if short else processed
+
         for segment in segments(chunks, plan.gap):
             for piece in overlapped(segment, plan.margin, Recording.join):
                 start = float(piece.whole.time[0]) if piece.first else start
@@ -294,13 +273,8 @@ class StreamingRoute(Route):
                     short, lost = short + 1, lost + piece.whole.duration
                 elif len(processed):
                     if held is not None:
-                        yield _noted(held, short, lost)
+                        yield noted(held)
                     held = processed
         if held is None:
             raise plan.refusal(lost if short else typical.duration)
-        yield _noted(held, short, lost)
-
-
-def _noted(processed: Processed, short: int, lost: float) -> Processed:
-    left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
-    return replace(processed, notes=(*processed.notes, left_out)) if short else processed
+        yield noted(held)

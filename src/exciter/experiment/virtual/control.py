@@ -53,12 +53,13 @@ class Control(Settings, ABC):
     def gains(self, robot: Robot, inertia: Array | float) -> tuple[Array, Array]:
         """K_p, K_d (n,) for joints of that inertia."""
         omega = 2.0 * np.pi * self.bandwidth
-        stiffness = np.broadcast_to(inertia * omega**2, (robot.n,))
-        derivative = np.broadcast_to(2.0 * self.damping * omega * inertia, (robot.n,))
-        return (
-            stiffness if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
-            derivative if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
-        )
+        usual = {"stiffness": inertia * omega**2, "derivative": 2.0 * self.damping * omega * inertia}
+        found = list[Array]()
+        for name, value in usual.items():
+            given = getattr(self, name)
+            own = np.broadcast_to(value, (robot.n,)) if given is None else resolved(given, robot, f"control {name}")
+            found.append(own)
+        return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,8 @@ class ComputedTorque(Control):
         model = to_pinocchio(robot)
         data, rotor = model.createData(), believed_rotor(robot)
         kp, kd = self.gains(robot, 1.0)
-        none = np.zeros(
-            robot.n
-        )  # friction that is believed: dry friction smoothed where planned velocities change sign
-        friction = robot.friction.get("viscous", none) * planned.qd
-        friction = friction + robot.friction.get("coulomb", none) * np.tanh(planned.qd / FRICTION_FADE_SPEED)
+        viscous, dry = (robot.friction.get(name, np.zeros(robot.n)) for name in ("viscous", "coulomb"))
+        friction = viscous * planned.qd + dry * np.tanh(planned.qd / FRICTION_FADE_SPEED)  # smoothed at reversals
         q_d, qd_d, qdd_d = planned.q, planned.qd, planned.qdd
 
         def torque(tick: int, q: Array, qd: Array) -> Array:

@@ -25,6 +25,7 @@ from exciter.typing import Array
 
 Index = NDArray[np.int64]
 NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
+NO_BODY = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3, "explicitinertial": True}
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
 LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
 
@@ -70,15 +71,17 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     option.tolerance, option.iterations = 1e-14, 100
     bodies: list[Any] = []
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    kinds = [slide if joint.is_prismatic else hinge for joint in robot.joints]
     for i, joint in enumerate(robot.joints):
         parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
         bodies.append(_add_body(parent, joint, i))
-        bodies[i].add_joint(name=f"link{i}", type=_kind(mujoco, joint), axis=joint.axis)
+        bodies[i].add_joint(name=f"link{i}", type=kinds[i], axis=joint.axis)
     if flexibility is not None:
         if not (truth.rotor > 0.0).all():
             raise ParameterError("a flexible joint needs a rotor; give rotor_inertia > 0 for every joint")
-        for i, joint in enumerate(robot.joints):
-            _add_rotor(mujoco, spec, joint, i)
+        for i, kind in enumerate(kinds):
+            _add_rotor(spec, kind, i)
     for number, spring in enumerate(truth.springs):
         _add_spring(spec, bodies, robot, spring, number)
     model = spec.compile()
@@ -107,29 +110,21 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     return plant
 
 
-def _kind(mujoco: Any, joint: Joint) -> Any:
-    return mujoco.mjtJoint.mjJNT_SLIDE if joint.is_prismatic else mujoco.mjtJoint.mjJNT_HINGE
-
-
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
     x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
-    mass, moments = NEGLIGIBLE_INERTIA, (NEGLIGIBLE_INERTIA,) * 3
-    ipos: Any = (0.0, 0.0, 0.0)
-    iquat: Any = (1.0, 0.0, 0.0, 0.0)
+    inertial: dict[str, Any] = {**NO_BODY, "ipos": (0.0, 0.0, 0.0), "iquat": (1.0, 0.0, 0.0, 0.0)}
     if joint.inertia[0] > NEGLIGIBLE_INERTIA:
         own = to_mujoco(joint.inertia)
-        mass, ipos, iquat = own.mass, own.ipos, own.iquat
         a, b, c = np.maximum(own.diaginertia, NEGLIGIBLE_INERTIA).tolist()
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
-    inertial = {"mass": mass, "ipos": ipos, "iquat": iquat, "inertia": moments, "explicitinertial": True}
+        inertial |= {"mass": own.mass, "ipos": own.ipos, "iquat": own.iquat, "inertia": moments}
     return parent.add_body(name=f"body{number}", pos=joint.translation, quat=[w, x, y, z], **inertial)
 
 
-def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
+def _add_rotor(spec: Any, kind: Any, number: int) -> None:
     """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
-    nothing = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3}
-    body = spec.worldbody.add_body(name=f"rotor{number}", explicitinertial=True, gravcomp=1.0, **nothing)
-    body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
+    body = spec.worldbody.add_body(name=f"rotor{number}", gravcomp=1.0, **NO_BODY)
+    body.add_joint(name=f"motor{number}", type=kind, axis=(0.0, 0.0, 1.0))
     tendon = spec.add_tendon(name=f"gear{number}")
     tendon.wrap_joint(f"motor{number}", 1.0)
     tendon.wrap_joint(f"link{number}", -1.0)
@@ -141,14 +136,12 @@ def _add_spring(spec: Any, bodies: list[Any], robot: Robot, spring: Compensation
     joint = robot.joints[index]
     arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
     before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
-    before.add_site(
-        name=f"fixed{number}", pos=joint.translation + joint.rotation @ (spring.base_arm * arm), size=[0.001] * 3
-    )
-    on_link = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)
-    bodies[index].add_site(name=f"moving{number}", pos=on_link, size=[0.001] * 3)
+    fixed = joint.translation + joint.rotation @ (spring.base_arm * arm)
+    moving = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)
     tendon = spec.add_tendon(name=f"spring{number}")
-    tendon.wrap_site(f"fixed{number}")
-    tendon.wrap_site(f"moving{number}")
+    for name, body, place in (("fixed", before, fixed), ("moving", bodies[index], moving)):
+        body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
+        tendon.wrap_site(f"{name}{number}")
 
 
 def _set_joint_terms(plant: Plant) -> None:

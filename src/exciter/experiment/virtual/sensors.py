@@ -104,20 +104,21 @@ def poles_of(settings: AnalogFilter) -> tuple[Complex, Complex]:
 
 
 def filtered(
-    settings: AnalogFilter, held: Array, straight: Array, step: float, at: Array, before: Array | None = None
+    settings: AnalogFilter | None, held: Array, straight: Array, step: float, at: Array, before: Array | None = None
 ) -> Array:
     """(N, n) output at instants ``at`` (N,) [s] for inputs (K, n) at 0, step, 2 step, …; before: (n,) what the input
-    was until then, its first value unless given."""
+    was until then, its first value unless given. Without a filter the input itself."""
     before = held[0] + straight[0] if before is None else before
     index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
-    after = np.minimum(index + 1, len(held) - 1)
+    change = straight[np.minimum(index + 1, len(held) - 1)] - straight[index]
+    if settings is None:
+        return np.asarray(held[index] + straight[index] + np.clip(at / step - index, 0.0, 1.0)[:, None] * change)
     late = np.maximum(at - index * step, 0.0)[:, None]
-    slope = (straight[after] - straight[index]) / step
     output = np.zeros((len(at), held.shape[1]))
     for pole, residue in zip(*poles_of(settings), strict=True):
         state = _states(pole, held, straight, step, before)[index]
         decay, constant, ramp = _response(pole, late)
-        value = decay * state + constant * (held[index] + straight[index]) + ramp * slope
+        value = decay * state + constant * (held[index] + straight[index]) + ramp * (change / step)
         output += (residue * value).real
     return output
 
@@ -173,19 +174,8 @@ class TorqueMeter(Settings):
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)
-        if self.filter is None:
-            value = sampled(held, smooth, step, at)
-        else:
-            value = filtered(self.filter, held, smooth, step, at, before)
+        value = filtered(self.filter, held, smooth, step, at, before)
         return value if self.noise_before_filter else value + noise * rng.standard_normal(value.shape)
-
-
-def sampled(held: Array, smooth: Array, step: float, at: Array) -> Array:
-    """(N, n) the same signal without a filter."""
-    index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
-    after = np.minimum(index + 1, len(held) - 1)
-    part = np.clip(at / step - index, 0.0, 1.0)[:, None]
-    return np.asarray(held[index] + smooth[index] + part * (smooth[after] - smooth[index]))
 
 
 @dataclass(frozen=True)

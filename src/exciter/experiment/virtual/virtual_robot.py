@@ -38,7 +38,7 @@ from exciter.experiment.virtual.true_parameters import (
     drive_torque,
     resolved,
 )
-from exciter.files import json_text, prepare, staged
+from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
@@ -127,11 +127,13 @@ class VirtualRobot:
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
         kept = self.sampling.kept(len(instants), seed)
-        exact = {key: getattr(happened, key)[kept] for key in ("motor", "torque", "dry_friction", "link_torque")}
         return Simulated(
             recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
-            **exact,
+            motor=happened.motor[kept],
+            torque=happened.torque[kept],
+            dry_friction=happened.dry_friction[kept],
+            link_torque=happened.link_torque[kept],
             virtual=self,
             plan=todo,
             error=happened.error,
@@ -203,6 +205,9 @@ class VirtualRobot:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
         torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
         gains = drive.gains(robot)
+        forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
+        if meter.filter is not None:
+            forgotten += FORGOTTEN_TIME_CONSTANTS * float(1.0 / np.abs(poles_of(meter.filter)[0].real).min())
         return Recording(
             joints=robot.joint_names,
             time=motion.time,
@@ -212,7 +217,7 @@ class VirtualRobot:
             current=torque / gains if meter.current else None,
             about=About(
                 period=None if todo is None else todo.period,
-                settled=None if todo is None else min(todo.start + self._forgets(), todo.end),
+                settled=None if todo is None else min(todo.start + forgotten, todo.end),
                 gravity=tuple(robot.gravity.tolist()),
                 payload=self.payload,
                 filter=meter.filter,
@@ -221,29 +226,21 @@ class VirtualRobot:
             ),
         )
 
-    def _forgets(self) -> float:
-        """[s] after which controller and filter have forgotten how it began."""
-        if self.meter.filter is None:
-            return self.control.settling
-        slowest = float(1.0 / np.abs(poles_of(self.meter.filter)[0].real).min())
-        return self.control.settling + FORGOTTEN_TIME_CONSTANTS * slowest
-
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
-        limits, saturated = list[Note](), list[Note]()
-        span, parts = todo.curve.extremum(0), happened.saturated.mean(axis=0)
-        for joint, low, high, part in zip(self.robot.joints, span.lowest, span.highest, parts, strict=True):
-            allowed, name = joint.limits, joint.name
-            if low < allowed.lower - 1e-9 or high > allowed.upper + 1e-9:
+        notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
+        for joint, low, high in zip(joints, span.lowest, span.highest, strict=True):
+            if low < joint.limits.lower - 1e-9 or high > joint.limits.upper + 1e-9:
                 text = (
-                    f"the planned motion takes joint '{name}' to {low:.4g} … {high:.4g}, beyond its limits "
-                    f"{allowed.lower:.4g} … {allowed.upper:.4g}; a real robot would stop: see exciter check"
+                    f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
+                    f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter check"
                 )
-                limits.append(warning("limits", text, name))
+                notes.append(warning("limits", text, joint.name))
+        for joint, part in zip(joints, happened.saturated.mean(axis=0), strict=True):
             if part:
-                at_limit = f"at its limit of {allowed.torque:g} for {100 * part:.3g} % of the time"
-                saturated.append(warning("saturation", f"the drive of '{name}' was {at_limit}", name))
-        return (*limits, *saturated)
+                at_limit = f"at its limit of {joint.limits.torque:g} for {100 * part:.3g} % of the time"
+                notes.append(warning("saturation", f"the drive of '{joint.name}' was {at_limit}", joint.name))
+        return tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,38 +339,33 @@ class Simulated:
             "noise": self.virtual.meter.std(robot),
             "saturated": self.saturated,
         }
-        rows = np.stack([*per_joint.values()], axis=1).tolist()
         return {
             "robot": robot.name,
             "samples": len(self.recording),
             "rate": self.rate,
             "period": about.period,
             "settled": about.settled,
-            "joints": {
-                j: dict(zip(per_joint, row, strict=True)) for j, row in zip(robot.joint_names, rows, strict=True)
-            },
+            "joints": by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()}),
             "notes": texts(self.notes),
             "seconds": self.seconds,
         }
 
     def truth_data(self) -> dict[str, Any]:
         """Everything an estimator may be compared with, as plain data."""
-        virtual = self.virtual
-        flexible = virtual.flexibility
+        virtual, robot, flexible = self.virtual, self.virtual.robot, self.virtual.flexibility
+        if flexible is not None:
+            both = {"stiffness": flexible.stiffness, "damping": flexible.damping}
+            both = {key: resolved(value, robot, f"joint {key}").tolist() for key, value in both.items()}
         return {
             "exciter": __version__,
             "seed": self.seed,
             **virtual.truth.to_dict(),
-            "gravity": virtual.robot.gravity.tolist(),
-            "gains": virtual.drive.gains(virtual.robot).tolist(),
-            "gear": virtual.drive.ratios(virtual.robot).tolist(),
-            "noise": virtual.meter.std(virtual.robot).tolist(),
+            "gravity": robot.gravity.tolist(),
+            "gains": virtual.drive.gains(robot).tolist(),
+            "gear": virtual.drive.ratios(robot).tolist(),
+            "noise": virtual.meter.std(robot).tolist(),
             "payload": written(self.recording.about.payload),
-            "flexibility": flexible
-            and {
-                key: resolved(getattr(flexible, key), virtual.robot, f"joint {key}").tolist()
-                for key in ("stiffness", "damping")
-            },
+            "flexibility": None if flexible is None else both,
         }
 
 
