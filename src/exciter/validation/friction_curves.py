@@ -102,7 +102,6 @@ def friction_curves(
     curves = []
     for j in sorted({joint for _, joint, _ in entries if fastest[joint] > 0.0}):
         slides = model.robot.joints[j].is_prismatic
-        friction = estimate.values @ found[j]
         band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
         at = few[np.argsort(speed[few, j], kind="stable")]
         v, known = speed[at, j], grid * fastest[j]
@@ -111,7 +110,7 @@ def friction_curves(
             unit="N" if slides else "N·m",
             velocity_unit="m/s" if slides else "rad/s",
             velocity=v,
-            friction=np.interp(v, known, friction),
+            friction=np.interp(v, known, estimate.values @ found[j]),
             band=np.interp(v, known, band),
             measured=measured[at, j],
         )

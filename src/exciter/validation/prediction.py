@@ -89,13 +89,10 @@ class Prediction:
 
     @classmethod
     def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
-        """The first ``most`` instants of pieces that follow each other; all of them are gone through."""
-        held, count = list[Prediction](), 0
-        for piece in pieces:
-            if count < most:
-                held.append(piece if count + len(piece) <= most else piece[: most - count])
-            count += len(piece)
-        return replace(cls.join(held), run=run, complete=count <= most)
+        """The first ``most`` instants of pieces that follow each other."""
+        whole = cls.join(list(pieces))
+        complete = len(whole) <= most
+        return replace(whole if complete else whole[:most], run=run, complete=complete)
 
     def __getitem__(self, part: slice) -> Prediction:
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
@@ -105,12 +102,13 @@ class Prediction:
     def join(pieces: Sequence[Prediction]) -> Prediction:
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        first = replace(pieces[0], temperature=_temperature([(p.temperature, p.q) for p in pieces]))
-        same = (name for name, _ in pieces[0]._arrays() if name != "temperature")
-        joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
-        counts = [p.counted for p in pieces]
+        same, counts = (name for name, _ in pieces[0]._arrays()), [p.counted for p in pieces]
+        joined: dict[str, Any] = {
+            n: np.concatenate([getattr(p, n) for p in pieces]) for n in same if n != "temperature"
+        }
+        temperature = _temperature([(p.temperature, p.q) for p in pieces])
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
-        return replace(first, **joined, counted=counted)
+        return replace(pieces[0], **joined, temperature=temperature, counted=counted)
 
     def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         for field in fields(self):
@@ -206,9 +204,8 @@ def _nearest(pieces: Sequence[Processed], time: Array) -> tuple[Motion, Array | 
 
 def at_rest(model: DynamicModel, piece: Processed) -> Processed:
     """With the torque, and the wrench, that the description's gravity alone asks for, in place of what was measured."""
-    motion = piece.motion
-    zero = np.zeros_like(motion.q)
-    posture = Motion(motion.time, motion.q, zero, zero)
+    zero = np.zeros_like(piece.motion.q)
+    posture = replace(piece.motion, qd=zero, qdd=zero)
     torque = model.dynamics.inverse_dynamics(posture)
     if piece.wrench is None:
         return replace(piece, torque=torque)

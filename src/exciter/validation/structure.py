@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, stats
+from scipy.ndimage import binary_erosion
 
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
@@ -96,9 +97,7 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
     looked = []
     for j, joint in enumerate(prediction.joints):
         moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]
-        used = moves.copy()
-        used[1:] &= moves[:-1]  # filters spread what is missing over the instants beside
-        used[:-1] &= moves[1:]
+        used = binary_erosion(moves, border_value=1)  # filters spread what is missing over the instants beside
         if not used.any():
             continue
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None

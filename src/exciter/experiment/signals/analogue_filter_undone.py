@@ -71,16 +71,14 @@ class Prewhitening:
         frequency = np.arange(len(lines)) / average.period
         inverse = np.where(frequency <= limit, 1.0 / response(analog, frequency), 0.0)
         gain = float(np.sqrt((2.0 * (np.abs(inverse[1:]) ** 2).sum() + 1.0) / count))
-        noises = (average.torque_noise, average.torque_noise_of_mean)
-        one, of_mean = (None if noise is None else gain * noise for noise in noises)
+        noises = {name: getattr(average, name) for name in ("torque_noise", "torque_noise_of_mean")}
         return replace(
             average,
             torque=np.fft.irfft(lines * inverse[:, None], count, axis=0),
-            torque_noise=one,
-            torque_noise_of_mean=of_mean,
             notes=(*average.notes, done(PREWHITENING_NOTE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
+            **{name: None if noise is None else gain * noise for name, noise in noises.items()},
         )
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:
@@ -94,9 +92,7 @@ class Prewhitening:
         kernel = _kernel(lambda f: _fade(f, limit, rate) / response(analog, f), analog, limit, rate)
         words = _words(analog, limit, float(np.sqrt((kernel**2).sum())))
         words += f"; {len(kernel) // 2 / rate:.3g} s cut at each end"
-        return _through(
-            uniform, kernel, [name for name in ("torque", "current") if name in uniform.signals], words, limit
-        )
+        return _through(uniform, kernel, ("torque", "current"), words, limit)
 
 
 def filtered_alike(recording: Recording) -> Recording:
@@ -108,8 +104,8 @@ def filtered_alike(recording: Recording) -> Recording:
     rate = 1.0 / uniform.interval
     top = HIGHEST_LIMIT_RATE_FRACTION * rate
     kernel = _kernel(lambda f: _fade(f, top, rate) * response(analog, f), analog, analog.cutoff, rate)
-    names = [name for name in ("q", "qd", "wrench") if name in uniform.channels]
-    return _through(uniform, kernel, names, f"positions went through {named(analog)}, too", passes(analog))
+    words = f"positions went through {named(analog)}, too"
+    return _through(uniform, kernel, ("q", "qd", "wrench"), words, passes(analog))
 
 
 def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
@@ -152,9 +148,8 @@ def _through(uniform: Recording, kernel: Array, names: Iterable[str], words: str
         raise RecordingError(
             f"{len(uniform)} samples are too few: undoing or copying the filter costs {half} at each end; record longer"
         )
-    changed: dict[str, Any] = {}
-    for name in names:
-        x: Array = getattr(uniform, name)
+    changed: dict[str, Any] = {name: x for name in names if (x := getattr(uniform, name)) is not None}
+    for name, x in changed.items():
         centre = x.mean(axis=0)  # convolution keeps what is constant: take it out for the last digits
         changed[name] = signal.oaconvolve(x - centre, kernel[:, None], mode="valid", axes=0) + centre
     limit = min(limit, noted_bandwidth(uniform.about))

@@ -130,12 +130,10 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
-        time = np.concatenate([part.time for part in parts])
-        bandwidth = min(part.torque_bandwidth for part in parts)
-        present = None
+        both, time = _read_only(sides.transpose(2, 0, 1)), np.concatenate([part.time for part in parts])
+        bandwidth, present = min(part.torque_bandwidth for part in parts), None
         if any(part.present is not None for part in parts):
             present = np.sum([part.counted for part in parts], axis=0) / max(len(time), 1)
-        both = _read_only(sides.transpose(2, 0, 1))
         return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present)
 
 
@@ -224,14 +222,26 @@ class ParallelFilter:
             raise RecordingError("there are no equations to filter")
         rate, most = beginning.rate, beginning.torque_bandwidth
         low_pass, factor = self.at(rate, most)
+        stop = low_pass.stop(rate)
         kind = f"a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
         text = f"both sides of the equations through {kind}, one of {factor} kept"
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate))
-        count = 0
-        for segment in segments(_alike(stream, low_pass, rate), 1.5 / rate):
+        cut, margin, count = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate)), 0
+
+        def alike(rows: Rows) -> Rows:
+            """Refused where the filter was not planned for them."""
+            if abs(rows.rate / rate - 1.0) > 1e-9:
+                raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
+            if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
+                raise RecordingError(
+                    f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
+                    f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
+                )
+            return rows
+
+        for segment in segments(map(alike, stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
             for piece in overlapped(segment, margin, Rows.join):
                 start, end = piece.inner.start, piece.inner.stop
@@ -240,45 +250,26 @@ class ParallelFilter:
                 seen += end - start
                 if kept.start < kept.stop:
                     given = piece.whole
-                    filtered = replace(
+                    sides = given.sides.transpose(1, 2, 0)
+                    found = np.zeros((*sides.shape[:2], len(given.time[kept])))
+                    for joint, equation in enumerate(sides):
+                        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
+                        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
+                    count += found.shape[2]
+                    yield replace(
                         given,
                         time=given.time[kept],
-                        sides=_filtered(given.sides, kept, low_pass, rate),
+                        sides=found.transpose(2, 0, 1),
                         rate=rate / factor,
                         bandwidth=min(given.bandwidth, bandwidth),
                         torque_bandwidth=float("inf"),
                         notes=(*given.notes, note),
                     )
-                    count += len(filtered)
-                    yield filtered
         if not count:
             raise RecordingError(
                 f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
                 f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
             )
-
-
-def _filtered(sides: Array, kept: slice, low_pass: LowPass, rate: float) -> Array:
-    given = sides.transpose(1, 2, 0)
-    found = np.zeros((*given.shape[:2], len(sides[kept])))
-    for joint, equation in enumerate(given):
-        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
-        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
-    return found.transpose(2, 0, 1)
-
-
-def _alike(stream: Iterable[Rows], low_pass: LowPass, rate: float) -> Iterator[Rows]:
-    """Refuses rows for which the filter was not planned."""
-    stop = low_pass.stop(rate)
-    for rows in stream:
-        if abs(rows.rate / rate - 1.0) > 1e-9:
-            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
-        if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-            raise RecordingError(
-                f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
-                f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
-            )
-        yield rows
 
 
 def filtered_rows(
@@ -303,8 +294,7 @@ def filtered_pair(
     as in ``Processed``."""
     if measured.shape != predicted.shape or measured.ndim != 2:
         raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
-    joints = [f"joint {j + 1}" for j in range(measured.shape[1])]
-    time = np.arange(len(measured)) / rate
+    joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate
     rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"], torque_bandwidth)
     both = parallel_filter.apply(rows)
     return both.y, both.w[:, :, 0]

@@ -58,21 +58,15 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
             if k <= top:
                 products[k] += power @ q[part]
             power = power * z
-    return _gram(sums, numbers, omega), np.vstack(
-        [products[numbers].imag / omega[:, None], -products[numbers].real / omega[:, None], products[:1].real]
-    )
-
-
-def _gram(sums: NDArray[np.complex128], numbers: NDArray[np.int64], omega: Array) -> Array:
-    """Columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1."""
     minus, plus = numbers[:, None] - numbers, numbers[:, None] + numbers
-    both = np.outer(omega, omega)
+    both, down = np.outer(omega, omega), omega[:, None]  # of columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1
     cos_minus, cos_plus = sums.real[np.abs(minus)], sums.real[plus]
     sin_minus, sin_plus = np.sign(minus) * sums.imag[np.abs(minus)], sums.imag[plus]
     a_a, b_b = 0.5 * (cos_minus - cos_plus) / both, 0.5 * (cos_minus + cos_plus) / both
     a_b = -0.5 * (sin_plus + sin_minus) / both  # sin(l) cos(m), l down, m across
-    a_1, b_1 = sums.imag[numbers, None] / omega[:, None], -sums.real[numbers, None] / omega[:, None]
-    return np.block([[a_a, a_b, a_1], [a_b.T, b_b, b_1], [a_1.T, b_1.T, sums.real[:1, None]]])
+    a_1, b_1 = sums.imag[numbers, None] / down, -sums.real[numbers, None] / down
+    gram = np.block([[a_a, a_b, a_1], [a_b.T, b_b, b_1], [a_1.T, b_1.T, sums.real[:1, None]]])
+    return gram, np.vstack([products[numbers].imag / down, -products[numbers].real / down, products[:1].real])
 
 
 def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, Array]]:
@@ -166,11 +160,8 @@ class FourierFit(Route):
         left = np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1))  # σ that the series leaves
         if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
             left = np.sqrt(left**2 + average.position_noise**2 * (1.0 - 1.0 / worth))
-        noise = left if average.position_noise is None else average.position_noise
-        series = replace(series, noise=noise)
-        if self.harmonics is None:
-            _refuse_jumps(series, average, left)
-        notes += _fit_notes(series, left, known=average.position_noise is not None)
+        series = replace(series, noise=left if average.position_noise is None else average.position_noise)
+        notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
         processed = Processed(
             motion=series.motion(average.time),
             torque=average.torque,
@@ -225,19 +216,16 @@ def _least_squares(
     centre = q.mean(axis=0)
     gram, right = normal_equations(Fourier(average.period, common), time - start, q - centre)
     used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
-    delta = np.zeros((n, size))
-    scale = np.sqrt(np.diag(gram))
+    delta, scale = np.zeros((n, size)), np.sqrt(np.diag(gram))
     scaled = gram / np.outer(scale, scale)
     for joint in range(n):
         chosen = np.flatnonzero(used[joint])
-        block = scaled[np.ix_(chosen, chosen)]
         try:
-            solution = linalg.solve(block, right[chosen, joint] / scale[chosen], assume_a="pos")
+            solved = linalg.solve(scaled[np.ix_(chosen, chosen)], right[chosen, joint] / scale[chosen], assume_a="pos")
         except (linalg.LinAlgError, linalg.LinAlgWarning):
-            raise RecordingError(
-                f"{len(chosen)} coefficients cannot be fitted to {len(time)} samples so spread; give fewer harmonics"
-            ) from None
-        delta[joint, chosen] = solution / scale[chosen]
+            few = f"{len(chosen)} coefficients cannot be fitted to {len(time)} samples so spread; give fewer harmonics"
+            raise RecordingError(few) from None
+        delta[joint, chosen] = solved / scale[chosen]
     delta[:, -1] += centre
     return FourierSeries(
         joints=average.joints,
@@ -252,28 +240,24 @@ def _least_squares(
     )
 
 
-def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) -> None:
-    """As many harmonics as show do not follow a position that jumps (an angle that was wrapped)."""
-    size = average.q.std(axis=0)
-    counts = (left > 1.3 * series.noise) & (size > STANDSTILL_MOTION_FRACTION * size.max())
+def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:
+    """left (n,): σ that the series leaves. As many harmonics as show, where they were chosen so, do not follow a
+    position that jumps (an angle that was wrapped): refused."""
+    size, known, more = average.q.std(axis=0), average.position_noise is not None, left > 1.3 * series.noise
+    counts = more & (size > STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
-    if unexplained[joint] > LARGEST_SMEAR_FRACTION and average.position_noise is not None:
+    if chosen and known and unexplained[joint] > LARGEST_SMEAR_FRACTION:
         raise BrokenPositions(
             f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
             "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "
             "give harmonics"
         )
-
-
-def _fit_notes(series: FourierSeries, left: Array, known: bool) -> list[Note]:
-    noise = series.noise_of_derivatives
+    noise = ", ".join(f"{sigma.max():.2g}" for sigma in series.noise_of_derivatives)
     text = (
-        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: "
-        f"{noise[0].max():.2g}, {noise[1].max():.2g}, {noise[2].max():.2g} (worst joint)"
+        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst joint)"
     )
-    notes = [done("Fourier series", text)]
-    much = (left > 1.3 * series.noise) & (left > 1e-6)
+    notes, much = [done("Fourier series", text)], more & (left > 1e-6)
     if known and much.any():
         joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
         text = (

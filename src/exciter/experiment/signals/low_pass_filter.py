@@ -49,8 +49,8 @@ def named(analog: AnalogFilter) -> str:
 
 
 def left_in(analog: AnalogFilter) -> Note:
-    text = f"{named(analog)} was left in: the torque is late and attenuated; Prewhitening undoes it"
-    return warning("analogue filter", text)
+    late = "was left in: the torque is late and attenuated; Prewhitening undoes it"
+    return warning("analogue filter", f"{named(analog)} {late}")
 
 
 def noted_bandwidth(about: About) -> float:
@@ -92,11 +92,9 @@ class LowPass(ABC):
 
     def sections(self, rate: float) -> Array:
         """(sections, 6) of one pass at ``rate`` [Hz]."""
-        if self.cutoff < LOWEST_CUTOFF_RATE_FRACTION * rate:
-            least = f"{LOWEST_CUTOFF_RATE_FRACTION * rate:g} Hz"
-            raise RecordingError(
-                f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least}"
-            )
+        if self.cutoff < (least := LOWEST_CUTOFF_RATE_FRACTION * rate):
+            low = f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least:g} Hz"
+            raise RecordingError(low)
         if not self.cutoff < 0.5 * rate:
             raise RecordingError(
                 f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "

@@ -39,6 +39,7 @@ QUIETEST_TORQUE_FRACTION = 1e-4  #: of its spread: no torque or current sensor i
 MOVING_NOISE_FACTOR = 20.0  #: over its noise: the spread of a position that moves
 SEARCHED_WINDOWS = 10  #: of a stream that are held in memory in search of motion
 Shares = Callable[[Array, float], tuple[Array, Array]]
+Indices = NDArray[np.int64]
 MAIN_MOTION_POWER_FRACTION = 0.99
 HALF_OCTAVE_BANDS = 3
 NOISE_RISE_FACTOR = 1000.0  #: of S f² of noise that stays level over one and a half decades
@@ -60,7 +61,7 @@ class NoiseEstimate:
 
     sigma: Array
     step: Array
-    order: NDArray[np.int64]
+    order: Indices
     low_pass: float | None = None
 
 
@@ -85,17 +86,15 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
 
 def _by_differences(time: Array, x: Array, order: int, parts: list[slice]) -> Array:
     """(n,) σ from divided differences, each scaled to the variance of a sample."""
-    kept = []
+    kept, numbers = [], range(order + 1)
     for part in parts:
         t, values = time[part], x[part]
         last = len(t) - order
-        nodes = np.stack([t[i : last + i] for i in range(order + 1)])
-        weights = np.empty_like(nodes)
-        for i in range(order + 1):
-            others = np.delete(nodes, i, axis=0)
-            weights[i] = 1.0 / np.prod((nodes[i] - others) / np.ptp(nodes, axis=0), axis=0)
+        nodes = np.stack([t[i : last + i] for i in numbers])
+        span = np.ptp(nodes, axis=0)
+        weights = np.stack([1.0 / np.prod((nodes[i] - np.delete(nodes, i, axis=0)) / span, axis=0) for i in numbers])
         weights /= np.sqrt((weights**2).sum(axis=0))
-        kept.append(sum(weights[i, :, None] * values[i : last + i] for i in range(order + 1)))
+        kept.append(sum(weights[i, :, None] * values[i : last + i] for i in numbers))
     return trimmed_deviation(np.concatenate(kept))
 
 
@@ -132,11 +131,10 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
     if len(columns) < 64:
         return None
     window = min(len(columns), 1 << max(8, int(np.log2(max(len(columns) // 4, 1)))))
-    frequency, power = welch(columns, rate, "blackmanharris", min(window, len(columns)), axis=0, detrend="linear")
+    frequency, power = welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
     found: list[float] = []
     for column, levels in zip(columns.T, power.T, strict=True):
-        spread = float(column.std())
-        if spread == 0.0:
+        if (spread := float(column.std())) == 0.0:
             continue
         floor = float(np.median(levels[frequency > 0.25 * rate]))
         if np.sqrt(floor * 0.5 * rate) > QUIETEST_TORQUE_FRACTION * spread:
@@ -242,9 +240,8 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     counts = np.diff(np.append(starts, len(band)))
     levels = np.add.reduceat(lines, starts) / counts[:, None]
     centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
-    freedom = 2.0 * np.maximum(
-        1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * max(1, 2 * len(second) // length - 1)
-    )
+    spectra = max(1, 2 * len(second) // length - 1)  # that were averaged
+    freedom = 2.0 * np.maximum(1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * spectra)
     visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
@@ -286,9 +283,7 @@ def _valley(frequency: Array, width: Array, levels: Array) -> int:
     return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
 
 
-def least_error(
-    spectrum: SignalSpectrum, shares: Shares, candidates: Array
-) -> tuple[int, int, Array, NDArray[np.int64]]:
+def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Indices]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
     (candidates, n), and the best index of each joint; ``shares`` says for (frequency, candidate) how much of the power
     of signal and of noise at each frequency goes into the mean square error. All joints together: the least sum of
@@ -327,11 +322,5 @@ def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
         f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "
         f"expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
     )
-    return CutoffChoice(
-        cutoff=cutoff,
-        reason=reason,
-        per_joint=candidates[each],
-        bandwidth=shown.bandwidth,
-        noise=shown.sigma,
-        error=error,
-    )
+    own = {"per_joint": candidates[each], "bandwidth": shown.bandwidth, "noise": shown.sigma, "error": error}
+    return CutoffChoice(cutoff=cutoff, reason=reason, **own)

@@ -57,9 +57,7 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
     time = recording.time - recording.time[0]
     q = (recording.q[:, moving] - recording.q[:, moving].mean(axis=0)) / spread[moving]
     grid = np.linspace(0.0, time[-1], min(COARSE_GRID_SAMPLES, len(time)))
-    values, _ = local_cubic(time, q, grid)
-    first = _first_deep_minimum(values)
-    if first is None:
+    if (first := _first_deep_minimum(local_cubic(time, q, grid)[0])) is None:
         raise RecordingError(
             f"the positions do not repeat within the {time[-1]:.6g} s recorded; at least two whole periods are needed, "
             "and no long standstill"
@@ -84,13 +82,11 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
 
 def _first_deep_minimum(values: Array) -> int | None:
     """Shift in samples: the shortest at which d is nearly as small as anywhere, after having been large."""
-    count = len(values)
+    count, size = len(values), fft.next_fast_len(2 * len(values), real=True)
     squares = np.concatenate([[0.0], np.cumsum((values**2).sum(axis=1))])
-    padded = fft.rfft(values, fft.next_fast_len(2 * count, real=True), axis=0)
-    products = fft.irfft((np.abs(padded) ** 2).sum(axis=1), fft.next_fast_len(2 * count, real=True))[: count // 2 + 1]
     shifts = np.arange(count // 2 + 1)
-    overlap = count - shifts
-    both = squares[overlap] + squares[count] - squares[shifts]
+    products = fft.irfft((np.abs(fft.rfft(values, size, axis=0)) ** 2).sum(axis=1), size)[shifts]
+    both = squares[count - shifts] + squares[count] - squares[shifts]
     d = (both - 2.0 * products) / np.maximum(both, 1e-300)  # 0: the same, 1: nothing in common
     large = np.flatnonzero(d > 0.3)
     if not len(large):
@@ -174,19 +170,14 @@ class PeriodAverager:
         self.period, self.samples = period, round(samples)
         self.start = self.first if settled is None else max(float(settled), self.first)
         self.last = self.start
-        names = [f"{what} of joint '{name}'" for what in ("position", "torque") for name in self.joints]
-        self.signal_names = (
-            *names,
-            *(f"{one} of the wrench" for one in WRENCH_COLUMNS if beginning.wrench is not None),
-        )
+        self.signal_names = [f"{what} of joint '{name}'" for what in ("position", "torque") for name in self.joints]
+        self.signal_names += [f"{one} of the wrench" for one in WRENCH_COLUMNS if beginning.wrench is not None]
         self.mean, self.squares = np.zeros((self.samples, len(self.signal_names))), np.zeros(len(self.signal_names))
-        self.starts: list[float] = []
-        self.left_out: list[str] = []
-        self._steps: list[Array] = []
-        self._timing: list[Array] = []  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
-        self._rough: list[Array] = []  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
+        self.starts, self.left_out, self._waiting = list[float](), list[str](), list[Recording]()
+        self._steps = list[Array]()
+        self._timing = list[Array]()  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
+        self._rough = list[Array]()  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
         self._previous: Array | None = None
-        self._waiting: list[Recording] = []
         self.gains, self._next = 0.0, 0  # and the period that is to come
 
     def add(self, piece: Recording) -> None:
@@ -208,12 +199,13 @@ class PeriodAverager:
             self._waiting = [held]
             if len(held) - np.searchsorted(held.time, end, "right") < beyond:
                 break
-            self._one(held, begin, self.instants(begin))
+            self._one(held, begin)
             self._next += 1
             after = int(np.searchsorted(held.time, begin + self.period)) - 3
             self._waiting = [held[max(after, 0) :]]
 
-    def _one(self, held: Recording, begin: float, at: Array) -> None:
+    def _one(self, held: Recording, begin: float) -> None:
+        at = self.instants(begin)
         first, last = np.searchsorted(held.time, [at[0], at[-1]])
         part = held[max(int(first) - 2, 0) : int(last) + 3]
         check_complete(part)
@@ -252,26 +244,23 @@ class PeriodAverager:
         return np.array(self._steps).reshape(-1, self.mean.shape[1])
 
     @property
+    def spread(self) -> Array:
+        """(signals,) standard deviation of the mean over the period: the size of each signal."""
+        return np.asarray(self.mean.std(axis=0))
+
+    @property
     def unlike(self) -> Array:
         """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
         apart; 0 for the first, and for joints that stand still. Noise is rough from sample to sample, what does not
         repeat (a jump, a shift in time) is not."""
         n = len(self.joints)
-        unlike = np.zeros((self.count, n))
         if self.count < 2:
-            return unlike
+            return np.zeros((self.count, n))
         rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
         still = np.maximum(5.0 * np.sqrt(np.median(rough, axis=0)), STANDSTILL_MOTION_FRACTION * spread.max())
-        moving = spread > still
-        by_chance = 1.0 + 5.0 / np.sqrt(self.samples)
+        by_chance, moving = 1.0 + 5.0 / np.sqrt(self.samples), spread > still
         smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
-        unlike[1:] = np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)
-        return unlike
-
-    @property
-    def spread(self) -> Array:
-        """(signals,) standard deviation of the mean over the period: the size of each signal."""
-        return np.asarray(self.mean.std(axis=0))
+        return np.vstack([np.zeros(n), np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)])
 
     def period_error(self) -> tuple[float, float, float, float]:
         """Given period minus the data's [s], its σ [s], how much that smears the mean, relative to the motion, and the
@@ -302,16 +291,29 @@ def average_periods(
     found by comparing successive periods."""
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
-        return _gather([source] if isinstance(source, Recording) else source(), period, settled, most)
+        parts = [source] if isinstance(source, Recording) else source()
+        beginning, pieces = peeked(parts, RATE_SAMPLES, Recording.join)
+        if beginning is None:
+            raise RecordingError("nothing was recorded")
+        averager = PeriodAverager(beginning, period, settled, most)
+        for piece in pieces:
+            averager.add(piece)
+        averager.whole_periods(0)
+        if averager.count == 0:
+            raise RecordingError(
+                f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
+                + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
+                + (f" ({averager.left_out[0]})" if averager.left_out else "")
+                + "; record at least one, better ten, or give the right period"
+            )
+        return averager
 
     def only(kept: range) -> PeriodAverager:
         """A run of periods, those between that were left out before included."""
         begin, last = averager.starts[kept[0]], averager.starts[kept[-1]]
         return gathered(begin, round((last - begin) / averager.period) + 1)
 
-    averager = gathered(settled)
-    notes: list[Note] = []
-    left_out: list[str] = []
+    averager, notes, left_out = gathered(settled), list[Note](), list[str]()
     if settled is None and averager.about.settled is None:
         kept, left_out = _steady_run(averager)
         averager = only(kept) if len(kept) < averager.count else averager
@@ -322,26 +324,6 @@ def average_periods(
         left_out += [*averager.left_out, *more]
         averager = only(kept)
     return _judged(averager, notes, left_out)
-
-
-def _gather(
-    pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None
-) -> PeriodAverager:
-    beginning, pieces = peeked(pieces, RATE_SAMPLES, Recording.join)
-    if beginning is None:
-        raise RecordingError("nothing was recorded")
-    averager = PeriodAverager(beginning, period, settled, most)
-    for piece in pieces:
-        averager.add(piece)
-    averager.whole_periods(0)
-    if averager.count == 0:
-        raise RecordingError(
-            f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
-            + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
-            + (f" ({averager.left_out[0]})" if averager.left_out else "")
-            + "; record at least one, better ten, or give the right period"
-        )
-    return averager
 
 
 def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
@@ -377,7 +359,7 @@ def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[
     kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
     if len(kept) < 2:
         _period_note(averager)  # a wrong period has a better word for it
-        j, joint = (int(k) for k in np.unravel_index(np.argmax(unlike), unlike.shape))
+        j, joint = np.unravel_index(np.argmax(unlike), unlike.shape)
         raise BrokenPositions(
             f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
             f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
@@ -414,7 +396,10 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
         notes.append(_period_note(averager))
         variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
         one, mean = np.sqrt(variance / (averager.gains / count)), np.sqrt(variance / count)
-        drift = _drift(averager, variance)
+        neighbours = averager.steps.mean(axis=0)  # von Neumann: is the variance over all periods more than theirs?
+        wanders = variance > (DRIFT_VARIANCE_RATIO + 6.0 / np.sqrt(averager.samples)) * neighbours
+        wanders &= variance > (REPEATED_SPREAD_FRACTION * averager.spread) ** 2
+        drift = np.where(wanders, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
         for k, name in enumerate(("position", "torque")):
             part = slice(k * n, (k + 1) * n)
             noises |= {f"{name}_noise": one[part], f"{name}_noise_of_mean": mean[part], f"{name}_drift": drift[part]}
@@ -442,21 +427,13 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
     )
 
 
-def _drift(averager: PeriodAverager, variance: Array) -> Array:
-    """(signals,) von Neumann's comparison: variance over all periods beyond that between neighbours."""
-    neighbours = averager.steps.mean(axis=0)
-    noticeable = variance > (DRIFT_VARIANCE_RATIO + 6.0 / np.sqrt(averager.samples)) * neighbours
-    noticeable &= variance > (REPEATED_SPREAD_FRACTION * averager.spread) ** 2
-    return np.where(noticeable, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
-
-
 def _period_note(averager: PeriodAverager) -> Note:
     """The given period against the data: refused when wrong, reported when a little off."""
     n = len(averager.joints)
-    moving = averager.spread[:n] > 0.0
-    if not moving.any():
+    spread, steps = averager.spread[:n], averager.steps[:, :n].mean(axis=0)
+    if not (moving := spread > 0.0).any():
         raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
-    relative = np.sqrt(averager.steps[:, :n].mean(axis=0)[moving]) / averager.spread[:n][moving]
+    relative = np.sqrt(steps[moving]) / spread[moving]
     shift, sigma, blur, explained = averager.period_error()
     truly = f"the positions repeat every {averager.period - shift:.6g} s, not {averager.period:.6g} s"
     if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
