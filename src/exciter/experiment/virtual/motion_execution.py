@@ -57,10 +57,8 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
-    if periods is not None and periods * len(curve.knots) > MOST_PIECE_ENDS:
-        raise MotionError(
-            f"{periods} periods are too many; of this motion at most {MOST_PIECE_ENDS // len(curve.knots)} are run"
-        )
+    if periods is not None and periods > (most := MOST_PIECE_ENDS // len(curve.knots)):
+        raise MotionError(f"{periods} periods are too many; of this motion at most {most} are run")
     first, last = _longest_series(curve)
     if first == last:
         if periods is None or periods == 1:
@@ -68,9 +66,8 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
         try:
             whole = curve.repeated(periods)
         except MotionError as error:
-            raise MotionError(
-                f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
-            ) from None
+            why = f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole"
+            raise MotionError(f"{why}: {error}") from None
         return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
     series = curve.pieces[first]
     assert isinstance(series, FourierPiece)
@@ -162,11 +159,10 @@ def execute(
     in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
     at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
     late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
-    looked = np.empty((len(instants), 9, robot.n))
+    looked = np.empty((len(instants), 9, robot.n))  # q, q̇, q̈ of links and motors; drives, dry friction, link side
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
-    error = np.empty((len(planned), robot.n))
-    saturated = np.zeros((len(planned), robot.n), dtype=bool)
+    error, saturated = np.empty((len(planned), robot.n)), np.zeros((len(planned), robot.n), dtype=bool)
     positions, velocities, applied, torque = data.qpos, data.qvel, data.qfrc_applied, np.zeros(robot.n)
     sample = 0
     for k in range(timing.steps + 1):
@@ -185,12 +181,9 @@ def execute(
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
-            now = (
-                data
-                if late[sample] == 0.0
-                else _shortly_after(mujoco, plant, data, probe, late[sample], update_friction)
-            )
-            looked[sample] = _look(plant, now, torque)
+            now = _shortly_after(plant, data, probe, late[sample], update_friction) if late[sample] else data
+            rows = [values[place] for place in (link, motor) for values in (now.qpos, now.qvel, now.qacc)]
+            looked[sample] = [*rows, torque, -now.qfrc_constraint[motor], _link_torque(plant, now, torque)]
             sample += 1
         if k < timing.steps:
             update_friction(velocities)
@@ -200,25 +193,15 @@ def execute(
     if not np.isfinite(looked).all():
         _lost(plant, timing.steps * timing.step)
     parts = looked.transpose(1, 0, 2)
-    return Executed(
-        link=Motion(instants, *parts[0:3]),
-        motor=Motion(instants, *parts[3:6]),
-        torque=parts[6],
-        dry_friction=parts[7],
-        link_torque=parts[8],
-        drive_steps=drive_steps,
-        link_steps=link_steps,
-        motor_steps=motor_steps,
-        error=error,
-        saturated=saturated,
-    )
+    link_motion, motor_motion = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
+    steps = (drive_steps, link_steps, motor_steps)
+    return Executed(link_motion, motor_motion, *parts[6:], *steps, error=error, saturated=saturated)
 
 
 def _stribeck(plant: Plant) -> Callable[[Array], None]:
     """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
-    motor, loss = plant.motor, plant.model.dof_frictionloss
-    names = ("coulomb", "stribeck", "stribeck_velocity")
-    coulomb, extra, velocity = (plant.truth.friction.array(name) for name in names)
+    motor, loss, true = plant.motor, plant.model.dof_frictionloss, plant.truth.friction.array
+    coulomb, extra, velocity = true("coulomb"), true("stribeck"), true("stribeck_velocity")
     needed = bool(extra.any())
 
     def update(velocities: Array) -> None:
@@ -239,17 +222,9 @@ def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
     return np.asarray(torque - rotor - viscous + data.qfrc_constraint[plant.link])
 
 
-def _look(plant: Plant, data: Any, torque: Array) -> Array:
-    """(9, n): q, q̇, q̈ of links and motors, torque of drives, dry friction, link side."""
-    rows = [values[place] for place in (plant.link, plant.motor) for values in (data.qpos, data.qvel, data.qacc)]
-    return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
-
-
-def _shortly_after(
-    mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]
-) -> Any:
+def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
-    model = plant.model
+    mujoco, model = engine(), plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
     probe.qacc_warmstart[:] = data.qacc
     step = model.opt.timestep

@@ -92,17 +92,23 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         motor = np.array([model.joint(f"motor{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
         stiffness = resolved(flexibility.stiffness, robot, "joint stiffness", positive=True)
         damping = resolved(flexibility.damping, robot, "joint damping")
-    plant = Plant(
-        truth=truth,
-        model=model,
-        data=mujoco.MjData(model),
-        link=link,
-        motor=motor,
-        stiffness=stiffness,
-        damping=damping,
-        flexible=flexibility is not None,
-    )
-    _set_joint_terms(plant)
+    plant = Plant(truth, model, mujoco.MjData(model), link, motor, stiffness, damping, flexibility is not None)
+    model.dof_armature[motor] = truth.rotor
+    model.dof_damping[motor] = truth.friction.array("viscous")
+    model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
+    model.dof_solimp[motor] = STIFF_SOLIMP
+    tendons = [(f"gear{i}", stiffness[i], damping[i], 0.0) for i in range(robot.n if plant.flexible else 0)]
+    for number, spring in enumerate(truth.springs):
+        slack = spring.free_length - spring.preload / spring.stiffness
+        tendons.append((f"spring{number}", spring.stiffness, 0.0, slack))
+    for name, *numbers in tendons:
+        tendon = model.tendon(name).id
+        model.tendon_stiffness[tendon], model.tendon_damping[tendon], model.tendon_lengthspring[tendon] = numbers
+    mujoco.mj_setConst(model, plant.data)
+    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
+    whole = plant.inertia_matrix()
+    if np.diag(whole).min() > 0.0:
+        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
     light = np.flatnonzero(np.diag(plant.inertia_matrix())[link] < LEAST_JOINT_INERTIA)
     if light.size:
         name = robot.joint_names[int(light[0])]
@@ -142,25 +148,3 @@ def _add_spring(spec: Any, bodies: list[Any], robot: Robot, spring: Compensation
     for name, body, place in (("fixed", before, fixed), ("moving", bodies[index], moving)):
         body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
         tendon.wrap_site(f"{name}{number}")
-
-
-def _set_joint_terms(plant: Plant) -> None:
-    """Rotors, friction, springs; on the compiled model, whose numbers are plain arrays."""
-    model, truth, motor = plant.model, plant.truth, plant.motor
-    model.dof_armature[motor] = truth.rotor
-    model.dof_damping[motor] = truth.friction.array("viscous")
-    model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
-    model.dof_solimp[motor] = STIFF_SOLIMP
-    for i in range(truth.robot.n if plant.flexible else 0):
-        tendon = model.tendon(f"gear{i}").id
-        model.tendon_stiffness[tendon], model.tendon_damping[tendon] = plant.stiffness[i], plant.damping[i]
-        model.tendon_lengthspring[tendon] = 0.0
-    for number, spring in enumerate(truth.springs):
-        tendon = model.tendon(f"spring{number}").id
-        model.tendon_stiffness[tendon] = spring.stiffness
-        model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
-    engine().mj_setConst(model, plant.data)
-    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
-    whole = plant.inertia_matrix()
-    if np.diag(whole).min() > 0.0:
-        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))

@@ -67,9 +67,8 @@ class Encoder(Settings):
 
     def position(self, q: Array, robot: Robot, drive: GearedDrive, seed: int) -> Array:
         """(N, n) as logged."""
-        noise = resolved(self.noise, robot, "position noise")
+        noise, step = resolved(self.noise, robot, "position noise"), self.step(robot, drive)
         noisy: Array = q + noise * stream(seed, "position").standard_normal(q.shape)
-        step = self.step(robot, drive)
         return noisy if self.counts is None else np.round(noisy / step) * step
 
     def velocity(self, qd: Array, robot: Robot, seed: int) -> Array | None:
@@ -116,7 +115,10 @@ def filtered(
     late = np.maximum(at - index * step, 0.0)[:, None]
     output = np.zeros((len(at), held.shape[1]))
     for pole, residue in zip(*poles_of(settings), strict=True):
-        state = _states(pole, held, straight, step, before)[index]
+        start, (decay, constant, ramp) = -before / pole, _response(pole, step)
+        drive = constant * (held + straight)[:-1] + ramp / step * np.diff(straight, axis=0)
+        states = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * start)[None])[0]
+        state = np.concatenate([start[None], states])[index]  # the last before each instant
         decay, constant, ramp = _response(pole, late)
         value = decay * state + constant * (held[index] + straight[index]) + ramp * (change / step)
         output += (residue * value).real
@@ -125,20 +127,8 @@ def filtered(
 
 def _response(pole: complex, time: Array | float) -> tuple[Complex, Complex, Complex]:
     """Of x' = p x + u after a time: to its state, to a constant input, to one that grows by 1 per second."""
-    decay = np.exp(pole * time)
     constant = np.expm1(pole * time) / pole
-    return decay, constant, (constant - time) / pole
-
-
-def _states(pole: complex, held: Array, straight: Array, step: float, before: Array) -> Complex:
-    """(K, n) state at every step."""
-    decay, constant, ramp = _response(pole, step)
-    start = -before / pole
-    drive = constant * (held + straight)[:-1] + ramp / step * np.diff(straight, axis=0)
-    states = np.empty(held.shape, dtype=np.complex128)
-    states[0] = start
-    states[1:], _ = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * start)[None])
-    return states
+    return np.exp(pole * time), constant, (constant - time) / pole
 
 
 @dataclass(frozen=True)
