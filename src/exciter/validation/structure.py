@@ -60,8 +60,7 @@ FEWEST_DEPENDENCE_SAMPLES = 3 * FEWEST_BIN_SAMPLES  #: samples: with less, nothi
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The residual of ``joint`` against one ``quantity`` [``unit``]. found: whether it depends on it, more than chance
-    explains in all that was looked at."""
+    """Residual of ``joint`` against one ``quantity`` [``unit``]. found: it depends on it, more than chance explains."""
 
     joint: str
     quantity: str

@@ -89,8 +89,7 @@ class RunValidation:
 
     def plot(self, joint: str | None = None, axes: Any = None) -> Any:
         """Measured and predicted torque of a joint (the one with most torque left, unless given); matplotlib's axes."""
-        if joint is None:
-            joint = self.prediction.joints[int(np.argmax(self.baselines.identified.rms))]
+        joint = self.prediction.joints[int(np.argmax(self.baselines.identified.rms))] if joint is None else joint
         axes = self.measured.plot(joint, axes, label="measured", color="0.6")
         return self.predicted.plot(joint, axes, label="predicted", title=f"{joint}, {self.run}, both filtered alike")
 
@@ -120,8 +119,6 @@ class RunValidation:
     @property
     def above(self) -> tuple[str, ...]:
         """Joints whose residual is larger than their noise, with how much."""
-        if self.floor.sigma is None:
-            return ()
         both = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
         above = ((name, left / least) for name, left, least in both if left > JOINT_ABOVE_NOISE_FACTOR * least)
         return tuple(f"{name} ({ratio:.2g} times its noise)" for name, ratio in above)
@@ -195,8 +192,7 @@ class Validation(tuple[RunValidation, ...]):
 
 
 def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = None) -> Validation:
-    """problem: whose equations judge (``Identification.judge``); runs: its own unless given. One pass over the rows of
-    every run, and a few over its torque alone."""
+    """problem: whose equations judge (``Identification.judge``); runs: its own unless given. One pass over rows."""
     found = []
     with one_thread():
         for run in problem.runs if runs is None else runs:
@@ -314,7 +310,7 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
         steps.append("Record other motion and validate on it: a fit alone does not tell how well the model predicts.")
     names = {run.name for run in found.problem.runs}
     seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
-    if any(what in seen for what in POOR_MOTION):
+    if not seen.isdisjoint(POOR_MOTION):
         steps.append(
             "Let the robot move more (exciter design): this motion excites too little, so that prior knowledge decides "
             "part of the parameters. Until then trust the model for motion like that of the logs."
@@ -326,12 +322,9 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
         )
     if missed := verdict.decisive.missed:
         most = max(missed, key=lambda one: one.share)
-        steps.append(
-            f"The residual of {most.joint} depends on {most.quantity}: the model may lack a term. See What the model "
-            "misses."
-        )
+        what = f"The residual of {most.joint} depends on {most.quantity}"
+        steps.append(f"{what}: the model may lack a term. See What the model misses.")
     if found.physically_consistent:
-        steps.append(
-            "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
-        )
+        ready = "exciter export writes the model for simulators and controllers"
+        steps.append(f"{ready}; exciter validate judges it on other logs.")
     return steps

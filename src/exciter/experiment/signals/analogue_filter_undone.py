@@ -83,8 +83,7 @@ class Prewhitening:
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:
         """Torque and current before the filter, at uniform instants (``rate`` [Hz]: as for ``resample``); the ends are
-        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, the bandwidth beside it,
-        for ``analog.torque_bandwidth``."""
+        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, and the bandwidth."""
         analog = _named(recording.about.filter)
         uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
@@ -109,8 +108,7 @@ def filtered_alike(recording: Recording) -> Recording:
 
 
 def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
-    """(2 L + 1,) samples of the impulse response, its middle at time zero, sum 1; as short as its accuracy up to the
-    limit [Hz] allows."""
+    """(2 L + 1,) impulse response, time zero in the middle, sum 1; short, yet accurate up to limit [Hz]."""
     size = fft.next_fast_len(int(400.0 * rate / min(analog.cutoff, 4.0 * limit)) + 512, real=True)
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)
     aim = wanted(frequency)

@@ -268,9 +268,8 @@ class SmoothingSpline(StreamingRoute):
 
 
 def spline_shares(degree: int) -> Shares:
-    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s]. A projection: noise
-    passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the nearest image frequency,
-    which counts in q̈ by its own fourth power."""
+    """What a least-squares spline does to q̈ at frequencies [Hz], by its knots per second. A projection: noise passes
+    with the gain G; of the signal (1 − G)² is lost, G (1 − G) comes out at the nearest image frequency (to the 4th)."""
 
     def shares(frequency: Array, density: float) -> tuple[Array, Array]:
         nearest = np.round(frequency / density)

@@ -94,8 +94,7 @@ class Rows:
         """How many of the N instants are worth an independent one. A filter leaves neighbouring errors alike: errors
         that were white before it are as good as independent only 2·bandwidth times a second. Formulas for independent
         errors give variances too small by independent / N: multiply the covariance of a least-squares estimate by N /
-        independent (exact where the motion is well below the cut-off), and count so many equations in degrees of
-        freedom."""
+        independent (exact where the motion is well below the cut-off); degrees of freedom count so many equations."""
         return len(self) * min(1.0, 2.0 * self.bandwidth / self.rate)
 
     def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
@@ -290,8 +289,7 @@ def filtered_pair(
     parallel_filter: ParallelFilter,
     torque_bandwidth: float = float("inf"),
 ) -> tuple[Array, Array]:
-    """Torques (N, n) [N·m], measured and predicted, through the same filter, edges and decimation; torque_bandwidth:
-    as in ``Processed``."""
+    """Torques (N, n) [N·m] through the same filter, edges and decimation; torque_bandwidth: as in ``Processed``."""
     if measured.shape != predicted.shape or measured.ndim != 2:
         raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
     joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate

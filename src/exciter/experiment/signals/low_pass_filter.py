@@ -87,8 +87,7 @@ class LowPass(ABC):
 
     @abstractmethod
     def _stop_ratio(self) -> float:
-        """Frequency where the gain of both passes has fallen to ``STOPPED_GAIN``, over the cut-off, of the analogue
-        filter that is copied."""
+        """Frequency where both passes' gain is ``STOPPED_GAIN``, over the cut-off; of the analogue filter."""
 
     def sections(self, rate: float) -> Array:
         """(sections, 6) of one pass at ``rate`` [Hz]."""

@@ -56,8 +56,7 @@ TRIED_CUTOFFS = 200
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
     """sigma (n,): standard deviation of one sample. step (n,): quantisation, 0 where there is none. order (n,): of the
-    differences used. low_pass: frequency [Hz] above which there is nothing, for torques; sigma is then a lower bound.
-    """
+    differences used. low_pass: frequency [Hz] above which torques have nothing; sigma is then a lower bound."""
 
     sigma: Array
     step: Array
@@ -191,8 +190,7 @@ def peeked_at_motion(
 @dataclass(frozen=True, eq=False)
 class CutoffChoice:
     """cutoff [Hz] for all joints, and why. per_joint (n,): what each joint alone would choose; bandwidth (n,) [Hz]: up
-    to where its motion shows above the noise; noise (n,): σ of one sample; error (n,): predicted RMS error at the
-    cut-off, of q̈."""
+    to where its motion shows above the noise; noise (n,): σ of one sample; error (n,): predicted RMS error of q̈."""
 
     cutoff: float
     reason: str
@@ -205,8 +203,7 @@ class CutoffChoice:
 @dataclass(frozen=True, eq=False)
 class SignalSpectrum:
     """Mean levels over bands of a sixth of an octave around ``frequency`` (F,), ``width`` (F,) [Hz], of what counts as
-    signal and of what counts as noise (F, n), one-sided [unit²/Hz]. bandwidth (n,) [Hz]: where one yields to the
-    other; rate [Hz]."""
+    signal and as noise (F, n), one-sided [unit²/Hz]. bandwidth (n,) [Hz]: where one yields to the other; rate [Hz]."""
 
     frequency: Array
     width: Array
@@ -225,8 +222,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     """Of uniform samples (N, n): a motion falls off faster than f⁻², noise does not, whatever its colour. So S f² has a
     valley where noise takes over; the two octaves from twice that frequency on give the level of the noise below. What
     rises above this level, up to two octaves beyond the valley, is signal, and from there on a tail of what noise would
-    hide; all else that was measured above is noise. Taken of second differences, whose own spectrum is so flat that low
-    frequencies do not leak into the high."""
+    hide; all else above is noise. Taken of second differences, so flat that low frequencies do not leak into high."""
     if len(x) < FEWEST_BAND_SAMPLES:
         raise RecordingError(
             f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"

@@ -113,8 +113,7 @@ class PeriodAverage:
     where the last of the ``count`` periods ends that were averaged. position_noise, torque_noise (n,): σ of one
     recorded sample; …_of_mean: σ of one sample of the mean. Both are None for a single period. filter: the analogue one
     the torque still has to be freed of; torque_bandwidth: as in ``Processed``. position_drift, torque_drift (n,): how
-    far the mean wanders from period to period beyond noise, zero where the data repeat. left_out: which periods, and
-    why."""
+    far the mean wanders from period to period beyond noise, zero where it does not. left_out: which periods, why."""
 
     joints: tuple[str, ...]
     time: Array
@@ -250,9 +249,8 @@ class PeriodAverager:
 
     @property
     def unlike(self) -> Array:
-        """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
-        apart; 0 for the first, and for joints that stand still. Noise is rough from sample to sample, what does not
-        repeat (a jump, a shift in time) is not."""
+        """(K, n) by how much of its motion each joint's position differs from the period before, noise apart; 0 for the
+        first, and at standstill. Noise is rough from sample to sample, what does not repeat (a jump) is not."""
         n = len(self.joints)
         if self.count < 2:
             return np.zeros((self.count, n))
@@ -287,8 +285,7 @@ def average_periods(
 ) -> PeriodAverage:
     """The mean over all whole periods after the transient. source: a recording; or, for logs larger than memory, a
     function that reads it piece by piece from its beginning (called a second time when a transient has to be left out).
-    period, settled [s]: as in ``About``, which is asked when they are not given. A transient that nobody announced is
-    found by comparing successive periods."""
+    period, settled [s]: those of ``About`` unless given. Comparing periods finds a transient that was not announced."""
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
         parts = [source] if isinstance(source, Recording) else source()
@@ -327,8 +324,7 @@ def average_periods(
 
 
 def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
-    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after;
-    and what is left out."""
+    """The longest run of periods whose neighbours differ by noise only: no transient, no rest; and what is left out."""
     steps, left_out = averager.steps, list[str]()
     if len(steps) < 2:
         return range(averager.count), left_out

@@ -34,9 +34,8 @@ Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 class FourierSeries:
     """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)). harmonics:
     the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer harmonics than
-    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples used, so that noise
-    σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position.
-    samples: how many were used."""
+    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the ``samples`` used: noise σ_j
+    makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position."""
 
     joints: tuple[str, ...]
     period: float
@@ -155,8 +154,7 @@ def refuse_folding(part: slice, torque_bandwidth: float) -> None:
 
 
 def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[tuple[TermMemory, Processed]]:
-    """Those with samples, and what joint terms remember of the stretch without gap that each of them continues; refused
-    where they are of another robot."""
+    """Those with samples, and what joint terms remember of the stretch each continues; refused of another robot."""
     end = -np.inf
     for piece in pieces:
         if piece.motion.n != model.n:

@@ -51,8 +51,7 @@ def split_at_gaps(recording: Recording, longest: float) -> tuple[Recording, ...]
 
 
 def segments(parts: Iterable[S], longest: float) -> Iterator[Iterator[S]]:
-    """The same for a stream: pieces by segment. As with ``itertools.groupby``, a segment is gone when the next one
-    is asked for."""
+    """The same for a stream: pieces by segment. As with ``itertools.groupby``, one is gone when the next comes."""
     for _, group in groupby(_numbered(parts, longest), key=itemgetter(0)):
         yield (piece for _, piece in group)
 
@@ -102,7 +101,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
         if total < wanted:
             continue
         whole = join(held)
-        time, least = whole.time, margin.samples
+        time, least, wanted = whole.time, margin.samples, total + total // 2
         end = max(0, min(int(np.searchsorted(time, time[-1] - margin.seconds)), total - least))  # has a margin behind
         if 3 * (end - begin) >= 2 * total:
             yield OverlappedPiece(whole, slice(begin, end), first, False)
@@ -111,8 +110,6 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
             wanted = total + 4 * begin  # before there is nothing to be gained by joining
-        else:
-            wanted = total + total // 2
         held = [whole]
     if total > begin:
         yield OverlappedPiece(join(held), slice(begin, total), first, True)
@@ -120,8 +117,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
 
 def peeked(parts: Iterable[S], samples: int, join: Join[S]) -> tuple[S | None, Iterator[S]]:
     """The beginning of a stream, some ``samples`` long (None: the stream is empty), and the stream from its start."""
-    stream = iter(parts)
-    seen = window(stream, samples)
+    seen = window(stream := iter(parts), samples)
     return (join(seen) if seen else None), chain(seen, stream)
 
 
@@ -161,8 +157,7 @@ def round_rate(exact: float) -> float:
 
 def sampling_rate(time: Array) -> float:
     """[Hz] Samples per second while samples come, from increasing times (N,) [s]. Jitter averages out, a lost sample
-    counts as the intervals it spans, long gaps do not count; where jitter is so large that this cannot be decided, the
-    median interval is left."""
+    counts as the intervals it spans, long gaps do not count; with jitter too large for that, the median interval."""
     if len(time) < 2:
         raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")
     steps = np.diff(time)
@@ -195,28 +190,20 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
             f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
             "cut the recording at its gaps (split_at_gaps), or give a lower rate"
         )
-    at = grid(recording.time[0], recording.time[-1], rate)
-    temperature = _temperature(recording, at)
+    at, temperature = grid(recording.time[0], recording.time[-1], rate), None
+    if recording.temperature is not None:
+        temperature = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
+        for j, column in enumerate(recording.temperature.T):
+            if (read := np.isfinite(column)).any():  # linear between readings, for a thermometer is read seldom
+                temperature[:, j] = np.interp(at, recording.time[read], column[read])
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
         return replace(recording, time=at, temperature=temperature)
-    names = recording.channels
-    samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
-    values = CubicSpline(recording.time, samples)(at)
-    ends = np.cumsum([getattr(recording, name).shape[1] for name in names])
-    parts: Any = dict(zip(names, np.split(values, ends[:-1], axis=1), strict=True))
+    signals = {name: getattr(recording, name) for name in recording.channels}
+    values = CubicSpline(recording.time, np.concatenate([*signals.values()], axis=1))(at)
+    ends = np.cumsum([samples.shape[1] for samples in signals.values()])
+    parts: Any = dict(zip(signals, np.split(values, ends[:-1], axis=1), strict=True))
     return replace(recording, time=at, temperature=temperature, **parts)
-
-
-def _temperature(recording: Recording, at: Array) -> Array | None:
-    """(M, n) linear between readings, for a thermometer is read seldom; NaN where there is none."""
-    if recording.temperature is None:
-        return None
-    values = np.full((len(at), recording.n), np.nan)
-    for j, column in enumerate(recording.temperature.T):
-        if (read := np.isfinite(column)).any():
-            values[:, j] = np.interp(at, recording.time[read], column[read])
-    return values
 
 
 def check_complete(recording: Recording) -> None:

@@ -51,9 +51,8 @@ class ExecutionPlan:
 
 
 def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
-    """The curve as it is, or with its periodic part ``periods`` times. The periodic part is the longest stretch of one
-    Fourier series over whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in the
-    state it starts from."""
+    """The curve as it is, or with its periodic part ``periods`` times: the longest stretch of one Fourier series over
+    whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in its first state."""
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
@@ -142,9 +141,8 @@ def execute(
     link_side: bool = False,
     progress: Progress | None = None,
 ) -> Executed:
-    """Run a controller along a planned motion (one sample per tick) from ``start``, q and q̇ (n,), and look at the
-    state at ``instants`` (N,). Between two steps the torques are held, so that an instant there is reached by a shorter
-    step from the last one."""
+    """Run a controller along a planned motion (a sample per tick) from ``start``, q and q̇ (n,), and look at its state
+    at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
     mujoco = engine()
     model, data, robot = plant.model, plant.data, plant.truth.robot
     link, motor = plant.link, plant.motor

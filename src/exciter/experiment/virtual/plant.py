@@ -41,8 +41,7 @@ def engine() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A compiled model and where its joints are: ``link`` and ``motor`` (n,) are indices into q and q̇, the same
-    ones unless joints are flexible."""
+    """A compiled model; ``link`` and ``motor`` (n,): indices into q and q̇, the same unless joints are flexible."""
 
     truth: Truth
     model: Any

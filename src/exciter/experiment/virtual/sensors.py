@@ -158,8 +158,7 @@ class TorqueMeter(Settings):
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
     def measure(self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int) -> Array:
-        """(N, n) [N·m] at instants ``at`` of a signal given at every step (K, n) as the sum of a part that is held
-        and one that is smooth, its ripple included."""
+        """(N, n) [N·m] at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one."""
         noise, rng = self.std(robot), stream(seed, "torque")
         before = held[0] + smooth[0]
         if self.noise_before_filter:

@@ -59,8 +59,7 @@ def stream(seed: int, effect: str) -> np.random.Generator:
 @dataclass(frozen=True)
 class TrueFriction:
     """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇. viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m],
-    stribeck_velocity v_s [rad/s]; N and m where joints slide. A joint at rest takes whatever torque up to Fs + Fst
-    keeps it there."""
+    stribeck_velocity v_s [rad/s]; N and m where joints slide. At rest, up to Fs + Fst keeps a joint there."""
 
     viscous: PerJoint = 0.0
     coulomb: PerJoint = 0.0
@@ -117,8 +116,7 @@ class Flexibility(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about. Bodies
-    that cannot exist are refused."""
+    """robot: with the true inertias, of bodies that can exist; rotor_inertia [kg·m², kg]: at the joint."""
 
     robot: Robot
     rotor_inertia: PerJoint = 0.0
@@ -274,9 +272,8 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
 
 
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
-    """The description, completed to a machine that can be built; and what had to be assumed. Bodies that cannot exist
-    become the nearest that can; friction and rotors are invented where the description has neither. The truth is drawn
-    around it, and the controller knows it."""
+    """The description, completed to a machine that can be built, as the controller knows it; and what was assumed.
+    Bodies that cannot exist become the nearest that can; friction and rotors are invented where there are neither."""
     inertias, notes = robot.inertias, list[Note]()
     if not inertias[:, 0].any():
         raise ParameterError(
@@ -320,8 +317,7 @@ def nearest_body(phi: Array) -> Array:
 
 
 def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
-    """The body stretched, sheared and moved by a random affine map A, and made heavier or lighter: A J Aᵀ is a body
-    again, whatever A is."""
+    """Stretched, sheared and moved by a random affine map A, made heavier or lighter: A J Aᵀ is a body, whatever A."""
     j = pseudo_inertia(phi)
     size = np.sqrt(max(np.trace(j[:3, :3]), 0.0)) / np.sqrt(phi[0]) if phi[0] > 0.0 else 0.0
     change = np.eye(4)

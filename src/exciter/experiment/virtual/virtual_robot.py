@@ -81,11 +81,9 @@ class VirtualRobot:
     simulation_rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.truth.robot.joint_names != self.robot.joint_names:
-            raise ExciterError(
-                f"the truth has the joints {', '.join(self.truth.robot.joint_names)}; the robot has "
-                f"{', '.join(self.robot.joint_names)}"
-            )
+        true, own = self.truth.robot.joint_names, self.robot.joint_names
+        if true != own:
+            raise ExciterError(f"the truth has the joints {', '.join(true)}; the robot has {', '.join(own)}")
         if self.simulation_rate is not None and not 0.0 < self.simulation_rate <= 1e7:
             raise ExciterError(f"simulation_rate is {self.simulation_rate}; give a positive number [Hz] up to 1e7")
         nothing = np.zeros((0, self.robot.n))  # what is impossible is refused before any work
@@ -111,8 +109,7 @@ class VirtualRobot:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
-        clock = time.perf_counter()
-        todo = plan(curve, periods)
+        clock, todo = time.perf_counter(), plan(curve, periods)
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
@@ -122,11 +119,10 @@ class VirtualRobot:
         planned = todo.curve.motion(ticks)
         cut = todo.period is not None and not self.sampling.lead_out
         instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
-        law = self.control.law(self.believed, planned)
+        law, kept = self.control.law(self.believed, planned), self.sampling.kept(len(instants), seed)
         happened = execute(
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
-        kept = self.sampling.kept(len(instants), seed)
         return Simulated(
             recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
@@ -150,9 +146,8 @@ class VirtualRobot:
         least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
         needed, ticked = self._needed_rate(plant, todo, q), self.control.rate
         if fixed is not None and ticked is not None and ticked > fixed:
-            raise ExciterError(
-                f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz; raise simulation_rate"
-            )
+            both = f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz"
+            raise ExciterError(f"{both}; raise simulation_rate")
         if fixed is None and needed > max(least, MOST_SIMULATION_RATE_HZ):
             raise ExciterError(
                 f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the stiffness "
@@ -164,13 +159,12 @@ class VirtualRobot:
             notes = (note("simulation rate", text),)
         wanted = max(least, needed) if fixed is None else fixed
         grid = ticked or (self.sampling.rate if fixed is None else fixed)
-        every = max(1, math.ceil(wanted / grid - 1e-9))
+        every, n = max(1, math.ceil(wanted / grid - 1e-9)), self.robot.n
         rate = every * grid
-        steps = math.ceil(todo.curve.end * rate - 1e-9)
-        if steps * self.robot.n > MOST_STORED_STEPS:
+        if (steps := math.ceil(todo.curve.end * rate - 1e-9)) > MOST_STORED_STEPS // n:
             raise ExciterError(
-                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
-                f"kept in memory ({MOST_STORED_STEPS // self.robot.n}); run fewer periods, or lower the rates"
+                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
+                f"memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates"
             )
         return SimulationTiming(step=1.0 / rate, every=1 if ticked is None else every, steps=steps), notes
 
@@ -311,9 +305,8 @@ class Simulated:
     def save(
         self, log: str | Path, truth: str | Path | None = None, motion: str | Path | None = None
     ) -> tuple[Path, ...]:
-        """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside a
-        table included. The truth and the exact motion of an older log go before it does, and come after the new one:
-        where they are, they are its own."""
+        """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside tables
+        included. Truth and exact motion of an older log go before it, and come after the new one: they are its own."""
         given = [Path(path) for path in (log, truth, motion) if path is not None]
         secret, exact = (None if path is None else Path(path) for path in (truth, motion))
         for path in given:
