@@ -186,52 +186,45 @@ def compare(
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
     measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
     judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
-    made = list[tuple[Problem, float]]()
-    by_method = uncertainty if isinstance(uncertainty, dict) else dict.fromkeys(names, uncertainty)
-    found = [_compared(method, made, judges, by_method.get(method.name)) for method in methods]
+    made = list[tuple[Problem, float]]()  # once for all methods that have a formulation, and the seconds it took
+
+    def equations(formulation: Formulation) -> tuple[Problem, float]:
+        for problem, seconds in made:
+            if problem.formulation == formulation:
+                return problem, seconds
+        same, kind, clock = formulation == measure.formulation, type(formulation).__name__, time.perf_counter()
+        problem = measure if same else replace(measure, formulation=formulation)
+        if problem.names != measure.names:
+            raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
+        if not problem.measured.rows.any():
+            raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
+        made.append((problem, time.perf_counter() - clock))
+        return made[-1]
+
+    def compared(method: IdentificationMethod) -> Compared:
+        uncertain = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
+        clock = time.perf_counter()
+        try:
+            problem, seconds = equations(method.formulation)
+            clock = time.perf_counter()
+            with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
+                estimate = method.estimator.estimate(problem)
+                estimate = estimate if uncertain is None else uncertain(problem, estimate)
+            if not np.isfinite(estimate.values).all():
+                raise ParameterError("the estimate is not finite; are the units of the log right?")
+        except ExciterError as error:
+            return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
+        seconds += time.perf_counter() - clock
+        with one_thread():
+            fit, *unseen = (judged(one, estimate.values, _named(one)) for one in judges)
+        return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(unseen))
+
+    found = [compared(method) for method in methods]
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
         description = judged(measure, measure.base.base_values(model.nominal), _named(measure))
         return Comparison(methods=tuple(found), differences=differences, description=description)
-
-
-def _compared(
-    method: IdentificationMethod,
-    made: list[tuple[Problem, float]],
-    judges: Sequence[Problem],
-    uncertainty: Uncertainty | None,
-) -> Compared:
-    """made: problems, once for all methods that have their formulation, and the seconds their equations took."""
-    clock = time.perf_counter()
-    try:
-        problem, seconds = _equations(method.formulation, made, judges[0])
-        clock = time.perf_counter()
-        with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
-            estimate = method.estimator.estimate(problem)
-            estimate = estimate if uncertainty is None else uncertainty(problem, estimate)
-        if not np.isfinite(estimate.values).all():
-            raise ParameterError("the estimate is not finite; are the units of the log right?")
-    except ExciterError as error:
-        return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
-    seconds += time.perf_counter() - clock
-    with one_thread():
-        fit, *validation = (judged(one, estimate.values, _named(one)) for one in judges)
-    return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(validation))
-
-
-def _equations(formulation: Formulation, made: list[tuple[Problem, float]], judge: Problem) -> tuple[Problem, float]:
-    for problem, seconds in made:
-        if problem.formulation == formulation:
-            return problem, seconds
-    same, kind, clock = formulation == judge.formulation, type(formulation).__name__, time.perf_counter()
-    problem = judge if same else replace(judge, formulation=formulation)
-    if problem.names != judge.names:
-        raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
-    if not problem.measured.rows.any():
-        raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
-    made.append((problem, time.perf_counter() - clock))
-    return made[-1]
 
 
 def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:

@@ -88,7 +88,7 @@ class InertiaMatrix:
 
     @property
     def note(self) -> Note:
-        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", None, None, smallest=self.smallest)
+        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", smallest=self.smallest)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:

@@ -59,18 +59,31 @@ FEWEST_DEPENDENCE_SAMPLES = 3 * FEWEST_BIN_SAMPLES  #: samples: with less, nothi
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class Dependence:
+    """centres (B,): mean of the quantity in every bin; means (B,) of the residual there, errors (B,): their standard
+    errors, which hold for correlated residuals. share: part of the residual's variance that goes with the quantity,
+    less what chance gives (about zero for noise; may come out negative). p_value: of so much by chance."""
+
+    centres: Array
+    means: Array
+    errors: Array
+    share: float
+    p_value: float
+
+    @property
+    def band(self) -> tuple[Array, Array]:
+        """(B,) lower and upper end of two standard errors to both sides of every mean."""
+        return self.means - BAND_STANDARD_ERRORS * self.errors, self.means + BAND_STANDARD_ERRORS * self.errors
+
+
+@dataclass(frozen=True, eq=False)
+class Structure(Dependence):
     """Residual of ``joint`` against one ``quantity`` [``unit``]. found: it depends on it, more than chance explains."""
 
     joint: str
     quantity: str
     unit: str
-    dependence: Dependence
     found: bool
-
-    @property
-    def share(self) -> float:
-        return self.dependence.share
 
     @property
     def sentence(self) -> str:
@@ -80,10 +93,9 @@ class Structure:
         return f"{share} depends on {self.quantity}: {ADVICE_BY_QUANTITY[self.quantity]}"
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.dependence
         about = {"joint": self.joint, "quantity": self.quantity, "unit": self.unit}
-        verdict = {"share_percent": 100.0 * found.share, "p_value": found.p_value, "found": self.found}
-        bins = {"centres": found.centres, "means": found.means, "standard_errors": found.errors}
+        verdict = {"share_percent": 100.0 * self.share, "p_value": self.p_value, "found": self.found}
+        bins = {"centres": self.centres, "means": self.means, "standard_errors": self.errors}
         return {**about, **verdict, **{key: values.tolist() for key, values in bins.items()}}
 
 
@@ -102,14 +114,12 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
         doubt = float((prediction.band[used, j] ** 2).mean()) / BAND_SIGMAS**2  # by uncertainty of the parameters
         for quantity, unit, values in _quantities(prediction, j):
-            dependence = _in_blocks(e, values, speed, used, slow=quantity in SLOW_QUANTITIES)
-            if dependence is not None:
-                sure = dependence.share * float(e[used].var()) > PARAMETER_DOUBT_FACTOR * doubt
-                clear = dependence.share >= LEAST_STRUCTURE_SHARE and sure
-                one = Structure(joint=joint, quantity=quantity, unit=unit, dependence=dependence, found=bool(clear))
-                looked.append((j, one))
-    found = [(j, replace(one, found=one.found and one.dependence.p_value * len(looked) < level)) for j, one in looked]
-    return tuple(one for _, one in sorted(found, key=lambda row: (row[0], not row[1].found, -row[1].share)))
+            if (found := _in_blocks(e, values, speed, used, slow=quantity in SLOW_QUANTITIES)) is not None:
+                sure = found.share * float(e[used].var()) > PARAMETER_DOUBT_FACTOR * doubt
+                clear = bool(found.share >= LEAST_STRUCTURE_SHARE and sure)
+                looked.append((j, Structure(**vars(found), joint=joint, quantity=quantity, unit=unit, found=clear)))
+    judged = [(j, replace(one, found=one.found and one.p_value * len(looked) < level)) for j, one in looked]
+    return tuple(one for _, one in sorted(judged, key=lambda row: (row[0], not row[1].found, -row[1].share)))
 
 
 def _in_blocks(e: Array, x: Array, speed: Array | None, used: BoolArray, *, slow: bool) -> Dependence | None:
@@ -136,24 +146,6 @@ def _quantities(prediction: Prediction, j: int) -> Iterator[tuple[str, str, Arra
             yield "temperature", "°C", prediction.temperature[:, j]
     yield "load", unit, prediction.predicted[:, j]
     yield "time", "s", prediction.time
-
-
-@dataclass(frozen=True, eq=False)
-class Dependence:
-    """centres (B,): mean of the quantity in every bin; means (B,) of the residual there, errors (B,): their standard
-    errors, which hold for correlated residuals. share: part of the residual's variance that goes with the quantity,
-    less what chance gives (about zero for noise; may come out negative). p_value: of so much by chance."""
-
-    centres: Array
-    means: Array
-    errors: Array
-    share: float
-    p_value: float
-
-    @property
-    def band(self) -> tuple[Array, Array]:
-        """(B,) lower and upper end of two standard errors to both sides of every mean."""
-        return self.means - BAND_STANDARD_ERRORS * self.errors, self.means + BAND_STANDARD_ERRORS * self.errors
 
 
 def on_motion(

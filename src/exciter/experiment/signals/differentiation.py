@@ -23,7 +23,6 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth, Edge, torque_bandwidth
 from exciter.experiment.signals.noise import (
     FEWEST_NOISE_SAMPLES,
-    Shares,
     choose_cutoff,
     estimate_noise,
     least_error,
@@ -232,7 +231,7 @@ class SmoothingSpline(StreamingRoute):
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
         seen = spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
-        best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
+        best, worst, errors, _ = least_error(seen, self._shares, candidates)
         return float(candidates[best]), (
             f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
             f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
@@ -266,19 +265,14 @@ class SmoothingSpline(StreamingRoute):
             raise RecordingError(few) from None
         return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
 
-
-def spline_shares(degree: int) -> Shares:
-    """What a least-squares spline does to q̈ at frequencies [Hz], by its knots per second. A projection: noise passes
-    with the gain G; of the signal (1 − G)² is lost, G (1 − G) comes out at the nearest image frequency (to the 4th)."""
-
-    def shares(frequency: Array, density: float) -> tuple[Array, Array]:
+    def _shares(self, frequency: Array, density: float) -> tuple[Array, Array]:
+        """What a least-squares spline does to q̈ at frequencies [Hz], by its knots per second. A projection: noise
+        passes with the gain G; of the signal (1 − G)² is lost, G (1 − G) comes out at the nearest image frequency."""
         nearest = np.round(frequency / density)
         images = nearest[:, None] + np.arange(-2, 3)
         distance = np.abs(frequency[:, None] - density * images) / frequency[:, None]
         ratio = np.where(images == 0.0, 0.0, 1.0 / np.maximum(distance, 1e-12))
-        gain = 1.0 / (1.0 + (ratio ** (2 * degree + 2)).sum(axis=1))
+        gain = 1.0 / (1.0 + (ratio ** (2 * self.degree + 2)).sum(axis=1))
         image = np.abs(frequency - density * np.maximum(nearest, 1.0))
         own, other = (2.0 * np.pi * frequency) ** 4, (2.0 * np.pi * image) ** 4
         return own * (1.0 - gain) ** 2 + other * gain * (1.0 - gain), own * gain
-
-    return shares

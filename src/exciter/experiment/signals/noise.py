@@ -248,11 +248,19 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     """Signal (F,), noise (F,) and the frequency where one yields to the other."""
     if not levels.any():  # a joint that stands still, exactly
         return levels, levels, np.asarray(0.0)
-    valley = _valley(frequency, width, levels)
-    beyond = (frequency >= 2.0 * frequency[valley]) & (frequency <= 8.0 * frequency[valley])
+    # The valley: where S f² is least, above the main motion and before a rise that only noise makes. Seen through a
+    # maximum over an octave: there is no valley between the harmonics of a periodic motion.
+    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
+    share = np.cumsum(levels * width) / (levels * width).sum()
+    first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
+    start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)
+    risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * np.minimum.accumulate(covered[start:]))
+    end = start + int(risen[0]) if len(risen) else len(levels)
+    valley = frequency[max(first, start + int(np.argmin(covered[start:end])) - HALF_OCTAVE_BANDS)]
+    beyond = (frequency >= 2.0 * valley) & (frequency <= 8.0 * valley)
     beyond[-1] |= not beyond.any()
     floor = float(np.median(levels[beyond]))
-    seen = np.flatnonzero((levels > visible * floor) & (frequency <= 4.0 * frequency[valley]))
+    seen = np.flatnonzero((levels > visible * floor) & (frequency <= 4.0 * valley))
     end = int(seen[-1]) + 1 if len(seen) else 0
     signal, noise = np.where(levels > visible * floor, levels - floor, 0.0), np.full(len(levels), floor)
     if end < len(levels):
@@ -264,19 +272,6 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
         signal[end:] = unseen * (frequency[end:] / frequency[end]) ** slope
         noise[end:] = np.maximum(levels[end:] - signal[end:], 0.0)
     return signal, noise, np.asarray(frequency[max(end - 1, 0)])
-
-
-def _valley(frequency: Array, width: Array, levels: Array) -> int:
-    """Band where S f² is least, above the main motion and before a rise that only noise makes. Seen through a maximum
-    over an octave: there is no valley between the harmonics of a periodic motion."""
-    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
-    share = np.cumsum(levels * width) / (levels * width).sum()
-    first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
-    start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)
-    lowest = np.minimum.accumulate(covered[start:])
-    risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * lowest)
-    end = int(risen[0]) if len(risen) else len(lowest)
-    return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
 
 
 def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Indices]:

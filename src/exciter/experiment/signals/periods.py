@@ -314,7 +314,15 @@ def average_periods(
     if settled is None and averager.about.settled is None:
         kept, left_out = _steady_run(averager)
         averager = only(kept) if len(kept) < averager.count else averager
-        notes.append(_transient_note(averager, left_out))
+        if left_out and averager.count > 1:
+            text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
+            notes.append(done("transient", text))
+        elif averager.count > 2:
+            notes.append(done("transient", "no transient: all periods repeat within noise"))
+        else:
+            one = "one period only: a transient cannot be recognised"
+            two = "two periods only: a transient cannot be distinguished from noise"
+            notes.append(note("transient", one if averager.count == 1 else two))
     broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
         kept, more = _unbroken_run(averager, broken)
@@ -369,17 +377,6 @@ def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[
             f"'{averager.joints[int(np.argmax(most))]}' breaks by {100 * most.max():.3g} % of its motion"
         )
     return kept, left_out
-
-
-def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
-    if averager.count == 1:
-        return note("transient", "one period only: a transient cannot be recognised")
-    if left_out:
-        text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
-        return done("transient", text)
-    if averager.count == 2:
-        return note("transient", "two periods only: a transient cannot be distinguished from noise")
-    return done("transient", "no transient: all periods repeat within noise")
 
 
 def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) -> PeriodAverage:

@@ -151,8 +151,15 @@ def execute(
     model.dof_solref[motor] = (2.0 * timing.step, 1.0)
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
-    limit = robot.limit("torque")
-    update_friction = _stribeck(plant)
+    limit, true = robot.limit("torque"), plant.truth.friction.array
+    coulomb, extra, velocity = true("coulomb"), true("stribeck"), true("stribeck_velocity")
+    loss, depends = model.dof_frictionloss, bool(extra.any())
+
+    def update_friction(velocities: Array) -> None:
+        """Dry friction that depends on the velocity: from the state before the acceleration is asked for."""
+        if depends:
+            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
+
     in_steps = instants / timing.step
     in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
     at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
@@ -194,19 +201,6 @@ def execute(
     link_motion, motor_motion = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
     steps = (drive_steps, link_steps, motor_steps)
     return Executed(link_motion, motor_motion, *parts[6:], *steps, error=error, saturated=saturated)
-
-
-def _stribeck(plant: Plant) -> Callable[[Array], None]:
-    """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
-    motor, loss, true = plant.motor, plant.model.dof_frictionloss, plant.truth.friction.array
-    coulomb, extra, velocity = true("coulomb"), true("stribeck"), true("stribeck_velocity")
-    needed = bool(extra.any())
-
-    def update(velocities: Array) -> None:
-        if needed:
-            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
-
-    return update
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:

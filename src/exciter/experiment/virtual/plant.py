@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.virtual.true_parameters import CompensationSpring, Flexibility, Truth, resolved
+from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
-from exciter.robot.robot import Joint, Robot
+from exciter.robot.robot import Joint
 from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array
 
@@ -79,10 +79,23 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     if flexibility is not None:
         if not (truth.rotor > 0.0).all():
             raise ParameterError("a flexible joint needs a rotor; give rotor_inertia > 0 for every joint")
-        for i, kind in enumerate(kinds):
-            _add_rotor(spec, kind, i)
-    for number, spring in enumerate(truth.springs):
-        _add_spring(spec, bodies, robot, spring, number)
+        for i, kind in enumerate(kinds):  # rotors that are nothing but an armature, and a tendon θ − q to the link
+            body = spec.worldbody.add_body(name=f"rotor{i}", gravcomp=1.0, **NO_BODY)
+            body.add_joint(name=f"motor{i}", type=kind, axis=(0.0, 0.0, 1.0))
+            tendon = spec.add_tendon(name=f"gear{i}")
+            tendon.wrap_joint(f"motor{i}", 1.0)
+            tendon.wrap_joint(f"link{i}", -1.0)
+    for number, spring in enumerate(truth.springs):  # a tendon from a point beside the axis to one on the link
+        index = robot.index(spring.joint)
+        joint = robot.joints[index]
+        arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
+        before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
+        fixed = joint.translation + joint.rotation @ (spring.base_arm * arm)
+        moving = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)  # q + offset further round
+        tendon = spec.add_tendon(name=f"spring{number}")
+        for name, body, place in (("fixed", before, fixed), ("moving", bodies[index], moving)):
+            body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
+            tendon.wrap_site(f"{name}{number}")
     model = spec.compile()
     link = np.array([model.joint(f"link{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
     motor = link
@@ -124,26 +137,3 @@ def _add_body(parent: Any, joint: Joint, number: int) -> Any:
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
         inertial |= {"mass": own.mass, "ipos": own.ipos, "iquat": own.iquat, "inertia": moments}
     return parent.add_body(name=f"body{number}", pos=joint.translation, quat=[w, x, y, z], **inertial)
-
-
-def _add_rotor(spec: Any, kind: Any, number: int) -> None:
-    """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
-    body = spec.worldbody.add_body(name=f"rotor{number}", gravcomp=1.0, **NO_BODY)
-    body.add_joint(name=f"motor{number}", type=kind, axis=(0.0, 0.0, 1.0))
-    tendon = spec.add_tendon(name=f"gear{number}")
-    tendon.wrap_joint(f"motor{number}", 1.0)
-    tendon.wrap_joint(f"link{number}", -1.0)
-
-
-def _add_spring(spec: Any, bodies: list[Any], robot: Robot, spring: CompensationSpring, number: int) -> None:
-    """A tendon from a point beside the axis, before the joint, to one on the link, q + offset further round."""
-    index = robot.index(spring.joint)
-    joint = robot.joints[index]
-    arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
-    before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
-    fixed = joint.translation + joint.rotation @ (spring.base_arm * arm)
-    moving = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)
-    tendon = spec.add_tendon(name=f"spring{number}")
-    for name, body, place in (("fixed", before, fixed), ("moving", bodies[index], moving)):
-        body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
-        tendon.wrap_site(f"{name}{number}")
