@@ -92,13 +92,10 @@ class Followed:
     def sentences(self) -> tuple[str, ...]:
         if self.stopped:
             return (f"the identified model could not be simulated in closed loop: {self.stopped}", *texts(self.notes))
+        rows = zip(self.joints, self.percent, self.prediction_percent, self.tracking, self.position_units, strict=True)
         each = "; ".join(
-            f"{joint} rests, {error:.2g} {unit}"
-            if np.isnan(percent)
-            else f"{joint} {percent:.3g} % ({inverse:.3g} %), {error:.2g} {unit}"
-            for joint, percent, inverse, error, unit in zip(
-                self.joints, self.percent, self.prediction_percent, self.tracking, self.position_units, strict=True
-            )
+            f"{joint} {'rests' if np.isnan(percent) else f'{percent:.3g} % ({inverse:.3g} %)'}, {error:.2g} {unit}"
+            for joint, percent, inverse, error, unit in rows
         )
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
         return (

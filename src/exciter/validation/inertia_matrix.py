@@ -186,9 +186,8 @@ def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
     inertia matrix, of every full set with these base values."""
     given = np.asarray(values, dtype=float)
     if given.shape != (len(model.base),) or not np.isfinite(given).all():
-        raise ParameterError(
-            f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"
-        )
+        wrong = f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"
+        raise ParameterError(wrong)
     chi = np.zeros(len(model.standard))
     chi[model.base.independent] = given
     return chi

@@ -129,9 +129,8 @@ def judge_known_load(
 ) -> KnownLoad:
     """A load that was identified already; with_load: the problem of the loaded runs."""
     if found.frame != known.frame:
-        raise ParameterError(
-            f"the load was identified on '{found.frame}' and is known on '{known.frame}'; give both on one frame"
-        )
+        wrong = f"the load was identified on '{found.frame}' and is known on '{known.frame}'; give both on one frame"
+        raise ParameterError(wrong)
     if not known.mass:
         raise ParameterError("the known load has no mass; give its mass, centre and inertia")
     std = np.asarray(known_std, dtype=float)

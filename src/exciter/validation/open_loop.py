@@ -90,13 +90,13 @@ class OpenLoop:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        said = []
-        for what, stopped in (("the identified model", self.stopped), ("the description", self.description_stopped)):
-            if stopped:
-                said.append(
-                    f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not "
-                    "positive definite there, or the simulation diverged; figures are of the others"
-                )
+        both = (("the identified model", self.stopped), ("the description", self.description_stopped))
+        said = [
+            f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not positive "
+            "definite there, or the simulation diverged; figures are of the others"
+            for what, stopped in both
+            if stopped
+        ]
         if np.isfinite(self.model).all():
             last = zip(self.joints, self.model[-1], self.units, strict=True)
             each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
@@ -114,16 +114,13 @@ class OpenLoop:
         return (*said, *texts(self.notes))
 
     def to_dict(self) -> dict[str, Any]:
-        kinds = ("model", "description", "constant_velocity")
-        rows = [
-            {
-                "seconds": float(horizon),
-                "relative_to_constant_velocity": self.relative[k],
-                "description_relative_to_constant_velocity": self.description_relative[k],
-                "joints": by_name(self.joints, unit=self.units, **{kind: getattr(self, kind)[k] for kind in kinds}),
-            }
-            for k, horizon in enumerate(self.horizons)
-        ]
+        rows = []
+        for k, horizon in enumerate(self.horizons):
+            rms = {kind: getattr(self, kind)[k] for kind in ("model", "description", "constant_velocity")}
+            own, other = self.relative[k], self.description_relative[k]
+            ratios = {"relative_to_constant_velocity": own, "description_relative_to_constant_velocity": other}
+            joints = by_name(self.joints, unit=self.units, **rms)
+            rows.append({"seconds": float(horizon), **ratios, "joints": joints})
         about = {name: getattr(self, name) for name in ("run", "starts", "stopped", "description_stopped")}
         return finite({**about, "horizons": rows, "words": list(self.sentences)})
 

@@ -71,14 +71,16 @@ class Prewhitening:
         frequency = np.arange(len(lines)) / average.period
         inverse = np.where(frequency <= limit, 1.0 / response(analog, frequency), 0.0)
         gain = float(np.sqrt((2.0 * (np.abs(inverse[1:]) ** 2).sum() + 1.0) / count))
-        noises = {name: getattr(average, name) for name in ("torque_noise", "torque_noise_of_mean")}
+        noises = (average.torque_noise, average.torque_noise_of_mean)
+        one, of_mean = (None if noise is None else gain * noise for noise in noises)
         return replace(
             average,
             torque=np.fft.irfft(lines * inverse[:, None], count, axis=0),
             notes=(*average.notes, done(PREWHITENING_NOTE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
-            **{name: None if noise is None else gain * noise for name, noise in noises.items()},
+            torque_noise=one,
+            torque_noise_of_mean=of_mean,
         )
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:

@@ -191,9 +191,8 @@ class SmoothingSpline(StreamingRoute):
 
     def plan(self, recording: Recording) -> RoutePlan:
         if len(recording) < FEWEST_SPLINE_SAMPLES:
-            raise RecordingError(
-                f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
-            )
+            wrong = f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
+            raise RecordingError(wrong)
         check_complete(replace(recording, qd=None))
         recorded = sampling_rate(recording.time)
         interval = 1.0 / recorded
@@ -203,9 +202,8 @@ class SmoothingSpline(StreamingRoute):
         noise = estimate_noise(part.time, part.q).sigma
         density, reason = self._density(part, recorded)
         if density * interval * FEWEST_SAMPLES_PER_KNOT > 1.0 + 1e-9:
-            raise RecordingError(
-                f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
-            )
+            wrong = f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
+            raise RecordingError(wrong)
         if gap * density > self.degree:
             gap = self.degree / density
         bandwidth, left_in = torque_bandwidth(recording.about)

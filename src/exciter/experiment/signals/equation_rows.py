@@ -283,11 +283,7 @@ def filtered_rows(
 
 
 def filtered_pair(
-    measured: Array,
-    predicted: Array,
-    rate: float,
-    parallel_filter: ParallelFilter,
-    torque_bandwidth: float = float("inf"),
+    measured: Array, predicted: Array, rate: float, parallel_filter: ParallelFilter, torque_bandwidth: float = np.inf
 ) -> tuple[Array, Array]:
     """Torques (N, n) [N·m] through the same filter, edges and decimation; torque_bandwidth: as in ``Processed``."""
     if measured.shape != predicted.shape or measured.ndim != 2:

@@ -58,9 +58,8 @@ def noted_bandwidth(about: About) -> float:
     try:
         return float(about.notes.get(BANDWIDTH_NOTE, "inf"))
     except ValueError:
-        raise RecordingError(
-            f"notes: '{BANDWIDTH_NOTE}' is {shown(about.notes[BANDWIDTH_NOTE])}; it must be a frequency"
-        ) from None
+        wrong = f"notes: '{BANDWIDTH_NOTE}' is {shown(about.notes[BANDWIDTH_NOTE])}; it must be a frequency"
+        raise RecordingError(wrong) from None
 
 
 def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
@@ -81,9 +80,8 @@ class LowPass(ABC):
 
     def __post_init__(self) -> None:
         if not (1 <= self.order <= HIGHEST_FILTER_ORDER and 0.0 < self.cutoff < float("inf")):
-            raise RecordingError(
-                f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
-            )
+            wrong = f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
+            raise RecordingError(wrong)
 
     @abstractmethod
     def _stop_ratio(self) -> float:

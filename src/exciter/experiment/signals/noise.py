@@ -27,7 +27,7 @@ from scipy.signal import welch
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.resample import Join, split_at_gaps, window
+from exciter.experiment.signals.resample import split_at_gaps, window
 from exciter.typing import Array
 
 DIFFERENCE_ORDERS = range(2, 9)
@@ -68,9 +68,8 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
     """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint. judge_low_pass: also ask whether
     they were low-passed before; for torques and currents only."""
     if len(x) < FEWEST_NOISE_SAMPLES:
-        raise RecordingError(
-            f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
-        )
+        wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
+        raise RecordingError(wrong)
     size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
     starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
     parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]
@@ -146,8 +145,6 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
 
 def moves(recording: Recording) -> bool:
     """Whether a joint moves by more than noise, drift or the last digit of an encoder."""
-    if len(recording) < FEWEST_NOISE_SAMPLES:
-        return False
     later = np.diff(recording.time, prepend=-np.inf) > 0.0
     q = recording.q[later]
     if len(q) < FEWEST_NOISE_SAMPLES or not np.isfinite(q).all():
@@ -158,18 +155,14 @@ def moves(recording: Recording) -> bool:
 def most_moving(recording: Recording, gap: float) -> Recording:
     """The part between gaps longer than ``gap`` [s] that holds most of the motion, each joint's counted alike."""
     parts = split_at_gaps(recording, gap)
-    if len(parts) == 1:
-        return parts[0]
     size = np.array([len(part) * part.q.var(axis=0) for part in parts])
     return parts[int(np.argmax((size / np.maximum(size.sum(axis=0), 1e-300)).sum(axis=1)))]
 
 
-def peeked_at_motion(
-    parts: Iterable[Recording], samples: int, join: Join[Recording]
-) -> tuple[Recording | None, Iterator[Recording]]:
+def peeked_at_motion(parts: Iterable[Recording], samples: int) -> tuple[Recording | None, Iterator[Recording]]:
     """A first stretch of a stream in which something moves, some ``samples`` long, and the stream from its start.
     Refused where it is empty, or its first million samples or so are standstill."""
-    stream, seen = iter(parts), list[Recording]()
+    stream, seen, join = iter(parts), list[Recording](), Recording.join
     for _ in range(SEARCHED_WINDOWS):
         if not (following := window(stream, samples)):
             break
@@ -224,9 +217,8 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     rises above this level, up to two octaves beyond the valley, is signal, and from there on a tail of what noise would
     hide; all else above is noise. Taken of second differences, so flat that low frequencies do not leak into high."""
     if len(x) < FEWEST_BAND_SAMPLES:
-        raise RecordingError(
-            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
-        )
+        wrong = f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
+        raise RecordingError(wrong)
     second = np.diff(x, 2, axis=0)
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
     frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)

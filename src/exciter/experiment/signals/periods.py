@@ -363,7 +363,7 @@ def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[
     kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
     if len(kept) < 2:
         _period_note(averager)  # a wrong period has a better word for it
-        j, joint = np.unravel_index(np.argmax(unlike), unlike.shape)
+        j, joint = divmod(int(np.argmax(unlike)), unlike.shape[1])
         raise BrokenPositions(
             f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
             f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "

@@ -251,9 +251,10 @@ class StreamingRoute(Route):
         """The same for a log larger than memory, in pieces; a long gap starts a new part. typical: what open choices
         are made from; where it is not given, the log's first stretch with motion. Parts too short for the route are
         left out, which the notes of the piece after them say, those of the last piece at the latest."""
-        if typical is None:
-            peek = peeked_at_motion if getattr(self, self.from_motion) is None else peeked
-            typical, chunks = peek(chunks, TYPICAL_SAMPLES, Recording.join)
+        if typical is None and getattr(self, self.from_motion) is None:
+            typical, chunks = peeked_at_motion(chunks, TYPICAL_SAMPLES)
+        elif typical is None:
+            typical, chunks = peeked(chunks, TYPICAL_SAMPLES, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)

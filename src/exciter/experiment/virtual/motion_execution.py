@@ -198,9 +198,9 @@ def execute(
     if not np.isfinite(looked).all():
         _lost(plant, timing.steps * timing.step)
     parts = looked.transpose(1, 0, 2)
-    link_motion, motor_motion = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
-    steps = (drive_steps, link_steps, motor_steps)
-    return Executed(link_motion, motor_motion, *parts[6:], *steps, error=error, saturated=saturated)
+    torque, dry, behind = parts[6:]
+    both = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
+    return Executed(*both, torque, dry, behind, drive_steps, link_steps, motor_steps, error=error, saturated=saturated)
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:

@@ -58,9 +58,8 @@ def synthetic_recording(
     if periods > 1:
         steps = np.diff(motion.time)
         if len(steps) < 1 or np.ptp(steps) > EVEN_STEP_TOLERANCE * steps.mean():
-            raise MotionError(
-                "a period to be repeated must be sampled evenly; give times k/rate without the period's end"
-            )
+            wrong = "a period to be repeated must be sampled evenly; give times k/rate without the period's end"
+            raise MotionError(wrong)
         step = float(motion.time[-1] - motion.time[0]) / len(steps)
         time, period = motion.time[0] + step * np.arange(shape[0]), step * len(motion)
     about = About(period=period, settled=None if period is None else float(time[0]))
