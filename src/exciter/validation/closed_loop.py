@@ -137,15 +137,15 @@ def simulate_closed_loop(
     zone = np.where(given > 0.0, given, usual)  # (n,) speeds below which a joint rests
     squares, counts = np.zeros((2, 4, model.n))  # of tracking, torque and prediction errors, and of the torque
     kept, seconds, stopped = [(np.zeros(0), nothing, nothing)], 0.0, ""
-    bandwidth = following.bandwidth or usual_bandwidth(parts[0].motion) if loop is None and parts else None
+    bandwidth = following.bandwidth if loop is None and parts else None
     for part in parts:
         motion, measured = part.motion, part.torque
         try:
-            if bandwidth is not None:
-                found = follow(arm, motion, part.rate, bandwidth, following.damping)
-            else:
-                assert loop is not None
+            if loop is not None:
                 found = loop.run(arm.model, arm.chi, motion.time)
+            else:
+                bandwidth = bandwidth or usual_bandwidth(motion)
+                found = follow(arm, motion, part.rate, bandwidth, following.damping)
         except Unmovable as error:
             stopped = str(error)
             break

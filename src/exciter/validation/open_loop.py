@@ -129,19 +129,15 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     """values (b,) of the model's base parameters; run: motion and measured torque, a known payload included."""
     horizons = horizons or Horizons()
     arms = [SimulatedArm.of(model, chi, run.payload) for chi in (base_chi(model, values), model.nominal)]
-    count, ends = 0, None
-    squares = np.zeros((3, len(horizons.seconds), model.n))
+    count, ends, squares = 0, None, np.zeros((3, len(horizons.seconds), model.n))
     counted = np.zeros(squares.shape[:2], dtype=np.int64)
     assert run.span is not None
     wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
-    for part in run.parts:
-        if not len(part):
-            continue
+    for part in filter(len, run.parts):
         motion, time = part.motion, part.motion.time
         group = max(1, round(part.rate * TORQUE_HOLD_S))  # samples over which the torque is held
         steps = group * np.array([max(1, round(h * part.rate / group)) for h in horizons.seconds])  # to each end
-        near = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])]
-        at = np.rint((near - time[0]) * part.rate).astype(np.int64)
+        at = np.rint((wanted - time[0]) * part.rate).astype(np.int64)
         starts = np.unique(at[(at >= 0) & (at <= len(part) - 1 - steps[-1])])
         if not len(starts):
             continue

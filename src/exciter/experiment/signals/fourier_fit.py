@@ -153,14 +153,26 @@ class FourierFit(Route):
                 f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
                 f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
             )
-        series = _least_squares(average, common, numbers, time, q, worth)
+        family, start = Fourier(average.period, common), float(average.time[0])
+        used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
+        delta, gram = _least_squares(family, used, time - start, q)
         squares = np.zeros(q.shape[1])
-        for block, value in values(series.trajectory, time - series.start, series.delta):
+        for block, value in values(family, time - start, delta):
             squares += ((q[block] - value) ** 2).sum(axis=0)
-        left = np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1))  # σ that the series leaves
+        left = np.sqrt(squares / np.maximum(len(time) - used.sum(axis=1), 1))  # σ that the series leaves
         if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
             left = np.sqrt(left**2 + average.position_noise**2 * (1.0 - 1.0 / worth))
-        series = replace(series, noise=left if average.position_noise is None else average.position_noise)
+        series = FourierSeries(
+            joints=average.joints,
+            period=average.period,
+            start=start,
+            harmonics=common,
+            delta=delta,
+            used=used,
+            gram=gram * worth,
+            noise=left if average.position_noise is None else average.position_noise,
+            samples=len(time) * worth,
+        )
         notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
         processed = Processed(
             motion=series.motion(average.time),
@@ -184,11 +196,11 @@ class FourierFit(Route):
             brief = f"1 … {len(numbers)}" if in_a_row else ", ".join(map(str, numbers))
             return [numbers] * n, [done("harmonics", f"harmonics as given: {brief}")]
         power = np.abs(np.fft.rfft(average.q, axis=0)[1 : (len(average.q) + 1) // 2] / len(average.q)) ** 2
-        floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
+        floors = [np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)]  # of exponentially distributed powers
+        floors += [(ROUNDING_MOTION_FRACTION * average.q.std(axis=0)) ** 2, step**2 / 12.0 / len(average.q)]
         if average.position_noise_of_mean is not None:
-            floor = np.maximum(floor, average.position_noise_of_mean**2 / len(average.q))
-        floor = np.maximum(floor, (ROUNDING_MOTION_FRACTION * average.q.std(axis=0)) ** 2)
-        floor = np.maximum(floor, step**2 / 12.0 / len(average.q))
+            floors.append(average.position_noise_of_mean**2 / len(average.q))
+        floor = np.max(floors, axis=0)
         weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
         gain = np.cumsum((power - HARMONIC_NOISE_FACTOR * floor) * weight[:, None], axis=0)
         counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
@@ -208,18 +220,14 @@ def _step(q: Array) -> Array:
     return np.where(np.isfinite(steps), steps, 0.0)
 
 
-def _least_squares(
-    average: PeriodAverage, common: tuple[int, ...], numbers: list[tuple[int, ...]], time: Array, q: Array, worth: int
-) -> FourierSeries:
-    """Normal equations; nearly diagonal for samples spread over whole periods."""
-    start, n, size = float(average.time[0]), q.shape[1], 2 * len(common) + 1
+def _least_squares(family: Fourier, used: NDArray[np.bool_], time: Array, q: Array) -> tuple[Array, Array]:
+    """delta and gram by normal equations; nearly diagonal for samples spread over whole periods."""
     centre = q.mean(axis=0)
-    gram, right = normal_equations(Fourier(average.period, common), time - start, q - centre)
-    used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
-    delta, scale = np.zeros((n, size)), np.sqrt(np.diag(gram))
+    gram, right = normal_equations(family, time, q - centre)
+    delta, scale = np.zeros(used.shape), np.sqrt(np.diag(gram))
     scaled = gram / np.outer(scale, scale)
-    for joint in range(n):
-        chosen = np.flatnonzero(used[joint])
+    for joint, own in enumerate(used):
+        chosen = np.flatnonzero(own)
         try:
             solved = linalg.solve(scaled[np.ix_(chosen, chosen)], right[chosen, joint] / scale[chosen], assume_a="pos")
         except (linalg.LinAlgError, linalg.LinAlgWarning):
@@ -227,17 +235,7 @@ def _least_squares(
             raise RecordingError(few) from None
         delta[joint, chosen] = solved / scale[chosen]
     delta[:, -1] += centre
-    return FourierSeries(
-        joints=average.joints,
-        period=average.period,
-        start=start,
-        harmonics=common,
-        delta=delta,
-        used=used,
-        gram=gram * worth,
-        noise=np.zeros(n),
-        samples=len(time) * worth,
-    )
+    return delta, gram
 
 
 def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:

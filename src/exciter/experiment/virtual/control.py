@@ -53,13 +53,11 @@ class Control(Settings, ABC):
     def gains(self, robot: Robot, inertia: Array | float) -> tuple[Array, Array]:
         """K_p, K_d (n,) for joints of that inertia."""
         omega = 2.0 * np.pi * self.bandwidth
-        usual = {"stiffness": inertia * omega**2, "derivative": 2.0 * self.damping * omega * inertia}
-        found = list[Array]()
-        for name, value in usual.items():
-            given = getattr(self, name)
-            own = np.broadcast_to(value, (robot.n,)) if given is None else resolved(given, robot, f"control {name}")
-            found.append(own)
-        return found[0], found[1]
+        kp, kd = (np.broadcast_to(x, (robot.n,)) for x in (inertia * omega**2, 2.0 * self.damping * omega * inertia))
+        return (
+            kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
+            kd if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
+        )
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,9 @@ def synthetic_recording(
     one period sampled evenly without its end, is run through several times; every sample has noise of its own."""
     if periods < 1:
         raise ParameterError(f"{periods} periods; give 1 or more")
-    rng = np.random.default_rng(seed)
-    sigma = model.per_joint(noise, "noise")
-    shape = (periods * len(motion), model.n)
-    torque = np.tile(model.torque(motion, chi), (periods, 1)) + sigma * rng.standard_normal(shape)
-    q = np.tile(motion.q, (periods, 1))
+    rng, shape = np.random.default_rng(seed), (periods * len(motion), model.n)
+    q, torque = (np.tile(x, (periods, 1)) for x in (motion.q, model.torque(motion, chi)))
+    torque = torque + model.per_joint(noise, "noise") * rng.standard_normal(shape)
     if position_noise is not None:
         q = q + model.per_joint(position_noise, "position noise") * rng.standard_normal(shape)
     time, period = motion.time, None
