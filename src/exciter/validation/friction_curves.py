@@ -75,8 +75,7 @@ class FrictionCurve:
 def friction_curves(
     model: DynamicModel, estimate: Estimate, predictions: Sequence[Prediction]
 ) -> tuple[FrictionCurve, ...]:
-    """Joints without friction in the model, or that never moved, are left out; none where the equations are not those
-    of joints. Measured are the instants of all predictions, thinned."""
+    """Of joints with friction in the model that moved, where equations are of joints; measured: instants, thinned."""
     entries, predictions = friction_entries(model), [one for one in predictions if one.of_joints]
     if not entries or not predictions or estimate.names != model.base.names:
         return ()

@@ -34,8 +34,7 @@ FULL_TURN_RAD = 2.0 * np.pi
 
 @dataclass(frozen=True)
 class PostureSearch:
-    """postures: spread evenly over the joint ranges (Sobol), a power of two; starts: of these, the worst, from which a
-    minimum is looked for; seed: of the spreading."""
+    """postures: a power of two, by Sobol and a seed; starts: the worst of them, from which minima are looked for."""
 
     postures: int = 2048
     starts: int = 8
@@ -194,8 +193,7 @@ def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
 
 
 def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array:
-    """A (N, n, n) [kg·m², kg] at postures q (N, n): column k is what a unit acceleration of joint k adds to the torque
-    at rest. Symmetric part, where a term of the user's own is not."""
+    """A (N, n, n) [kg·m², kg] at postures q (N, n): the torque that unit accelerations add at rest; symmetric part."""
     chi = np.where(dry_friction(model), 0.0, chi)  # may depend on accelerations through the load, but is no inertia
     q = np.atleast_2d(np.asarray(q, dtype=float))
     found = np.empty((len(q), model.n, model.n))

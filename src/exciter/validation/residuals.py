@@ -160,8 +160,7 @@ def _counted(prediction: Prediction) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Of J equations, ``joints`` in ``units``: amplitude densities (F, J) [unit/√Hz] of what was measured and of the
-    residual, at frequencies (F,) [Hz], by the method of Welch."""
+    """Amplitude densities (F, J) [unit/√Hz] of measured torque and residual at frequencies (F,) [Hz] (Welch)."""
 
     joints: tuple[str, ...]
     units: tuple[str, ...]

@@ -100,9 +100,7 @@ class Structure(Dependence):
 
 
 def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHANCE) -> tuple[Structure, ...]:
-    """Of every joint and quantity that changes, while the joint moves: while it rests there is no equation; those of a
-    joint together, the largest share first.
-
+    """Of every joint and quantity that changes, while the joint moves; those of a joint together, largest share first.
     Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
     depends on velocity, too, and says nothing against the model."""
     looked = []

@@ -97,9 +97,8 @@ class Prewhitening:
 
 
 def filtered_alike(recording: Recording) -> Recording:
-    """Positions and velocities through the filter the torque went through: both sides late by the same. Exact for what
-    the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that closer to the
-    cut-off undoing the filter is better. Noise is not amplified."""
+    """Positions and velocities through the torque's filter: both sides late by the same, no noise amplified. Exact well
+    below its cut-off; the model is not linear in q, so that closer to it undoing the filter is better."""
     analog = _named(recording.about.filter)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval

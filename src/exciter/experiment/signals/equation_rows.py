@@ -214,8 +214,7 @@ class ParallelFilter:
         return Rows.join(list(self.stream([rows])))
 
     def stream(self, rows: Iterable[Rows]) -> Iterator[Rows]:
-        """Rows in pieces, as they come; equal to filtering them whole. A gap in time starts anew, and a part between
-        two gaps that is no longer than its edges gives no rows."""
+        """Rows in pieces, as if filtered whole. A gap starts anew; a part no longer than its edges gives no rows."""
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")

@@ -239,8 +239,7 @@ def _least_squares(family: Fourier, used: NDArray[np.bool_], time: Array, q: Arr
 
 
 def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:
-    """left (n,): σ that the series leaves. As many harmonics as show, where they were chosen so, do not follow a
-    position that jumps (an angle that was wrapped): refused."""
+    """left (n,): σ that the series leaves. Refused where chosen harmonics do not follow: an angle that was wrapped."""
     size, known, more = average.q.std(axis=0), average.position_noise is not None, left > 1.3 * series.noise
     counts = more & (size > STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)

@@ -125,8 +125,7 @@ class LowPass(ABC):
         return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
 
     def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
-        """Samples at ``rate`` [Hz] along ``axis``, filtered; for positions and velocities. Equations are filtered on
-        both sides together by a ``ParallelFilter``."""
+        """Samples at ``rate`` [Hz] along ``axis``, filtered; for motion. Equations: see ``ParallelFilter``."""
         padding = min(self.settle(rate), samples.shape[axis] - 1)
         return np.asarray(signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
 
@@ -154,8 +153,7 @@ class Butterworth(LowPass):
 
 @dataclass(frozen=True)
 class Chebyshev(LowPass):
-    """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
-    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses."""
+    """ripple [dB] of one pass, its attenuation at the cut-off. Order 8 and 0.05 dB: those of MATLAB's ``decimate``."""
 
     kind, title = "cheby1", "Chebyshev"
     order: int = 8
@@ -174,8 +172,7 @@ class Chebyshev(LowPass):
 @dataclass(frozen=True)
 class SecondOrder(Butterworth):
     """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards. Gain and −12 dB per
-    octave are those of F(s). Its phase makes no difference to equations, whose two sides share it; without it rows stay
-    at their instants."""
+    octave are those of F(s), whose phase both sides of equations share; without it rows stay at their instants."""
 
     title = "second order"
     order: int = 1

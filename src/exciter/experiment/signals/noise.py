@@ -65,8 +65,7 @@ class NoiseEstimate:
 
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
-    """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint. judge_low_pass: also ask whether
-    they were low-passed before; for torques and currents only."""
+    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only."""
     if len(x) < FEWEST_NOISE_SAMPLES:
         wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
         raise RecordingError(wrong)
@@ -122,9 +121,8 @@ def quantisation_step(x: Array) -> float:
 def earlier_low_pass(x: Array, rate: float) -> float | None:
     """[Hz] Frequency above which a torque or current holds nothing, because it was low-passed before; None otherwise.
     x: (N,) or (N, n) at uniform instants (resample first: jitter fills the empty band), rate [Hz]. The top half of the
-    spectrum, taken as white noise of the whole band, would have a standard deviation below 10⁻⁴ of the signal's: no
-    such sensor is that quiet. The frequency is where the spectrum has come down to this floor, the highest of the
-    joints. Positions are not judged so: encoders may be that good."""
+    spectrum, taken as white noise of the whole band, would have a σ below 10⁻⁴ of the signal's: no such
+    sensor is that quiet (encoders may be). The frequency where it has come down to this floor, the highest."""
     columns = x[:, None] if x.ndim == 1 else x
     if len(columns) < 64:
         return None

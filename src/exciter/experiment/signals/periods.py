@@ -47,8 +47,7 @@ class PeriodEstimate(NamedTuple):
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
     """The shortest shift in time that maps the positions onto themselves; two whole periods must have been recorded.
-    d(s) = Σ |q(t + s) − q(t)|² by fast Fourier transformation on a coarse grid; the shortest of its deep minima is then
-    refined on true time by Gauss–Newton, over ever more periods."""
+    The shortest deep minimum of Σ |q(t + s) − q(t)|² on a coarse grid (FFT), refined by Gauss–Newton on true time."""
     check_complete(recording)
     spread = recording.q.std(axis=0)
     moving = spread > 1e-9 * np.maximum(1.0, np.abs(recording.q).max(axis=0))

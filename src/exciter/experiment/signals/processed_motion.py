@@ -193,8 +193,7 @@ class Route(Settings, ABC):
 
     @abstractmethod
     def apply(self, recording: Recording) -> Processed:
-        """The recording's motion and torque at uniform instants. The recording has torque (or current with gains), no
-        NaN and no duplicates (``quality.repair``)."""
+        """Motion and torque at uniform instants. The recording has torque, no NaN and no duplicates (``repair``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +221,7 @@ class RoutePlan:
 
 
 class StreamingRoute(Route):
-    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces. from_motion: the
-    field whose choice needs motion, where it is left open."""
+    """It looks at neighbours only: a log may pass in pieces. from_motion: a field whose open choice needs motion."""
 
     from_motion: ClassVar[str]
 

@@ -91,8 +91,7 @@ class OverlappedPiece(Generic[S]):
 
 
 def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[OverlappedPiece[S]]:
-    """The parts of one segment, again in order, each with its margins; short parts are put together first, so that
-    margins are not more than a third of what is worked on (but for the end)."""
+    """The parts of one segment in order, with margins of at most a third, but for the end: short ones are joined."""
     held: list[S] = []
     total, begin, wanted, first = 0, 0, 1, True
     for part in parts:
@@ -179,8 +178,7 @@ def grid(start: float, end: float, rate: float) -> Array:
 
 def resample(recording: Recording, rate: float | None = None) -> Recording:
     """All signals at the instants of the grid within the recording; rate [Hz]: a round one near ``sampling_rate``
-    unless given. Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate
-    below the recorded one folds what lies above half of it into the result."""
+    unless given; a lower one folds what lies above half of it. Long gaps are cut before (``split_at_gaps``)."""
     if rate is not None and not 0.0 < rate < float("inf"):
         raise RecordingError(f"rate is {shown(rate)}; give a positive number of samples per second [Hz]")
     check_complete(recording)

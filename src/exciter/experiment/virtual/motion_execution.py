@@ -29,8 +29,7 @@ ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
-    Written like any recording; a table has the columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``. Who reads it as a
-    recording gets all but the accelerations, which no sensor of a joint gives."""
+    Written like any recording (columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``); read as one, without q̈."""
 
     qdd: Array | None = None
 
