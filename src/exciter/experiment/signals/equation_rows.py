@@ -61,18 +61,11 @@ class Rows:
 
     @classmethod
     def of(
-        cls,
-        time: ArrayLike,
-        w: ArrayLike,
-        y: ArrayLike,
-        rate: float,
-        joints: Sequence[str],
-        parameters: Sequence[str],
-        torque_bandwidth: float = float("inf"),
+        cls, time: ArrayLike, w: ArrayLike, y: ArrayLike, rate: float, joints: Sequence[str], parameters: Sequence[str]
     ) -> Rows:
-        """From W (N, n, p) and y (N, n) as they were measured; torque_bandwidth: as in ``Processed``."""
+        """From W (N, n, p) and y (N, n) as they were measured."""
         sides, at = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2), np.asarray(time, dtype=float)
-        return cls(at, sides, rate, tuple(joints), tuple(parameters), torque_bandwidth=torque_bandwidth)
+        return cls(at, sides, rate, tuple(joints), tuple(parameters))
 
     @property
     def w(self) -> Array:
@@ -288,6 +281,6 @@ def filtered_pair(
     if measured.shape != predicted.shape or measured.ndim != 2:
         raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
     joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate
-    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"], torque_bandwidth)
-    both = parallel_filter.apply(rows)
+    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"])
+    both = parallel_filter.apply(replace(rows, torque_bandwidth=torque_bandwidth))
     return both.y, both.w[:, :, 0]
