@@ -95,14 +95,6 @@ class SimulatedArm:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
         return self.whole.torque(motion, self.beside) if self.beside.any() else np.zeros_like(motion.q)
 
-    def kernel(self) -> tuple[Any, tuple[Any, ...]]:
-        """The compiled steps in time, and the arm as they take it (``closed_loop.kernels.forward``)."""
-        dynamics, chain = self.model.dynamics, self.model.dynamics.chain
-        inertias = dynamics.chain_inertias(self.chi[: 10 * self.model.n])
-        fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
-        arm = (chain.parent, chain.prismatic, *fixed, *writable(loops.joint_forces(self.model, self.chi)))
-        return kernels("forward", loops.CLOSED_LOOP_KERNELS), arm
-
 
 @dataclass(frozen=True)
 class Horizons:
@@ -235,10 +227,17 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray, ends: IntArray) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
-    kernel, chain = arm.kernel()
+    kernel, dynamics, chain = (
+        kernels("forward", loops.CLOSED_LOOP_KERNELS),
+        arm.model.dynamics,
+        arm.model.dynamics.chain,
+    )
+    inertias, forces = dynamics.chain_inertias(arm.chi[: 10 * arm.model.n]), loops.joint_forces(arm.model, arm.chi)
+    numbers = writable(chain.rotation, chain.origin, chain.gravity, inertias, forces)  # as the kernel takes an arm
     torque = part.torque - arm.recorded(part.motion)
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
     held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)
+    simulated = (chain.parent, chain.prismatic, *numbers)
     steps = int(np.ceil(group / part.rate / LONGEST_INTEGRATION_STEP_S - 1e-9))
     step = group / part.rate / steps
     found = np.full((len(starts), len(ends), arm.model.n), np.nan)
@@ -246,9 +245,8 @@ def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray,
         q, qd, done = part.motion.q[start].copy(), part.motion.qd[start].copy(), 0
         for h, end in enumerate(ends.tolist()):
             push = held[start + done : start + end : group]
-            if not all(kernel.advance(chain, q, qd, torque, step, steps, 0.0) for torque in push):
-                break
-            if not (np.abs(q - part.motion.q[start + end]) < DIVERGED_DISTANCE).all():
+            arrived = all(kernel.advance(simulated, q, qd, torque, step, steps, 0.0) for torque in push)
+            if not arrived or not (np.abs(q - part.motion.q[start + end]) < DIVERGED_DISTANCE).all():
                 break
             found[k, h], done = q, end
     return found
