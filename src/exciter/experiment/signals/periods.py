@@ -259,24 +259,38 @@ class PeriodAverager:
         smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
         return np.vstack([np.zeros(n), np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)])
 
-    def period_error(self) -> tuple[float, float, float, float]:
-        """Given period minus the data's [s], its σ [s], how much that smears the mean, relative to the motion, and the
-        share of the difference between periods that it explains. x_{j+1} − x_j ≈ ẋ (T_given − T), least squares over
-        all neighbours and joints, each joint weighted by 1/σ²."""
-        if not self._timing:
-            return 0.0, float("inf"), 0.0, 0.0
+    def period_note(self) -> Note:
+        """The given period against the data: refused when wrong, reported when a little off. By x_{j+1} − x_j ≈
+        ẋ (T_given − T), least squares over all neighbours and joints, each joint weighted by 1/σ²."""
         n, pairs = len(self.joints), len(self._timing)
+        spread, steps = self.spread[:n], self.steps[:, :n]
+        if not (size := spread > 0.0).any():
+            raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
         timing = np.array(self._timing)  # (pairs, 2, n)
         moving = timing[:, 1].sum(axis=0) > 0.0
-        floor = (1e-9 * self.spread[:n]) ** 2
-        weight = np.where(moving, 1.0, 0.0) / np.maximum(self.steps[:, :n].mean(axis=0), np.maximum(floor, 1e-300))
+        floor = np.maximum((1e-9 * spread) ** 2, 1e-300)
+        weight = np.where(moving, 1.0, 0.0) / np.maximum(steps.mean(axis=0), floor)
         products, squares = (timing.sum(axis=0) * weight).sum(axis=1)
-        shift = float(products / squares)
-        sigma = float(np.sqrt(2.0 / (squares / pairs)) / pairs)
+        shift, sigma = float(products / squares), float(np.sqrt(2.0 / (squares / pairs)) / pairs)  # given less true [s]
         speed = np.sqrt(timing[:, 1].mean(axis=0) / self.samples)
-        smear = abs(shift) * np.sqrt((self.count**2 - 1) / 12.0) * speed[moving] / self.spread[:n][moving]
-        whole = 2.0 * self.samples * (self.steps[:, :n].sum(axis=0) * weight).sum()
-        return shift, sigma, float(smear.max(initial=0.0)), float(shift**2 * squares / max(whole, 1e-300))
+        smear = abs(shift) * np.sqrt((self.count**2 - 1) / 12.0) * speed[moving] / spread[moving]
+        blur = float(smear.max(initial=0.0))  # of the mean, relative to the motion
+        whole = 2.0 * self.samples * (steps.sum(axis=0) * weight).sum()
+        explained = float(shift**2 * squares / max(whole, 1e-300))  # share of the difference between periods
+        relative = float((np.sqrt(steps.mean(axis=0)[size]) / spread[size]).min())
+        truly = f"the positions repeat every {self.period - shift:.6g} s, not {self.period:.6g} s"
+        if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
+            smeared = f"averaging would smear the motion by {100 * blur:.2g} %"
+            raise RecordingError(f"{truly}: {smeared}; give the right period")
+        if relative > UNREPEATED_MOTION_FRACTION:
+            raise RecordingError(
+                f"the positions do not repeat every {self.period:.6g} s: successive periods differ by "
+                f"{100 * relative:.2g} % of the motion; give the right period (estimate_period finds it)"
+            )
+        if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
+            smeared = f"the mean is smeared by {100 * blur:.2g} % of the motion"
+            return warning("period", f"{truly} (± {sigma:.1g}): {smeared}")
+        return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")
 
 
 def average_periods(
@@ -361,7 +375,7 @@ def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[
     """The longest run of periods that are alike, refused where no two are; and what is left out."""
     kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
     if len(kept) < 2:
-        _period_note(averager)  # a wrong period has a better word for it
+        averager.period_note()  # a wrong period has a better word for it
         j, joint = divmod(int(np.argmax(unlike)), unlike.shape[1])
         raise BrokenPositions(
             f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
@@ -385,7 +399,7 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
     left_out = list(dict.fromkeys([*left_out, *averager.left_out]))
     noises: dict[str, Array] = {}
     if count > 1:
-        notes.append(_period_note(averager))
+        notes.append(averager.period_note())
         variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
         one, mean = np.sqrt(variance / (averager.gains / count)), np.sqrt(variance / count)
         neighbours = averager.steps.mean(axis=0)  # von Neumann: is the variance over all periods more than theirs?
@@ -417,24 +431,3 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
         wrench=averager.mean[:, 2 * n :] if averager.mean.shape[1] > 2 * n else None,
         **noises,
     )
-
-
-def _period_note(averager: PeriodAverager) -> Note:
-    """The given period against the data: refused when wrong, reported when a little off."""
-    n = len(averager.joints)
-    spread, steps = averager.spread[:n], averager.steps[:, :n].mean(axis=0)
-    if not (moving := spread > 0.0).any():
-        raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
-    relative = np.sqrt(steps[moving]) / spread[moving]
-    shift, sigma, blur, explained = averager.period_error()
-    truly = f"the positions repeat every {averager.period - shift:.6g} s, not {averager.period:.6g} s"
-    if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
-        raise RecordingError(f"{truly}: averaging would smear the motion by {100 * blur:.2g} %; give the right period")
-    if relative.min() > UNREPEATED_MOTION_FRACTION:
-        raise RecordingError(
-            f"the positions do not repeat every {averager.period:.6g} s: successive periods differ by "
-            f"{100 * relative.min():.2g} % of the motion; give the right period (estimate_period finds it)"
-        )
-    if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
-        return warning("period", f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion")
-    return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")
