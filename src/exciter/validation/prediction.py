@@ -25,7 +25,7 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory
 BAND_CONFIDENCE_LEVEL = 0.95  #: of the confidence band
@@ -59,7 +59,7 @@ class Prediction:
     complete: bool = True
     temperature: Array | None = None
     counted: tuple[float, ...] = ()
-    moves: NDArray[np.bool_] | None = None
+    moves: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.time)

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.engine import writable
@@ -40,13 +40,12 @@ from exciter.parameters.terms.friction import DryFriction
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.settings import Positive, Settings
-from exciter.typing import Array
+from exciter.typing import Array, Index
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 
 TORQUE_HOLD_S = 2e-3  # over which the measured torque is averaged and held, unless the log is slower
 LONGEST_INTEGRATION_STEP_S = 1e-3
 DIVERGED_DISTANCE = 1e3  # [rad or m] from the recording, beyond which a simulation has diverged
-IntArray = NDArray[np.int64]
 LEAST_CONTROLLER_RATE_HZ = 1000.0  # of the controller that follows
 BANDWIDTH_OVER_MOTION = 5.0  # of the motion's own frequency, unless a bandwidth is given
 LEAST_BANDWIDTH_HZ = 10.0  # unless a bandwidth is given
@@ -225,7 +224,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     )
 
 
-def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray, ends: IntArray) -> Array:
+def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: Index, ends: Index) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
     kernel, dynamics, chain = (
         kernels("forward", loops.CLOSED_LOOP_KERNELS),

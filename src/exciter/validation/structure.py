@@ -24,11 +24,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, stats
 from scipy.ndimage import binary_erosion
 
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 from exciter.validation.prediction import Prediction
 
 STRUCTURE_FALSE_ALARM_CHANCE = 0.01  #: of any finding in a run whose residuals depend on nothing (Bonferroni)
@@ -44,8 +43,6 @@ ADVICE_BY_QUANTITY = {
 }
 BAND_SIGMAS = 1.96  #: that the band of a prediction reaches
 SLOW_QUANTITIES = ("time", "temperature")  #: quantities that hardly return
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 QUANTITY_BINS = 16  #: of a quantity, with as many samples each
 FEWEST_BIN_SAMPLES = 20  #: samples at least
 MOST_POWER_TAKEN_BY_BINS = 0.8  #: of a frequency: where the bins took more, the rest of it says too little
@@ -189,7 +186,7 @@ def on_motion(
     return Dependence(centres=centres, means=means, errors=errors, share=share, p_value=p_value)
 
 
-def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
+def spread(within: Array, label: Index, speed: Array | None) -> Array:
     """(N,) standard deviations σ(speed) σ(quantity) that residuals ``within`` bins have."""
     square, like = within**2, np.ones(len(within))
     if speed is not None and (pace := labels(speed)) is not None:
@@ -227,7 +224,7 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     return Dependence(centres=centres, means=means, errors=errors, share=along / total, p_value=p_value)
 
 
-def _slow_noise(numbers: Array, columns: Array, number: IntArray, corner: float) -> tuple[float, float, float, float]:
+def _slow_noise(numbers: Array, columns: Array, number: Index, corner: float) -> tuple[float, float, float, float]:
     """Slow numbers of noise whose power falls as 1/(1 + (k/corner)²), and what goes along with a quantity: likelihood;
     p-value; sum of squares of the latter, less what chance gives; power of one number of the slowest noise."""
     weight = np.sqrt(1.0 + (number / corner) ** 2)
@@ -244,7 +241,7 @@ def _slow_noise(numbers: Array, columns: Array, number: IntArray, corner: float)
     return likelihood, float(stats.f.sf(ratio, basis.shape[1], free)), along, level
 
 
-def labels(quantity: Array) -> IntArray | None:
+def labels(quantity: Array) -> Index | None:
     """(N,) bins of as many samples each; fewer where values repeat; None where all values are alike."""
     bins = min(QUANTITY_BINS, len(quantity) // FEWEST_BIN_SAMPLES)
     if len(quantity) < FEWEST_DEPENDENCE_SAMPLES or not np.isfinite(quantity).all():

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, signal
 
 from exciter.errors import RecordingError, shown
@@ -31,9 +30,8 @@ from exciter.experiment.signals.low_pass_filter import BANDWIDTH_NOTE, named, no
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 from exciter.notes import done
-from exciter.typing import Array
+from exciter.typing import Array, ComplexArray
 
-Complex = NDArray[np.complex128]
 USUAL_NOISE_GAIN = 10.0  #: up to which noise is amplified at a frequency unless a bandwidth is given
 LARGEST_NOISE_GAIN = 30.0
 HIGHEST_LIMIT_RATE_FRACTION = 0.4  #: the kernel needs room to fade out
@@ -108,7 +106,7 @@ def filtered_alike(recording: Recording) -> Recording:
     return _through(uniform, kernel, ("q", "qd", "wrench"), words, passes(analog))
 
 
-def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
+def _kernel(wanted: Callable[[Array], ComplexArray], analog: AnalogFilter, limit: float, rate: float) -> Array:
     """(2 L + 1,) impulse response, time zero in the middle, sum 1; short, yet accurate up to limit [Hz]."""
     size = fft.next_fast_len(int(400.0 * rate / min(analog.cutoff, 4.0 * limit)) + 512, real=True)
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)

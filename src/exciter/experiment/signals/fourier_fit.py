@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import RecordingError
@@ -32,14 +31,14 @@ from exciter.experiment.signals.periods import (
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, ComplexArray
 
 SUMMED_SAMPLES = 1 << 12  #: at a time: they stay in the cache
 HARMONIC_NOISE_FACTOR = 4.6  #: that a harmonic's power must exceed; noise alone does so once in a hundred (e^−4.6)
 ROUNDING_MOTION_FRACTION = 1e-9  #: less is rounding, not motion
 
 
-def _blocks(family: Fourier, time: Array) -> Iterator[tuple[slice, NDArray[np.complex128]]]:
+def _blocks(family: Fourier, time: Array) -> Iterator[tuple[slice, ComplexArray]]:
     """z = e^(iωt) (B,), some samples at a time."""
     for first in range(0, len(time), SUMMED_SAMPLES):
         part = slice(first, first + SUMMED_SAMPLES)
@@ -220,7 +219,7 @@ def _step(q: Array) -> Array:
     return np.where(np.isfinite(steps), steps, 0.0)
 
 
-def _least_squares(family: Fourier, used: NDArray[np.bool_], time: Array, q: Array) -> tuple[Array, Array]:
+def _least_squares(family: Fourier, used: BoolArray, time: Array, q: Array) -> tuple[Array, Array]:
     """delta and gram by normal equations; nearly diagonal for samples spread over whole periods."""
     centre = q.mean(axis=0)
     gram, right = normal_equations(family, time, q - centre)

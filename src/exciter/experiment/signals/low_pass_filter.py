@@ -14,14 +14,13 @@ from math import pi
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording_facts import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
 from exciter.settings import Number
-from exciter.typing import Array
+from exciter.typing import Array, ComplexArray
 
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
@@ -33,7 +32,7 @@ Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as se
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
-def response(analog: AnalogFilter, frequency: Array) -> NDArray[np.complex128]:
+def response(analog: AnalogFilter, frequency: Array) -> ComplexArray:
     """H(j2πf) of the analogue Butterworth filter at frequencies [Hz]."""
     zeros, poles, gain = signal.butter(analog.order, 2.0 * np.pi * analog.cutoff, analog=True, output="zpk")
     return np.asarray(signal.freqs_zpk(zeros, poles, gain, 2.0 * np.pi * frequency)[1])

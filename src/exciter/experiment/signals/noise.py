@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import welch
@@ -28,7 +27,7 @@ from scipy.signal import welch
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.resample import split_at_gaps, window
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 DIFFERENCE_ORDERS = range(2, 9)
 FEWEST_NOISE_SAMPLES = 2 * (DIFFERENCE_ORDERS[-1] + 1)
@@ -39,7 +38,6 @@ QUIETEST_TORQUE_FRACTION = 1e-4  #: of its spread: no torque or current sensor i
 MOVING_NOISE_FACTOR = 20.0  #: over its noise: the spread of a position that moves
 SEARCHED_WINDOWS = 10  #: of a stream that are held in memory in search of motion
 Shares = Callable[[Array, float], tuple[Array, Array]]
-Indices = NDArray[np.int64]
 MAIN_MOTION_POWER_FRACTION = 0.99
 HALF_OCTAVE_BANDS = 3
 NOISE_RISE_FACTOR = 1000.0  #: of S f² of noise that stays level over one and a half decades
@@ -60,7 +58,7 @@ class NoiseEstimate:
 
     sigma: Array
     step: Array
-    order: Indices
+    order: Index
     low_pass: float | None = None
 
 
@@ -264,7 +262,7 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     return signal, noise, np.asarray(frequency[max(end - 1, 0)])
 
 
-def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Indices]:
+def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Index]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
     (candidates, n), and the best index of each joint; ``shares`` says for (frequency, candidate) how much of the power
     of signal and of noise at each frequency goes into the mean square error. All joints together: the least sum of

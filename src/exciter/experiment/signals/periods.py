@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import RecordingError, shown
@@ -21,7 +20,7 @@ from exciter.experiment.recording.recording_facts import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 COARSE_GRID_SAMPLES = 1 << 14  #: of the first look
 UNREPEATED_VARIANCE_FRACTION = 0.05  #: a shift that leaves more is no period
@@ -362,7 +361,7 @@ def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
     return kept, left_out
 
 
-def _longest_run(alike: NDArray[np.bool_]) -> range:
+def _longest_run(alike: BoolArray) -> range:
     """Of periods, each alike (K − 1,) the one before it; the first of the longest."""
     best = current = range(1)
     for j, goes_on in enumerate(alike, start=1):
@@ -371,7 +370,7 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
     return best
 
 
-def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[range, list[str]]:
+def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, list[str]]:
     """The longest run of periods that are alike, refused where no two are; and what is left out."""
     kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
     if len(kept) < 2:

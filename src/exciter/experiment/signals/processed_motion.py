@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, RecordingError
@@ -20,7 +19,7 @@ from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlap
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion, freeze
 from exciter.settings import Number, Settings, Whole
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
 BAND_POWER_FRACTION = 0.999  #: of velocities
@@ -42,7 +41,7 @@ class FourierSeries:
     start: float
     harmonics: tuple[int, ...]
     delta: Array
-    used: NDArray[np.bool_]
+    used: BoolArray
     gram: Array
     noise: Array
     samples: int

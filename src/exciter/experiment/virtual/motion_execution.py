@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
@@ -16,7 +15,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
 from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
 WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
@@ -126,7 +125,7 @@ class Executed:
     link_steps: Array
     motor_steps: Array
     error: Array
-    saturated: NDArray[np.bool_]
+    saturated: BoolArray
 
 
 def execute(

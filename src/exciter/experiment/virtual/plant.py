@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
@@ -21,9 +20,8 @@ from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resol
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.robot import Joint
 from exciter.robot.spatial import axis_rotation, rotation_to
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
 NO_BODY = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3, "explicitinertial": True}
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint

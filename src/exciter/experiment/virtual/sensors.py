@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import ExciterError, ParameterError
@@ -21,9 +20,8 @@ from exciter.experiment.virtual.true_parameters import resolved, stream
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import Fraction, Number, OneWord, PerJointNumber, Settings, Switch
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, ComplexArray
 
-Complex = NDArray[np.complex128]
 MOST_JITTER_SHARE = 0.45  # of an interval: instants keep their order
 MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standard deviations are as wide
 
@@ -93,7 +91,7 @@ class TorqueRipple(Settings):
         return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
-def poles_of(settings: AnalogFilter) -> tuple[Complex, Complex]:
+def poles_of(settings: AnalogFilter) -> tuple[ComplexArray, ComplexArray]:
     """p_i and r_i of one of each conjugate pair (the sum is twice the real part) and of a real pole."""
     _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
     residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
@@ -125,7 +123,7 @@ def filtered(
     return output
 
 
-def _response(pole: complex, time: Array | float) -> tuple[Complex, Complex, Complex]:
+def _response(pole: complex, time: Array | float) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
     """Of x' = p x + u after a time: to its state, to a constant input, to one that grows by 1 per second."""
     constant = np.expm1(pole * time) / pole
     return np.exp(pole * time), constant, (constant - time) / pole
@@ -195,7 +193,7 @@ class Sampling(Settings):
         late = self.jitter * stream(seed, "instants").standard_normal(len(planned))
         return np.clip(planned + np.clip(late, -MOST_JITTER_SHARE / self.rate, MOST_JITTER_SHARE / self.rate), 0.0, end)
 
-    def kept(self, count: int, seed: int) -> NDArray[np.bool_]:
+    def kept(self, count: int, seed: int) -> BoolArray:
         """(N,) which samples reach the log; the first and the last do."""
         kept = stream(seed, "dropped").random(count) >= self.dropped
         kept[[0, -1]] = True
