@@ -159,7 +159,7 @@ def check_inertia_matrix(
     more = _smallest(inertia_matrices(model, chi, found), scale)
     places, eigen_all, along = np.vstack([q, found]), np.append(eigen, more[0]), np.vstack([vectors, more[1]])
     worst = int(np.argmin(eigen_all))
-    sure: dict[str, Any] = {"std": None, "surety": None, "surety_posture": None}
+    sure: dict[str, Any] = dict.fromkeys(("std", "surety", "surety_posture"))
     if covariance is not None:
         std = _std(model, places, along, np.asarray(covariance, dtype=float))
         sigmas = eigen_all / np.maximum(std, 1e-300)

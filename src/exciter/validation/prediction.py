@@ -186,20 +186,16 @@ def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Arr
         rows[:0].equations()  # refuses what must not be used
         while len(behind) > 1 and behind[1].motion.time[0] <= rows.time[0]:
             del behind[0]
-        until = rows.time[-1] + 0.5 / rows.rate
+        until, time = rows.time[-1] + 0.5 / rows.rate, rows.time
         used = [piece for piece in behind if piece.motion.time[0] <= until]
-        yield rows, np.ascontiguousarray(weights.y), *_nearest(used, rows.time)
-
-
-def _nearest(pieces: Sequence[Processed], time: Array) -> tuple[Motion, Array | None]:
-    """The motion, and the temperature, of the samples nearest to ``time``."""
-    stamps = np.concatenate([piece.motion.time for piece in pieces])
-    after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
-    before = np.maximum(after - 1, 0)
-    nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
-    q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in pieces])[nearest] for name in ("q", "qd", "qdd"))
-    temperature = _temperature([(piece.temperature, piece.motion.q) for piece in pieces])
-    return Motion(time, q, qd, qdd), None if temperature is None else temperature[nearest]
+        motions = [piece.motion for piece in used]
+        stamps, *signals = (np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd"))
+        after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
+        temperature = _temperature([(piece.temperature, piece.motion.q) for piece in used])
+        motion = Motion(time, *(values[nearest] for values in signals))
+        yield rows, np.ascontiguousarray(weights.y), motion, None if temperature is None else temperature[nearest]
 
 
 def at_rest(model: DynamicModel, piece: Processed) -> Processed:

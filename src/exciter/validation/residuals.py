@@ -36,6 +36,7 @@ class ErrorDistribution:
     """Of one model: counts (B,) per bin, mean and σ; skewness and kurtosis (of what exceeds a Gaussian): 0 of a
     Gaussian, of whatever size. gaussian (B,): counts that a Gaussian of this mean and σ would have."""
 
+    model: str
     counts: NDArray[np.int64]
     mean: float
     std: float
@@ -53,12 +54,12 @@ class ErrorDistribution:
         return np.asarray(100.0 * self.gaussian / max(int(self.counts.sum()), 1))
 
     @classmethod
-    def of(cls, errors: Array, edges: Array) -> ErrorDistribution:
+    def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
         mean, std, counts = float(errors.mean()), float(errors.std()), np.histogram(errors, edges)[0]
         alike = std <= 1e-12 * float(np.abs(errors).max(initial=1e-300))  # but for rounding
         skewness, kurtosis = (0.0 if alike else float(moment(errors)) for moment in (stats.skew, stats.kurtosis))
         gaussian = np.asarray(len(errors) * np.diff(stats.norm.cdf(edges, mean, max(std, 1e-300))))
-        return cls(counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian)
+        return cls(model, counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian)
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {name: getattr(self, name) for name in ("mean", "std", "skewness", "kurtosis")}
@@ -76,7 +77,7 @@ class Histogram:
     description: ErrorDistribution
 
     def to_dict(self) -> dict[str, Any]:
-        both = {"identified": self.identified.to_dict(), "description": self.description.to_dict()}
+        both = {one.model: one.to_dict() for one in (self.identified, self.description)}
         return {"unit": self.unit, "edges": self.edges.tolist(), **both}
 
 
@@ -88,7 +89,8 @@ def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
         both = (prediction.predicted, prediction.description)
         own, other = (prediction.measured[moves, j] - torque[moves, j] for torque in both)
         edges = bins(own, other)
-        identified, description = (ErrorDistribution.of(errors, edges) for errors in (own, other))
+        identified = ErrorDistribution.of("identified", own, edges)
+        description = ErrorDistribution.of("description", other, edges)
         found.append(Histogram(joint, unit, edges, identified=identified, description=description))
     return tuple(found)
 

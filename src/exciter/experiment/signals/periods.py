@@ -60,11 +60,17 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
             f"the positions do not repeat within the {time[-1]:.6g} s recorded; at least two whole periods are needed, "
             "and no long standstill"
         )
+
+    def shifted(shift: float) -> tuple[Array, Array]:
+        """q(t + s) − q(t) and q(t) where both were recorded."""
+        now = time <= time[-1] - shift
+        return local_cubic(time, q, time[now] + shift)[0] - q[now], q[now]
+
     period, count = first * grid[1], 1
     while True:
         count = min(count, int(0.9 * time[-1] / period))
         for _ in range(8):
-            difference, now = _shifted(time, q, count * period)
+            difference, now = shifted(count * period)
             speed = np.gradient(now, time[: len(now)], axis=0)
             shift = float(-(difference * speed).sum() / (speed**2).sum()) / count
             period += shift
@@ -73,7 +79,7 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
         if count >= int(0.9 * time[-1] / period):
             break
         count *= 2
-    left = float(np.sqrt((_shifted(time, q, period)[0] ** 2).mean()))
+    left = float(np.sqrt((shifted(period)[0] ** 2).mean()))
     sentence = f"the positions repeat every {period:.6g} s within {100 * left:.2g} % of the motion"
     return PeriodEstimate(period=period, difference=left, sentence=sentence)
 
@@ -93,12 +99,6 @@ def _first_deep_minimum(values: Array) -> int | None:
     minima = inner[(d[inner] <= d[inner - 1]) & (d[inner] <= d[inner + 1])]
     deep = minima[d[minima] < UNREPEATED_VARIANCE_FRACTION]
     return int(deep[d[deep] <= 2.0 * d[deep].min() + 1e-3][0]) if len(deep) else None
-
-
-def _shifted(time: Array, q: Array, shift: float) -> tuple[Array, Array]:
-    """q(t + s) − q(t) and q(t) where both were recorded."""
-    now = time <= time[-1] - shift
-    return local_cubic(time, q, time[now] + shift)[0] - q[now], q[now]
 
 
 class BrokenPositions(RecordingError):

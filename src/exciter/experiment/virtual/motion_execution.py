@@ -83,9 +83,9 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
     best, longest, last = (0, 0), 0.0, 0
     while (first := last) < len(curve.pieces):
         series, last = curve.pieces[first], first + 1
-        while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
-            last += 1
         if isinstance(series, FourierPiece):
+            while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
+                last += 1
             duration = float(curve.pieces[last - 1].knots[-1]) - series.start
             count = duration * series.omega / (2.0 * np.pi)
             if round(count) >= 1 and abs(count - round(count)) < WHOLE_PERIOD_TOLERANCE and duration > longest:
@@ -93,8 +93,8 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
     return best
 
 
-def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
-    if not (isinstance(one, FourierPiece) and isinstance(other, FourierPiece)):
+def _same_series(one: FourierPiece, other: CurvePiece) -> bool:
+    if not isinstance(other, FourierPiece):
         return False
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
     turns = (other.phase_time - one.phase_time) * one.omega / (2.0 * np.pi)
