@@ -72,8 +72,7 @@ class KnownLoad:
         """Quantities whose error exceeds what chance makes in 5 % of cases in any of them (Student, Bonferroni)."""
         count = max(int(self.found.determined.sum()), 1)
         limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LOAD_CONFIDENCE) / count, max(self.found.freedom, 1.0))
-        sizes = zip(LOAD_QUANTITIES, np.abs(self.sigmas), strict=True)
-        return tuple(name for name, size in sizes if size > limit)
+        return tuple(LOAD_QUANTITIES[k] for k in np.flatnonzero(np.abs(self.sigmas) > limit))
 
     @property
     def agrees(self) -> bool:
@@ -100,11 +99,9 @@ class KnownLoad:
                 f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
                 "small, friction changes with the load, or frame, gains or load are not as given"
             )
-        said, three = (
-            [f"the known load is {self.verdict}: {why}"],
-            zip(self.errors, LOAD_UNITS, self.sigmas, strict=True),
-        )
-        errors = [f"{error:+.2g} {unit} ({sigmas:+.2g} σ)" for error, unit, sigmas in three]
+        said = [f"the known load is {self.verdict}: {why}"]
+        figures = zip(self.errors, LOAD_UNITS, self.sigmas, strict=True)
+        errors = [f"{error:+.2g} {unit} ({sigmas:+.2g} σ)" for error, unit, sigmas in figures]
         if self.found.determined[0]:
             said.append(f"mass {self.found.mass:.4g} kg, known {self.known[0]:.4g} kg: {errors[0]}")
         if self.found.determined[1:4].all():

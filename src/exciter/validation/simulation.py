@@ -226,17 +226,13 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: Index, ends: Index) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
-    kernel, dynamics, chain = (
-        kernels("forward", loops.CLOSED_LOOP_KERNELS),
-        arm.model.dynamics,
-        arm.model.dynamics.chain,
-    )
-    inertias, forces = dynamics.chain_inertias(arm.chi[: 10 * arm.model.n]), loops.joint_forces(arm.model, arm.chi)
-    numbers = writable(chain.rotation, chain.origin, chain.gravity, inertias, forces)  # as the kernel takes an arm
+    kernel, dynamics = kernels("forward", loops.CLOSED_LOOP_KERNELS), arm.model.dynamics
+    chain, inertias = dynamics.chain, dynamics.chain_inertias(arm.chi[: 10 * arm.model.n])
+    fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, loops.joint_forces(arm.model, arm.chi))
+    simulated = (chain.parent, chain.prismatic, *fixed)  # as the kernel takes an arm
     torque = part.torque - arm.recorded(part.motion)
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
     held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)
-    simulated = (chain.parent, chain.prismatic, *numbers)
     steps = int(np.ceil(group / part.rate / LONGEST_INTEGRATION_STEP_S - 1e-9))
     step = group / part.rate / steps
     found = np.full((len(starts), len(ends), arm.model.n), np.nan)

@@ -263,8 +263,7 @@ class ValidationVerdict:
     def weak_joints(self) -> tuple[str, ...]:
         """With a large residual relative to their own torque, however little that counts in the total."""
         base = self.decisive.baselines
-        rows = zip(base.joints, base.identified.percent, strict=True)
-        return tuple(joint for joint, left in rows if left >= FAIR_MODEL_PERCENT)
+        return tuple(base.joints[k] for k in np.flatnonzero(base.identified.percent >= FAIR_MODEL_PERCENT))
 
     @property
     def tone(self) -> str:

@@ -24,7 +24,6 @@ from exciter.typing import Array, BoolArray
 
 COARSE_GRID_SAMPLES = 1 << 14  #: of the first look
 UNREPEATED_VARIANCE_FRACTION = 0.05  #: a shift that leaves more is no period
-Chunks = Callable[[], Iterable[Recording]]
 RATE_SAMPLES = 10_000  #: from which the rate is taken
 UNSTEADY_VARIANCE_RATIO = 1.5  #: a step between periods this much above the usual one, in variance, is no noise
 REPEATED_SPREAD_FRACTION = 1e-4  #: periods that differ by less repeat well enough, however quiet the sensors
@@ -293,7 +292,7 @@ class PeriodAverager:
 
 
 def average_periods(
-    source: Recording | Chunks, period: float | None = None, settled: float | None = None
+    source: Recording | Callable[[], Iterable[Recording]], period: float | None = None, settled: float | None = None
 ) -> PeriodAverage:
     """The mean over all whole periods after the transient. source: a recording; or, for logs larger than memory, a
     function that reads it piece by piece from its beginning (called a second time when a transient has to be left out).
