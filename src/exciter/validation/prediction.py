@@ -161,12 +161,10 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
 
 def equation_units(problem: Problem) -> tuple[str, ...]:
     """Of the equations: N·m and N of joints; of anything else what its formulation measures."""
-    if problem.joints == WRENCH_EQUATIONS:
-        return WRENCH_UNITS
     robot = problem.model.robot
     if problem.joints == robot.joint_names:
         return tuple("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
-    return ("",) * len(problem.joints)
+    return WRENCH_UNITS if problem.joints == WRENCH_EQUATIONS else ("",) * len(problem.joints)
 
 
 def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Array | None]]:

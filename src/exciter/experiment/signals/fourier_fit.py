@@ -173,7 +173,7 @@ class FourierFit(Route):
             samples=len(time) * worth,
         )
         notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
-        processed = Processed(
+        return Processed(
             motion=series.motion(average.time),
             torque=average.torque,
             rate=average.rate,
@@ -183,8 +183,7 @@ class FourierFit(Route):
             torque_bandwidth=average.torque_bandwidth,
             series=series,
             wrench=average.wrench,
-        )
-        return processed, series
+        ), series
 
     def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:
         """For each joint, and why; step (n,): of the encoders."""

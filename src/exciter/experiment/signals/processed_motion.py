@@ -239,8 +239,7 @@ class StreamingRoute(Route):
                 "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
             )
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
-        processed = plan.processed(whole, float(recording.time[0]))
-        if processed is None:
+        if (processed := plan.processed(whole, float(recording.time[0]))) is None:
             raise plan.refusal(recording.duration)
         return processed
 
@@ -264,8 +263,7 @@ class StreamingRoute(Route):
         for segment in segments(chunks, plan.gap):
             for piece in overlapped(segment, plan.margin, Recording.join):
                 start = float(piece.whole.time[0]) if piece.first else start
-                processed = plan.processed(piece, start)
-                if processed is None:
+                if (processed := plan.processed(piece, start)) is None:
                     short, lost = short + 1, lost + piece.whole.duration
                 elif len(processed):
                     if held is not None:

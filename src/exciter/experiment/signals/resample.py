@@ -160,8 +160,7 @@ def sampling_rate(time: Array) -> float:
     if len(time) < 2:
         raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")
     steps = np.diff(time)
-    usual = float(np.median(steps))
-    if not 0.0 < usual < float("inf"):
+    if not 0.0 < (usual := float(np.median(steps))) < float("inf"):
         raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
     steps = steps[steps < LONG_GAP_INTERVALS * usual]
     counts = np.round(steps / usual)

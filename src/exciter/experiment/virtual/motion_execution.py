@@ -203,13 +203,12 @@ def execute(
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
     """(n,) what arrives at the link: through the spring of a flexible joint, or all but rotor and friction."""
+    link, motor = plant.link, plant.motor
     if plant.flexible:
-        twist = data.qpos[plant.motor] - data.qpos[plant.link]
-        rate = data.qvel[plant.motor] - data.qvel[plant.link]
+        twist, rate = (x[motor] - x[link] for x in (data.qpos, data.qvel))
         return np.asarray(plant.stiffness * twist + plant.damping * rate)
-    viscous = plant.model.dof_damping[plant.link] * data.qvel[plant.link]
-    rotor = plant.model.dof_armature[plant.link] * data.qacc[plant.link]
-    return np.asarray(torque - rotor - viscous + data.qfrc_constraint[plant.link])
+    viscous, rotor = plant.model.dof_damping[link] * data.qvel[link], plant.model.dof_armature[link] * data.qacc[link]
+    return np.asarray(torque - rotor - viscous + data.qfrc_constraint[link])
 
 
 def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]) -> Any:

@@ -190,8 +190,8 @@ class Sampling(Settings):
         planned = np.arange(int(np.floor(end * self.rate * (1.0 + 1e-12) + 1e-9)) + 1) / self.rate
         if self.jitter == 0.0:
             return np.asarray(planned)
-        late = self.jitter * stream(seed, "instants").standard_normal(len(planned))
-        return np.clip(planned + np.clip(late, -MOST_JITTER_SHARE / self.rate, MOST_JITTER_SHARE / self.rate), 0.0, end)
+        late, most = self.jitter * stream(seed, "instants").standard_normal(len(planned)), MOST_JITTER_SHARE / self.rate
+        return np.clip(planned + np.clip(late, -most, most), 0.0, end)
 
     def kept(self, count: int, seed: int) -> BoolArray:
         """(N,) which samples reach the log; the first and the last do."""

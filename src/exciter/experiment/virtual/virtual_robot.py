@@ -384,9 +384,8 @@ class SimulateSettings(Settings):
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
         """An empty ripple or filter is none."""
-        if not isinstance(given, Mapping):
-            return given
-        return {key: value for key, value in given.items() if value != {} or key not in ("ripple", "filter")}
+        empty = [key for key in ("ripple", "filter") if isinstance(given, Mapping) and given.get(key) == {}]
+        return {key: value for key, value in given.items() if key not in empty} if empty else given
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """seed: of the truth, unless the settings have one."""
