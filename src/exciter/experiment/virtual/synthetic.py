@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,26 +9,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, ParameterError
 from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
-from exciter.typing import Array
 
 EVEN_STEP_TOLERANCE = 1e-6  # of an interval, by which intervals within a period may differ
-
-
-@dataclass(frozen=True, eq=False)
-class Synthetic:
-    """A motion and the noisy torques (N, n) [N·m] it took; noise σ (n,) [N·m]."""
-
-    motion: Motion
-    torque: Array
-    noise: Array
-
-
-def synthetic(model: DynamicModel, motion: Motion, chi: ArrayLike, noise: ArrayLike, seed: int = 0) -> Synthetic:
-    """Torques of standard parameters χ with white noise of standard deviation ``noise`` per joint."""
-    exact = model.torque(motion, chi)
-    sigma = model.per_joint(noise, "noise")
-    torque = exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape)
-    return Synthetic(motion=motion, torque=torque, noise=sigma)
 
 
 def synthetic_recording(
