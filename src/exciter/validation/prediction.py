@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
@@ -110,7 +109,7 @@ class Prediction:
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
         return replace(pieces[0], **joined, temperature=temperature, counted=counted)
 
-    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
         for field in fields(self):
             if isinstance(value := getattr(self, field.name), np.ndarray):
                 yield field.name, value

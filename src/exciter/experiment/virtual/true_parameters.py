@@ -20,7 +20,6 @@ from exciter.files import by_name
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
-from exciter.parameters.inertial import has_centre
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, RotorInertia, Spring, Stribeck, Viscous
 from exciter.parameters.terms.term import PerJoint, check_within, per_joint
 from exciter.robot.motion import Motion
@@ -307,7 +306,7 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
 def nearest_body(phi: Array) -> Array:
     """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has no eigenvalue below RAISED_BODY_EIGENVALUE."""
     j = pseudo_inertia(phi)
-    mass = abs(phi[0]) if has_centre(phi) else 1.0
+    mass = abs(phi[0]) if inertial.has_centre(phi) else 1.0
     root = np.sqrt(mass)
     size = np.sqrt(np.linalg.norm(j[:3, :3], 2)) or np.linalg.norm(j[:3, 3]) / root or root
     scale = np.array([size, size, size, root])
