@@ -53,8 +53,7 @@ class InertiaMatrix:
     in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
     smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
 
-    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, over all postures, and at which; None where
-    the covariance of the parameters is not known."""
+    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, and at which posture; None: not known."""
 
     joints: tuple[str, ...]
     position_units: tuple[str, ...]
@@ -181,8 +180,7 @@ def check_inertia_matrix(
 
 
 def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
-    """χ (p,) with base values (b,) at their own places and zeros elsewhere: it predicts the torques, and has the
-    inertia matrix, of every full set with these base values."""
+    """χ (p,) with base values (b,) at their places, zeros elsewhere: torques and A are those of every full set."""
     given = np.asarray(values, dtype=float)
     if given.shape != (len(model.base),) or not np.isfinite(given).all():
         wrong = f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"

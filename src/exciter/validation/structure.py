@@ -146,8 +146,7 @@ def _quantities(prediction: Prediction, j: int) -> Iterator[tuple[str, str, Arra
 def on_motion(
     residual: Array, quantity: Array, speed: Array | None = None, used: BoolArray | None = None
 ) -> Dependence | None:
-    """All (N,), at uniform instants. speed: that the noise may grow with; used: the instants that count, all unless
-    given. None where the quantity does not change, or there is too little of it."""
+    """All (N,), at uniform instants. speed: that noise may grow with; used: that count. None: too little of it."""
     size = next(m for m in range(len(residual), 0, -1) if fft.next_fast_len(m, real=True) == m)  # transformed fast
     counts = np.ones(size, dtype=bool) if used is None else used[:size]
     label = labels(quantity[:size][counts])

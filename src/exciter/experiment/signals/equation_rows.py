@@ -170,9 +170,8 @@ class ParallelFilter:
     """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation. A factor left open is 10
     without a low_pass; with one the largest whose half rate lets at most 1 % pass: for Chebyshev filters that of
     ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both ends of a segment are cut
-    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter
-    (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is lowered, and ``Rows.notes`` says so; one that
-    passes more than 1 % there is refused."""
+    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter are
+    stopped below: a low_pass left open is lowered (``Rows.notes``); one that passes more than 1 % there is refused."""
 
     title = "a low-pass filter"
     low_pass: LowPass | None = None

@@ -65,8 +65,7 @@ class Start(Settings):
 
 @dataclass(frozen=True, eq=False)
 class VirtualRobot:
-    """robot: the description, which the controller believes; truth: what the machine is. Everything else may be left
-    as it is; simulation_rate [Hz] is chosen unless given."""
+    """robot: the description, which the controller believes; truth: the machine. simulation_rate [Hz]: None: chosen."""
 
     robot: Robot
     truth: Truth
