@@ -30,7 +30,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import read_recording
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
-from exciter.experiment.virtual.synthetic import synthetic
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -59,7 +59,7 @@ def poor_problem(samples: int) -> Problem:
     chi = model.nominal.copy()
     chi[70:77] = 0.05
     noise = 0.05 * np.sqrt((model.torque(motion, chi) ** 2).mean(axis=0))
-    return Problem(model, (Run.at(motion, synthetic(model, motion, chi, noise).torque, samples / 10.0),))
+    return Problem(model, (Run.at(motion, synthetic_recording(model, motion, chi, noise).torque, samples / 10.0),))
 
 
 def uncompressed(problem: Problem) -> np.ndarray:

@@ -7,3 +7,5 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]  #: of numbers in SI units
 Index = NDArray[np.int64]  #: of rows, samples, spans
+BoolArray = NDArray[np.bool_]
+ComplexArray = NDArray[np.complex128]

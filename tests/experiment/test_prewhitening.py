@@ -217,7 +217,7 @@ def test_undoing_the_filter_does_not_bias_friction(friction, periodic):
             undone = Prewhitening().apply(log)
             time, torque, limit = undone.time, undone.torque, torque_bandwidth(undone.about)[0]
         here = w[np.round(time * rate).astype(int), None]
-        rows = Rows.of(time, here, torque, rate, ["a"], ["I", "Fv", "Fc"], limit)
+        rows = replace(Rows.of(time, here, torque, rate, ["a"], ["I", "Fv", "Fc"]), torque_bandwidth=limit)
         with pytest.raises(RecordingError, match="ParallelFilter"):
             rows.equations()
         found["not filtered"].append(np.linalg.lstsq(here[:, 0], torque[:, 0], rcond=None)[0] / chi - 1.0)

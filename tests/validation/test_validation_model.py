@@ -28,11 +28,18 @@ from exciter.identification.runs.run import Run, load_torque
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, RotorInertia, UserTerm, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.validation.closed_loop import Following, follow, simulate_closed_loop, simulate_run
 from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.inertia_matrix import PostureSearch, base_chi, check_inertia_matrix, inertia_matrices
 from exciter.validation.known_load import MISSED, RECOVERED, WEAKLY, judge_known_load
-from exciter.validation.open_loop import Horizons, SimulatedArm, simulate_open_loop
+from exciter.validation.simulation import (
+    Following,
+    Horizons,
+    SimulatedArm,
+    follow,
+    simulate_closed_loop,
+    simulate_open_loop,
+    simulate_run,
+)
 from exciter_papers.known_load import recover_known_load
 from support.robots import CASES, random_robot, smooth_motion
 

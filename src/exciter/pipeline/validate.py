@@ -24,8 +24,8 @@ from exciter.report.identification.report import validation_page
 from exciter.report.page import Page
 from exciter.robot import Robot
 from exciter.validation import validation
-from exciter.validation.closed_loop import SimulationCheck, simulate_run
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.simulation import SimulationCheck, simulate_run
 from exciter.validation.validation import RunValidation, Validation
 
 

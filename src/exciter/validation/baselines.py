@@ -3,17 +3,17 @@
 Zero torque leaves 100 % by definition; the description's gravity alone is what holds a robot without identification;
 the description's whole model is what its maker gave. Exact over a whole run, in one pass over its rows.
 
-The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) =
-(y(t + period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise
-is taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
+The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) = (y(t +
+period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
+taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
 that was low-passed before it was logged hides its noise: then there is no floor. It is the noise of the torque alone;
-what noise of positions does to q̈ comes on top.
-"""
+what noise of positions does to q̈ comes on top."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -200,15 +200,17 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
     if len(pieces) != 1 or pieces[0].torque_noise is None:
         return None, "a single period has nothing to be compared with"
     (piece,) = pieces
-    noise, recording = pieces[0].torque_noise, run.recording
+    motion, noise, recording = piece.motion, pieces[0].torque_noise, run.recording
     if np.isfinite(piece.torque_bandwidth):
         return None, "an analogue filter of the torque was undone, its noise is no longer what the periods show"
-    apart = list[Processed]()
+    apart, start = list[Processed](), float(motion.time[0])
     gap = np.inf if recording is None else np.diff(recording.time).max() / recording.interval
     if recording is not None and run.period is not None and gap <= LONGEST_GAP_INTERVALS:
-        kept = recording.between(float(piece.motion.time[0]), np.inf)
+        kept = recording.between(start, np.inf)
         uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
-        raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
+        periodic = partial(np.interp, uniform.time - start, motion.time - start, period=run.period)
+        again = (np.stack([periodic(column) for column in x.T], axis=1) for x in (motion.q, motion.qd, motion.qdd))
+        raw = Processed(Motion(uniform.time, *again), uniform.needed_torque(), piece.rate)  # rest has no equations
         apart = _apart(problem, [raw], run.period)
     if not apart:
         return noise * _rms(problem, _white(problem, pieces)), f"{WAY_AVERAGED}, taken as white"
@@ -216,30 +218,15 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
     return noise * _rms(problem, apart) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
 
 
-def _again(motion: Motion, time: Array, period: float) -> Motion:
-    """One period of a motion, as it repeats: rest must be known, for it has no equations."""
-    at = motion.time - motion.time[0]
-    columns = [
-        np.stack([np.interp(time - motion.time[0], at, column, period=period) for column in values.T], axis=1)
-        for values in (motion.q, motion.qd, motion.qdd)
-    ]
-    return Motion(time, *columns)
-
-
-def _side(problem: Problem) -> str:
-    """The field of a piece that the problem's equations measure."""
-    return "wrench" if problem.joints == WRENCH_EQUATIONS else "torque"
-
-
 def _measured(problem: Problem, piece: Processed) -> Array:
-    values: Array | None = getattr(piece, _side(problem))
+    values = piece.wrench if problem.joints == WRENCH_EQUATIONS else piece.torque
     if values is None:
         raise RecordingError("no wrench on the base was recorded")
     return values
 
 
 def _instead(problem: Problem, piece: Processed, values: Array) -> Processed:
-    return replace(piece, **{_side(problem): values})  # type: ignore[arg-type]
+    return replace(piece, wrench=values) if problem.joints == WRENCH_EQUATIONS else replace(piece, torque=values)
 
 
 def _white(problem: Problem, pieces: Iterable[Processed]) -> list[Processed]:
@@ -257,13 +244,11 @@ def _apart(problem: Problem, pieces: Iterable[Processed], period: float) -> list
         if count < lag:
             continue
         time, values = piece.motion.time, _measured(problem, piece)
-        whole = abs(lag - round(lag)) < 1e-6 * max(1.0, lag)
-        if whole:
-            later = values[round(lag) : round(lag) + count]
+        if abs(lag - round(lag)) < 1e-6 * max(1.0, lag):
+            apart = (values[round(lag) : round(lag) + count] - values[:count]) / np.sqrt(2.0)
         else:
             later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
-        apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
-        if not whole:
+            apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
             apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = 0.0
         found.append(_instead(problem, piece[:count], apart))
     return found

@@ -2,8 +2,7 @@
 
 Every method makes its own equations and its own estimate; all are then judged by one formulation of joint torques, on
 the runs they were made from and on held-out runs. Where two of them differ by more than their uncertainties say, one
-uncertainty is too small, or one of the methods is biased on these data.
-"""
+uncertainty is too small, or one of the methods is biased on these data."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.labelled import Labelled
 from exciter.typing import Array
+from exciter.validation.validation import some_of
 
 AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
-MOST_DIFFERENCES_NAMED = 3  # parameters named in a sentence, at most
 NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
 CORRELATED = (
     "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
@@ -112,22 +111,14 @@ class Difference:
         if not far:
             return f"{both} agree within their uncertainties; {torque}"
         size = dict(zip(self.names, np.abs(self.normalized), strict=True))
-        named = ", ".join(f"{name} ({size[name]:.2g} σ)" for name in far[:MOST_DIFFERENCES_NAMED])
-        more = f" and {len(far) - MOST_DIFFERENCES_NAMED} more" if len(far) > MOST_DIFFERENCES_NAMED else ""
+        named = some_of([f"{name} ({size[name]:.2g} σ)" for name in far])
         so = "; this matters little" if self.torque_percent < NEGLIGIBLE_TORQUE_PERCENT else ""
-        return f"{both} disagree on {named}{more}; {torque}{so}"
+        return f"{both} disagree on {named}; {torque}{so}"
 
     def to_dict(self) -> dict[str, Any]:
-        return finite(
-            {
-                "methods": [self.first, self.second],
-                "normalized": dict(zip(self.names, self.normalized.tolist(), strict=True)),
-                "limit": self.limit,
-                "disagree": list(self.disagree),
-                "torque_percent": self.torque_percent,
-                "words": self.sentence,
-            }
-        )
+        both, normalized = [self.first, self.second], dict(zip(self.names, self.normalized.tolist(), strict=True))
+        about = {"methods": both, "normalized": normalized, "limit": self.limit, "disagree": list(self.disagree)}
+        return finite({**about, "torque_percent": self.torque_percent, "words": self.sentence})
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,27 +147,20 @@ class Comparison:
     @property
     def table(self) -> Labelled:
         """Residual of each method, on the runs it was made from and on held-out ones, and its time."""
-        rows = [
-            [
-                np.nan if one.fit is None else one.fit.residuals.total_percent,
-                np.mean([run.residuals.total_percent for run in one.validation]) if one.validation else np.nan,
-                one.seconds,
-            ]
-            for one in self.methods
-        ]
-        names = tuple(one.name for one in self.methods)
-        columns = ("left of the fit", "left of held-out runs", "time")
+        rows = []
+        for one in self.methods:
+            fit = np.nan if one.fit is None else one.fit.residuals.total_percent
+            other = [run.residuals.total_percent for run in one.validation]
+            rows.append([fit, np.mean(other) if other else np.nan, one.seconds])
+        names, columns = tuple(one.name for one in self.methods), ("left of the fit", "left of held-out runs", "time")
         return Labelled("methods", np.array(rows), columns, ("%", "%", "s"), names, "method")
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_()
 
     def __repr__(self) -> str:
-        table = self.table
-        return "\n".join(
-            f"{name:24} {fit:8.3f} % {other:8.3f} % {seconds:8.2f} s"
-            for name, (fit, other, seconds) in zip(table.index, table.values.tolist(), strict=True)
-        )
+        rows = zip(self.table.index, self.table.values.tolist(), strict=True)
+        return "\n".join(f"{name:24} {fit:8.3f} % {other:8.3f} % {time:8.2f} s" for name, (fit, other, time) in rows)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -202,55 +186,45 @@ def compare(
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
     measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
     judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
-    made = list[tuple[Problem, float]]()
-    found = []
-    for method in methods:
-        chosen = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
-        found.append(_compared(method, made, judges, chosen))
+    made = list[tuple[Problem, float]]()  # once for all methods that have a formulation, and the seconds it took
+
+    def equations(formulation: Formulation) -> tuple[Problem, float]:
+        for problem, seconds in made:
+            if problem.formulation == formulation:
+                return problem, seconds
+        same, kind, clock = formulation == measure.formulation, type(formulation).__name__, time.perf_counter()
+        problem = measure if same else replace(measure, formulation=formulation)
+        if problem.names != measure.names:
+            raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
+        if not problem.measured.rows.any():
+            raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
+        made.append((problem, time.perf_counter() - clock))
+        return made[-1]
+
+    def compared(method: IdentificationMethod) -> Compared:
+        uncertain = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
+        clock = time.perf_counter()
+        try:
+            problem, seconds = equations(method.formulation)
+            clock = time.perf_counter()
+            with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
+                estimate = method.estimator.estimate(problem)
+                estimate = estimate if uncertain is None else uncertain(problem, estimate)
+            if not np.isfinite(estimate.values).all():
+                raise ParameterError("the estimate is not finite; are the units of the log right?")
+        except ExciterError as error:
+            return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
+        seconds += time.perf_counter() - clock
+        with one_thread():
+            fit, *unseen = (judged(one, estimate.values, _named(one)) for one in judges)
+        return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(unseen))
+
+    found = [compared(method) for method in methods]
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
         description = judged(measure, measure.base.base_values(model.nominal), _named(measure))
         return Comparison(methods=tuple(found), differences=differences, description=description)
-
-
-def _compared(
-    method: IdentificationMethod,
-    made: list[tuple[Problem, float]],
-    judges: Sequence[Problem],
-    uncertainty: Uncertainty | None,
-) -> Compared:
-    """made: problems, once for all methods that have their formulation, and the seconds their equations took."""
-    clock = time.perf_counter()
-    try:
-        problem, seconds = _equations(method.formulation, made, judges[0])
-        clock = time.perf_counter()
-        with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
-            estimate = method.estimator.estimate(problem)
-            estimate = estimate if uncertainty is None else uncertainty(problem, estimate)
-        if not np.isfinite(estimate.values).all():
-            raise ParameterError("the estimate is not finite; are the units of the log right?")
-    except ExciterError as error:
-        return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
-    seconds += time.perf_counter() - clock
-    with one_thread():
-        fit, *validation = (judged(one, estimate.values, _named(one)) for one in judges)
-    return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(validation))
-
-
-def _equations(formulation: Formulation, made: list[tuple[Problem, float]], judge: Problem) -> tuple[Problem, float]:
-    for problem, seconds in made:
-        if problem.formulation == formulation:
-            return problem, seconds
-    same = formulation == judge.formulation
-    problem, clock = judge if same else replace(judge, formulation=formulation), time.perf_counter()
-    kind = type(formulation).__name__
-    if problem.names != judge.names:
-        raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
-    if not problem.measured.rows.any():
-        raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
-    made.append((problem, time.perf_counter() - clock))
-    return made[-1]
 
 
 def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
@@ -263,17 +237,9 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
     level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change)
     limit = float(stats.t.ppf(level, max(min(a.freedom, b.freedom), 1.0)))
-    compressed = measure.measured
-    made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
-    percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
-    return Difference(
-        first=one.name,
-        second=other.name,
-        names=measure.names,
-        normalized=normalized,
-        limit=limit,
-        torque_percent=percent,
-    )
+    made = ((measure.measured.factors[..., :-1] @ change) ** 2).sum()
+    percent = 100.0 * float(np.sqrt(made / max(float(measure.measured.signal.sum()), 1e-300)))
+    return Difference(one.name, other.name, measure.names, normalized, limit=limit, torque_percent=percent)
 
 
 def _named(problem: Problem) -> str:

@@ -75,8 +75,7 @@ class FrictionCurve:
 def friction_curves(
     model: DynamicModel, estimate: Estimate, predictions: Sequence[Prediction]
 ) -> tuple[FrictionCurve, ...]:
-    """Joints without friction in the model, or that never moved, are left out; none where the equations are not those
-    of joints. Measured are the instants of all predictions, thinned."""
+    """Of joints with friction in the model that moved, where equations are of joints; measured: instants, thinned."""
     entries, predictions = friction_entries(model), [one for one in predictions if one.of_joints]
     if not entries or not predictions or estimate.names != model.base.names:
         return ()
@@ -102,7 +101,6 @@ def friction_curves(
     curves = []
     for j in sorted({joint for _, joint, _ in entries if fastest[joint] > 0.0}):
         slides = model.robot.joints[j].is_prismatic
-        friction = estimate.values @ found[j]
         band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
         at = few[np.argsort(speed[few, j], kind="stable")]
         v, known = speed[at, j], grid * fastest[j]
@@ -111,7 +109,7 @@ def friction_curves(
             unit="N" if slides else "N·m",
             velocity_unit="m/s" if slides else "rad/s",
             velocity=v,
-            friction=np.interp(v, known, friction),
+            friction=np.interp(v, known, estimate.values @ found[j]),
             band=np.interp(v, known, band),
             measured=measured[at, j],
         )

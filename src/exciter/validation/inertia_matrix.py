@@ -6,8 +6,7 @@ of A used by a controller can be trusted.
 
 Joints that turn and joints that slide have inertias of different units, and a wrist is a thousand times lighter than a
 shoulder. So eigenvalues are those of D^(−½) A D^(−½), with D the mean diagonal of A over the workspace: numbers without
-unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own.
-"""
+unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ FULL_TURN_RAD = 2.0 * np.pi
 
 @dataclass(frozen=True)
 class PostureSearch:
-    """postures: spread evenly over the joint ranges (Sobol), a power of two; starts: of these, the worst, from which a
-    minimum is looked for; seed: of the spreading."""
+    """postures: a power of two, by Sobol and a seed; starts: the worst of them, from which minima are looked for."""
 
     postures: int = 2048
     starts: int = 8
@@ -55,9 +53,7 @@ class InertiaMatrix:
     in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
     smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
 
-    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, over all postures, and at which; None
-    where the covariance of the parameters is not known.
-    """
+    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, and at which posture; None: not known."""
 
     joints: tuple[str, ...]
     position_units: tuple[str, ...]
@@ -90,7 +86,7 @@ class InertiaMatrix:
 
     @property
     def note(self) -> Note:
-        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", None, None, smallest=self.smallest)
+        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", smallest=self.smallest)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -121,21 +117,22 @@ class InertiaMatrix:
         return f"smallest scaled eigenvalue {self.smallest:.3g}{plus}, for accelerations of {who}, at {where}"
 
     def to_dict(self) -> dict[str, Any]:
-        def named(values: Array | None) -> dict[str, float] | None:
-            return None if values is None else dict(zip(self.joints, values.tolist(), strict=True))
-
+        arrays = (self.posture, self.direction, self.scale, self.surety_posture)
+        posture, direction, scale, least_sure = (
+            None if values is None else dict(zip(self.joints, values.tolist(), strict=True)) for values in arrays
+        )
         return {
             "verdict": self.verdict,
             "positive_definite": self.definite,
             "sure": self.sure,
             "smallest_eigenvalue": self.smallest,
             "std": self.std,
-            "posture": named(self.posture),
-            "direction": named(self.direction),
-            "scale": named(self.scale),
+            "posture": posture,
+            "direction": direction,
+            "scale": scale,
             "description_at_posture": self.description,
             "least_sigmas_from_zero": self.surety,
-            "least_sure_posture": named(self.surety_posture),
+            "least_sure_posture": least_sure,
             **vars(self.search),
             "words": list(self.sentences),
         }
@@ -146,10 +143,9 @@ def check_inertia_matrix(
 ) -> InertiaMatrix:
     """values (b,) of the model's base parameters, with their covariance (b, b) where it is known."""
     search = search or PostureSearch()
-    chi = base_chi(model, values)
-    known = None if covariance is None else np.asarray(covariance, dtype=float)
-    if known is not None and known.shape != (len(model.base), len(model.base)):
-        raise ParameterError(f"the covariance has shape {known.shape}; give {(len(model.base),) * 2}")
+    chi, size = base_chi(model, values), len(model.base)
+    if covariance is not None and (shape := np.shape(covariance)) != (size, size):
+        raise ParameterError(f"the covariance has shape {shape}; give {(size, size)}")
     low, high = model.robot.position_range()
     sobol = qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
     q = low + (high - low) * sobol
@@ -157,14 +153,14 @@ def check_inertia_matrix(
     diagonal = np.abs(np.diagonal(matrices, axis1=1, axis2=2)).mean(axis=0)
     scale = np.where(diagonal > 0.0, diagonal, 1.0)
     eigen, vectors = _smallest(matrices, scale)
-    order = np.argsort(eigen)[: search.starts]
-    found = np.array([_minimum(model, chi, scale, start, low, high) for start in q[order]]).reshape(-1, model.n)
-    more = _smallest(inertia_matrices(model, chi, found), scale) if len(found) else (eigen[:0], vectors[:0])
+    starts = q[np.argsort(eigen)[: search.starts]]
+    found = np.array([_minimum(model, chi, scale, start, low, high) for start in starts]).reshape(-1, model.n)
+    more = _smallest(inertia_matrices(model, chi, found), scale)
     places, eigen_all, along = np.vstack([q, found]), np.append(eigen, more[0]), np.vstack([vectors, more[1]])
     worst = int(np.argmin(eigen_all))
-    sure: dict[str, Any] = {"std": None, "surety": None, "surety_posture": None}
-    if known is not None:
-        std = _std(model, places, along, known)
+    sure: dict[str, Any] = dict.fromkeys(("std", "surety", "surety_posture"))
+    if covariance is not None:
+        std = _std(model, places, along, np.asarray(covariance, dtype=float))
         sigmas = eigen_all / np.maximum(std, 1e-300)
         least = int(np.argmin(sigmas))
         sure = {"std": float(std[worst]), "surety": float(sigmas[least]), "surety_posture": places[least]}
@@ -184,21 +180,18 @@ def check_inertia_matrix(
 
 
 def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
-    """χ (p,) with base values (b,) at their own places and zeros elsewhere: it predicts the torques, and has the
-    inertia matrix, of every full set with these base values."""
+    """χ (p,) with base values (b,) at their places, zeros elsewhere: torques and A are those of every full set."""
     given = np.asarray(values, dtype=float)
     if given.shape != (len(model.base),) or not np.isfinite(given).all():
-        raise ParameterError(
-            f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"
-        )
+        wrong = f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"
+        raise ParameterError(wrong)
     chi = np.zeros(len(model.standard))
     chi[model.base.independent] = given
     return chi
 
 
 def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array:
-    """A (N, n, n) [kg·m², kg] at postures q (N, n): column k is what a unit acceleration of joint k adds to the torque
-    at rest. Symmetric part, where a term of the user's own is not."""
+    """A (N, n, n) [kg·m², kg] at postures q (N, n): the torque that unit accelerations add at rest; symmetric part."""
     chi = np.where(dry_friction(model), 0.0, chi)  # may depend on accelerations through the load, but is no inertia
     q = np.atleast_2d(np.asarray(q, dtype=float))
     found = np.empty((len(q), model.n, model.n))
@@ -237,15 +230,13 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
 
 def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Array:
     """(N,) σ of λ = uᵀ A u to first order: A is linear in the base parameters."""
-    columns = model.base.independent
+    columns, std = model.base.independent, np.empty(len(q))
     eigen, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(eigen, 0.0))
     root[dry_friction(model)[columns]] = 0.0
-    layout = model.layout(columns)
-    std = np.empty(len(q))
-    motions = (Motion.at(q, None, along), Motion.at(q))
-    pairs = zip(*(model.regressor_chunks(one, POSTURES_AT_ONCE, layout) for one in motions), strict=True)
-    for (part, pushed), (_, rest) in pairs:
+    both, layout = (Motion.at(q, None, along), Motion.at(q)), model.layout(columns)
+    chunks = (model.regressor_chunks(motion, POSTURES_AT_ONCE, layout) for motion in both)
+    for (part, pushed), (_, rest) in zip(*chunks, strict=True):
         slopes = np.einsum("Nj,Njb->Nb", along[part], pushed - rest)
         std[part] = np.linalg.norm(slopes @ root, axis=1)
     return std

@@ -1,12 +1,10 @@
 """A known load, recovered: identify without it and with it, compare what was found with what was mounted (§ 12.7).
 
 It tests the whole chain at once, torque units and gains, frames, friction that must not change with the load, and
-uncertainties, against something weighed on a scale.
-"""
+uncertainties, against something weighed on a scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,8 +72,7 @@ class KnownLoad:
         """Quantities whose error exceeds what chance makes in 5 % of cases in any of them (Student, Bonferroni)."""
         count = max(int(self.found.determined.sum()), 1)
         limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LOAD_CONFIDENCE) / count, max(self.found.freedom, 1.0))
-        sizes = zip(LOAD_QUANTITIES, np.abs(self.sigmas), strict=True)
-        return tuple(name for name, size in sizes if size > limit)
+        return tuple(LOAD_QUANTITIES[k] for k in np.flatnonzero(np.abs(self.sigmas) > limit))
 
     @property
     def agrees(self) -> bool:
@@ -91,38 +88,33 @@ class KnownLoad:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        said = [f"the known load is {self.verdict}: {self._why()}"]
+        torque = f"the difference makes {self.torque_percent:.2g} % of the load's own torque"
+        torque += f", one σ {self.torque_percent_std:.2g} %"
+        if self.agrees:
+            weak = "; excite more, or mount a heavier load, to make this a test" if self.verdict == WEAKLY else ""
+            why = f"the difference is within its uncertainty; {torque}{weak}"
+        else:
+            named = f" ({', '.join(self.outside)} most)" if self.outside else ""
+            why = (
+                f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
+                "small, friction changes with the load, or frame, gains or load are not as given"
+            )
+        said = [f"the known load is {self.verdict}: {why}"]
+        figures = zip(self.errors, LOAD_UNITS, self.sigmas, strict=True)
+        errors = [f"{error:+.2g} {unit} ({sigmas:+.2g} σ)" for error, unit, sigmas in figures]
         if self.found.determined[0]:
-            said.append(f"mass {self.found.mass:.4g} kg, known {self.known[0]:.4g} kg: {self._error(0)}")
+            said.append(f"mass {self.found.mass:.4g} kg, known {self.known[0]:.4g} kg: {errors[0]}")
         if self.found.determined[1:4].all():
             apart = 1e3 * float(np.linalg.norm(self.found.centre - self.known[1:4]))
             worst = 1 + int(np.argmax(np.abs(self.sigmas[1:4])))
-            axis = f"{LOAD_QUANTITIES[worst]} {self._error(worst)}"
-            said.append(f"its centre is {apart:.3g} mm from the known one, {axis}")
-        hidden = [name for name, known in zip(LOAD_QUANTITIES, self.found.determined, strict=True) if not known]
-        if hidden:
+            said.append(f"its centre is {apart:.3g} mm from the known one, {LOAD_QUANTITIES[worst]} {errors[worst]}")
+        if hidden := [LOAD_QUANTITIES[k] for k in np.flatnonzero(~self.found.determined)]:
             said.append(f"not compared, because no motion of this robot shows them: {', '.join(hidden)}")
         return (*said, *texts((*self.notes, *self.found.fit_notes)))
 
-    def _why(self) -> str:
-        torque = f"the difference makes {self.torque_percent:.2g} % of the load's own torque"
-        sigma = f"one σ {self.torque_percent_std:.2g} %"
-        if self.agrees:
-            weak = "; excite more, or mount a heavier load, to make this a test" if self.verdict == WEAKLY else ""
-            return f"the difference is within its uncertainty; {torque}, {sigma}{weak}"
-        named = f" ({', '.join(self.outside)} most)" if self.outside else ""
-        return (
-            f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}, {sigma}; uncertainties are "
-            "too small, friction changes with the load, or frame, gains or load are not as given"
-        )
-
-    def _error(self, k: int) -> str:
-        return f"{self.errors[k]:+.2g} {LOAD_UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
-
     def to_dict(self) -> dict[str, Any]:
-        columns: dict[str, Iterable[Any]] = {"name": LOAD_QUANTITIES, "unit": LOAD_UNITS, "known": self.known}
-        columns |= {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
-        rows = by_name(LOAD_QUANTITIES, **columns)
+        columns = {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
+        rows = by_name(LOAD_QUANTITIES, name=LOAD_QUANTITIES, unit=LOAD_UNITS, known=self.known, **columns)
         names = ("distance", "farthest", "torque_percent", "torque_percent_std")
         numbers = {name: getattr(self, name) for name in names}
         about = {"verdict": self.verdict, "frame": self.found.frame, "quantities": list(rows.values())}
@@ -134,43 +126,35 @@ def judge_known_load(
 ) -> KnownLoad:
     """A load that was identified already; with_load: the problem of the loaded runs."""
     if found.frame != known.frame:
-        raise ParameterError(
-            f"the load was identified on '{found.frame}' and is known on '{known.frame}'; give both on one frame"
-        )
+        wrong = f"the load was identified on '{found.frame}' and is known on '{known.frame}'; give both on one frame"
+        raise ParameterError(wrong)
     if not known.mass:
         raise ParameterError("the known load has no mass; give its mass, centre and inertia")
     std = np.asarray(known_std, dtype=float)
     if std.shape not in ((), (10,)) or not (std >= 0.0).all():
         raise ParameterError("known_std must be one number ≥ 0, or ten: mass, centre, inertia")
     phi = inertial.from_mass_com_inertia(known.mass, known.centre, inertial.symmetric(*known.inertia))
-    compressed = with_load.measured
-    rows = compressed.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
+    rows = with_load.measured.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
     gram = np.einsum("gjri,gjrk->ik", rows, rows)
     own, change = max(float(phi @ gram @ phi), 1e-300), found.phi - phi
     squares = float(change @ gram @ change), float(np.trace(gram @ found.covariance))
     percent, percent_std = (100.0 * float(np.sqrt(max(square, 0.0) / own)) for square in squares)
-    stds = np.broadcast_to(std, (10,))
-    inverse = np.linalg.inv(gradient(phi))
-    distance, farthest = _distance(change, found.covariance + (inverse * stds**2) @ inverse.T, found)
-    return KnownLoad(
-        known=np.array([known.mass, *known.centre, *known.inertia]),
-        known_std=stds,
-        found=found,
-        distance=distance,
-        farthest=farthest,
-        torque_percent=percent,
-        torque_percent_std=percent_std,
-        notes=notes,
-    )
-
-
-def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple[float, float]:
-    """√(T²/k) of Δφ seen along what the robot shows, and its 95 % limit (Hotelling)."""
+    stds, inverse = np.broadcast_to(std, (10,)), np.linalg.inv(gradient(phi))
+    covariance = found.covariance + (inverse * stds**2) @ inverse.T
+    # √(T²/k) of Δφ seen along what the robot shows, and its 95 % limit (Hotelling)
     shown = linalg.null_space(found.hidden.T) if found.hidden.size else np.eye(10)  # (10, k), scaled below
     across, spread = shown.T @ change, shown.T @ covariance @ shown
     scale = np.sqrt(np.maximum(spread.diagonal(), 1e-300))
     across, spread = across / scale, spread / np.outer(scale, scale)
-    count = len(across)
-    squares = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
-    limit = float(stats.f.ppf(LOAD_CONFIDENCE, count, max(found.freedom, 1.0)))
-    return float(np.sqrt(max(squares, 0.0) / count)), float(np.sqrt(limit))
+    distance = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
+    limit = float(stats.f.ppf(LOAD_CONFIDENCE, len(across), max(found.freedom, 1.0)))
+    return KnownLoad(
+        known=np.array([known.mass, *known.centre, *known.inertia]),
+        known_std=stds,
+        found=found,
+        distance=float(np.sqrt(max(distance, 0.0) / len(across))),
+        farthest=float(np.sqrt(limit)),
+        torque_percent=percent,
+        torque_percent_std=percent_std,
+        notes=notes,
+    )

@@ -1,8 +1,7 @@
 """What was measured beside what models predict, instant by instant, as it enters the equations.
 
 Both sides went through the same filter, and a known payload was taken off: y = W β + residual. Beside the identified
-model stand the description's own parameters and the description's gravity alone, through the same filter.
-"""
+model stand the description's own parameters and the description's gravity alone, through the same filter."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
@@ -26,7 +24,7 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory
 BAND_CONFIDENCE_LEVEL = 0.95  #: of the confidence band
@@ -39,11 +37,10 @@ class Prediction:
 
     time (N,) [s]; q, qd, qdd (N, n): the motion of the robot's joints then. measured (N, J): the left side of the
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
-    description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``.
-    temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all.
-    counted: how many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a
-    joint has an equation then; None: always. Filters spread what is missing over the instants beside.
-    """
+    description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``. temperature
+    (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all. counted: how
+    many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a joint has an
+    equation then; None: always. Filters spread what is missing over the instants beside."""
 
     run: str
     joints: tuple[str, ...]
@@ -61,7 +58,7 @@ class Prediction:
     complete: bool = True
     temperature: Array | None = None
     counted: tuple[float, ...] = ()
-    moves: NDArray[np.bool_] | None = None
+    moves: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -91,13 +88,10 @@ class Prediction:
 
     @classmethod
     def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
-        """The first ``most`` instants of pieces that follow each other; all of them are gone through."""
-        held, count = list[Prediction](), 0
-        for piece in pieces:
-            if count < most:
-                held.append(piece if count + len(piece) <= most else piece[: most - count])
-            count += len(piece)
-        return replace(cls.join(held), run=run, complete=count <= most)
+        """The first ``most`` instants of pieces that follow each other."""
+        whole = cls.join(list(pieces))
+        complete = len(whole) <= most
+        return replace(whole if complete else whole[:most], run=run, complete=complete)
 
     def __getitem__(self, part: slice) -> Prediction:
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
@@ -107,14 +101,15 @@ class Prediction:
     def join(pieces: Sequence[Prediction]) -> Prediction:
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        first = replace(pieces[0], temperature=_temperature([(p.temperature, p.q) for p in pieces]))
-        same = (name for name, _ in pieces[0]._arrays() if name != "temperature")
-        joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
-        counts = [p.counted for p in pieces]
+        same, counts = (name for name, _ in pieces[0]._arrays()), [p.counted for p in pieces]
+        joined: dict[str, Any] = {
+            n: np.concatenate([getattr(p, n) for p in pieces]) for n in same if n != "temperature"
+        }
+        temperature = _temperature([(p.temperature, p.q) for p in pieces])
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
-        return replace(first, **joined, counted=counted)
+        return replace(pieces[0], **joined, temperature=temperature, counted=counted)
 
-    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
         for field in fields(self):
             if isinstance(value := getattr(self, field.name), np.ndarray):
                 yield field.name, value
@@ -165,12 +160,10 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
 
 def equation_units(problem: Problem) -> tuple[str, ...]:
     """Of the equations: N·m and N of joints; of anything else what its formulation measures."""
-    if problem.joints == WRENCH_EQUATIONS:
-        return WRENCH_UNITS
     robot = problem.model.robot
     if problem.joints == robot.joint_names:
         return tuple("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
-    return ("",) * len(problem.joints)
+    return WRENCH_UNITS if problem.joints == WRENCH_EQUATIONS else ("",) * len(problem.joints)
 
 
 def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Array | None]]:
@@ -190,27 +183,22 @@ def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Arr
         rows[:0].equations()  # refuses what must not be used
         while len(behind) > 1 and behind[1].motion.time[0] <= rows.time[0]:
             del behind[0]
-        until = rows.time[-1] + 0.5 / rows.rate
+        until, time = rows.time[-1] + 0.5 / rows.rate, rows.time
         used = [piece for piece in behind if piece.motion.time[0] <= until]
-        yield rows, np.ascontiguousarray(weights.y), *_nearest(used, rows.time)
-
-
-def _nearest(pieces: Sequence[Processed], time: Array) -> tuple[Motion, Array | None]:
-    """The motion, and the temperature, of the samples nearest to ``time``."""
-    stamps = np.concatenate([piece.motion.time for piece in pieces])
-    after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
-    before = np.maximum(after - 1, 0)
-    nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
-    q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in pieces])[nearest] for name in ("q", "qd", "qdd"))
-    temperature = _temperature([(piece.temperature, piece.motion.q) for piece in pieces])
-    return Motion(time, q, qd, qdd), None if temperature is None else temperature[nearest]
+        motions = [piece.motion for piece in used]
+        stamps, *signals = (np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd"))
+        after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
+        temperature = _temperature([(piece.temperature, piece.motion.q) for piece in used])
+        motion = Motion(time, *(values[nearest] for values in signals))
+        yield rows, np.ascontiguousarray(weights.y), motion, None if temperature is None else temperature[nearest]
 
 
 def at_rest(model: DynamicModel, piece: Processed) -> Processed:
     """With the torque, and the wrench, that the description's gravity alone asks for, in place of what was measured."""
-    motion = piece.motion
-    zero = np.zeros_like(motion.q)
-    posture = Motion(motion.time, motion.q, zero, zero)
+    zero = np.zeros_like(piece.motion.q)
+    posture = replace(piece.motion, qd=zero, qdd=zero)
     torque = model.dynamics.inverse_dynamics(posture)
     if piece.wrench is None:
         return replace(piece, torque=torque)

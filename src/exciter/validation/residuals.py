@@ -55,14 +55,11 @@ class ErrorDistribution:
 
     @classmethod
     def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
-        mean, std = float(errors.mean()), float(errors.std())
+        mean, std, counts = float(errors.mean()), float(errors.std()), np.histogram(errors, edges)[0]
         alike = std <= 1e-12 * float(np.abs(errors).max(initial=1e-300))  # but for rounding
         skewness, kurtosis = (0.0 if alike else float(moment(errors)) for moment in (stats.skew, stats.kurtosis))
-        counts = np.histogram(errors, edges)[0]
         gaussian = np.asarray(len(errors) * np.diff(stats.norm.cdf(edges, mean, max(std, 1e-300))))
-        return cls(
-            model=model, counts=counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian
-        )
+        return cls(model, counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian)
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {name: getattr(self, name) for name in ("mean", "std", "skewness", "kurtosis")}
@@ -80,8 +77,8 @@ class Histogram:
     description: ErrorDistribution
 
     def to_dict(self) -> dict[str, Any]:
-        named = {one.model: one.to_dict() for one in (self.identified, self.description)}
-        return {"unit": self.unit, "edges": self.edges.tolist(), **named}
+        both = {one.model: one.to_dict() for one in (self.identified, self.description)}
+        return {"unit": self.unit, "edges": self.edges.tolist(), **both}
 
 
 def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
@@ -89,11 +86,12 @@ def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
     found = []
     for j, (joint, unit) in enumerate(zip(prediction.joints, prediction.units, strict=True)):
         moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
-        models = {"identified": prediction.predicted, "description": prediction.description}
-        errors = {name: (prediction.measured[moves, j] - torque[moves, j]) for name, torque in models.items()}
-        edges = bins(*errors.values())
-        both = {name: ErrorDistribution.of(name, left, edges) for name, left in errors.items()}
-        found.append(Histogram(joint=joint, unit=unit, edges=edges, **both))
+        both = (prediction.predicted, prediction.description)
+        own, other = (prediction.measured[moves, j] - torque[moves, j] for torque in both)
+        edges = bins(own, other)
+        identified = ErrorDistribution.of("identified", own, edges)
+        description = ErrorDistribution.of("description", other, edges)
+        found.append(Histogram(joint, unit, edges, identified=identified, description=description))
     return tuple(found)
 
 
@@ -132,12 +130,11 @@ class JointCorrelation:
 
 def joint_correlation(prediction: Prediction) -> JointCorrelation:
     e = prediction.residual - prediction.residual.mean(axis=0)
-    count = len(e)
-    size = np.sqrt((e**2).sum(axis=0))
+    count, size, counted = len(e), np.sqrt((e**2).sum(axis=0)), _counted(prediction)
     e = e / np.where(size > 0.0, size, 1.0)
     power = np.abs(fft.rfft(e, fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
     rho = fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
-    fewer = np.minimum.outer(_counted(prediction), _counted(prediction))  # equations: rest has none
+    fewer = np.minimum.outer(counted, counted)  # equations: rest has none
     errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / np.maximum(fewer, 1.0))
     coefficients = e.T @ e + np.diag((size == 0.0) * 1.0)
     return JointCorrelation(joints=prediction.joints, coefficients=coefficients, errors=errors)
@@ -163,8 +160,7 @@ def _counted(prediction: Prediction) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Of J equations, ``joints`` in ``units``: amplitude densities (F, J) [unit/√Hz] of what was measured and of the
-    residual, at frequencies (F,) [Hz], by the method of Welch."""
+    """Amplitude densities (F, J) [unit/√Hz] of measured torque and residual at frequencies (F,) [Hz] (Welch)."""
 
     joints: tuple[str, ...]
     units: tuple[str, ...]
@@ -188,15 +184,14 @@ def densities(time: Array, rate: float, *series: Array) -> tuple[Array, ...]:
     """Frequencies (F,), and the amplitude density of each of the series (N, J) at the same instants; mean over the
     stretches without a gap, by their length. Nothing where all of them are too short."""
     gaps = np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > ERROR_GAP_INTERVALS - 1.0) + 1
-    parts = [slice(a, b) for a, b in itertools.pairwise([0, *gaps.tolist(), len(time)])]
-    length = min(LONGEST_SPECTRUM_SEGMENT, max(part.stop - part.start for part in parts))
-    parts = [part for part in parts if part.stop - part.start >= length]
+    ends = list(itertools.pairwise([0, *gaps.tolist(), len(time)]))
+    length = min(LONGEST_SPECTRUM_SEGMENT, max(end - start for start, end in ends))
     if length < FEWEST_SPECTRUM_SAMPLES:
         return ()
-    weights = [part.stop - part.start for part in parts]
+    long = [(start, end) for start, end in ends if end - start >= length]
     found = []
     for values in series:
-        spectra = [signal.welch(values[part], rate, nperseg=length, axis=0) for part in parts]
-        mean = np.average([power for _, power in spectra], axis=0, weights=weights)
-        found.append(np.sqrt(mean[1:]))  # the mean is no vibration
+        spectra = [signal.welch(values[start:end], rate, nperseg=length, axis=0) for start, end in long]
+        powers, weights = [power for _, power in spectra], [end - start for start, end in long]
+        found.append(np.sqrt(np.average(powers, axis=0, weights=weights)[1:]))  # the mean is no vibration
     return spectra[0][0][1:], *found

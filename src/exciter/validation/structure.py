@@ -5,19 +5,17 @@ and noise may be larger where joints are fast, or missing where they rest: neith
 tests, for two kinds of quantity:
 
 ``on_motion``: quantities that come and go with the motion (velocity, load, position). The residual is put into bins of
-the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed
-and the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then,
-on average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
+the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed and
+the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then, on
+average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
 correlation of u, which is that of v times that of σ (Parzen 1963); before, each frequency of u is divided by what the
-bins left of it.
-Q over its mean by chance is compared with Fisher's F; degrees of freedom follow from the eigenvalues of the bins'
-covariance, and from over how many frequencies and instants the noise is spread.
+bins left of it. Q over its mean by chance is compared with Fisher's F; degrees of freedom follow from the eigenvalues
+of the bins' covariance, and from over how many frequencies and instants the noise is spread.
 
 ``on_slow``: quantities that hardly return (time, temperature). Of the cosine transform of the residual, the slowest 60
 numbers: noise has a power that falls as 1/(1 + (k/corner)²), the corner being the likeliest, or the one of those nearly
 as likely that speaks most for chance; what follows the quantity, or its square, has them as these have. F test. It
-holds for errors that are forgotten within a hundredth of the time; slower ones can hardly be told from a drift.
-"""
+holds for errors that are forgotten within a hundredth of the time; slower ones can hardly be told from a drift."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, stats
+from scipy.ndimage import binary_erosion
 
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 from exciter.validation.prediction import Prediction
 
 STRUCTURE_FALSE_ALARM_CHANCE = 0.01  #: of any finding in a run whose residuals depend on nothing (Bonferroni)
@@ -45,8 +43,6 @@ ADVICE_BY_QUANTITY = {
 }
 BAND_SIGMAS = 1.96  #: that the band of a prediction reaches
 SLOW_QUANTITIES = ("time", "temperature")  #: quantities that hardly return
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 QUANTITY_BINS = 16  #: of a quantity, with as many samples each
 FEWEST_BIN_SAMPLES = 20  #: samples at least
 MOST_POWER_TAKEN_BY_BINS = 0.8  #: of a frequency: where the bins took more, the rest of it says too little
@@ -60,19 +56,31 @@ FEWEST_DEPENDENCE_SAMPLES = 3 * FEWEST_BIN_SAMPLES  #: samples: with less, nothi
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
-    """The residual of ``joint`` against one ``quantity`` [``unit``]. found: whether it depends on it, more than chance
-    explains in all that was looked at."""
+class Dependence:
+    """centres (B,): mean of the quantity in every bin; means (B,) of the residual there, errors (B,): their standard
+    errors, which hold for correlated residuals. share: part of the residual's variance that goes with the quantity,
+    less what chance gives (about zero for noise; may come out negative). p_value: of so much by chance."""
+
+    centres: Array
+    means: Array
+    errors: Array
+    share: float
+    p_value: float
+
+    @property
+    def band(self) -> tuple[Array, Array]:
+        """(B,) lower and upper end of two standard errors to both sides of every mean."""
+        return self.means - BAND_STANDARD_ERRORS * self.errors, self.means + BAND_STANDARD_ERRORS * self.errors
+
+
+@dataclass(frozen=True, eq=False)
+class Structure(Dependence):
+    """Residual of ``joint`` against one ``quantity`` [``unit``]. found: it depends on it, more than chance explains."""
 
     joint: str
     quantity: str
     unit: str
-    dependence: Dependence
     found: bool
-
-    @property
-    def share(self) -> float:
-        return self.dependence.share
 
     @property
     def sentence(self) -> str:
@@ -82,39 +90,31 @@ class Structure:
         return f"{share} depends on {self.quantity}: {ADVICE_BY_QUANTITY[self.quantity]}"
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.dependence
         about = {"joint": self.joint, "quantity": self.quantity, "unit": self.unit}
-        verdict = {"share_percent": 100.0 * found.share, "p_value": found.p_value, "found": self.found}
-        bins = {"centres": found.centres, "means": found.means, "standard_errors": found.errors}
+        verdict = {"share_percent": 100.0 * self.share, "p_value": self.p_value, "found": self.found}
+        bins = {"centres": self.centres, "means": self.means, "standard_errors": self.errors}
         return {**about, **verdict, **{key: values.tolist() for key, values in bins.items()}}
 
 
 def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHANCE) -> tuple[Structure, ...]:
-    """Of every joint and quantity that changes, while the joint moves: while it rests there is no equation; those of a
-    joint together, the largest share first.
-
+    """Of every joint and quantity that changes, while the joint moves; those of a joint together, largest share first.
     Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
-    depends on velocity, too, and says nothing against the model.
-    """
+    depends on velocity, too, and says nothing against the model."""
     looked = []
     for j, joint in enumerate(prediction.joints):
         moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]
-        used = moves.copy()
-        used[1:] &= moves[:-1]  # filters spread what is missing over the instants beside
-        used[:-1] &= moves[1:]
+        used = binary_erosion(moves, border_value=1)  # filters spread what is missing over the instants beside
         if not used.any():
             continue
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
         doubt = float((prediction.band[used, j] ** 2).mean()) / BAND_SIGMAS**2  # by uncertainty of the parameters
         for quantity, unit, values in _quantities(prediction, j):
-            dependence = _in_blocks(e, values, speed, used, slow=quantity in SLOW_QUANTITIES)
-            if dependence is not None:
-                sure = dependence.share * float(e[used].var()) > PARAMETER_DOUBT_FACTOR * doubt
-                clear = dependence.share >= LEAST_STRUCTURE_SHARE and sure
-                one = Structure(joint=joint, quantity=quantity, unit=unit, dependence=dependence, found=bool(clear))
-                looked.append((j, one))
-    found = [(j, replace(one, found=one.found and one.dependence.p_value * len(looked) < level)) for j, one in looked]
-    return tuple(one for _, one in sorted(found, key=lambda row: (row[0], not row[1].found, -row[1].share)))
+            if (found := _in_blocks(e, values, speed, used, slow=quantity in SLOW_QUANTITIES)) is not None:
+                sure = found.share * float(e[used].var()) > PARAMETER_DOUBT_FACTOR * doubt
+                clear = bool(found.share >= LEAST_STRUCTURE_SHARE and sure)
+                looked.append((j, Structure(**vars(found), joint=joint, quantity=quantity, unit=unit, found=clear)))
+    judged = [(j, replace(one, found=one.found and one.p_value * len(looked) < level)) for j, one in looked]
+    return tuple(one for _, one in sorted(judged, key=lambda row: (row[0], not row[1].found, -row[1].share)))
 
 
 def _in_blocks(e: Array, x: Array, speed: Array | None, used: BoolArray, *, slow: bool) -> Dependence | None:
@@ -143,29 +143,10 @@ def _quantities(prediction: Prediction, j: int) -> Iterator[tuple[str, str, Arra
     yield "time", "s", prediction.time
 
 
-@dataclass(frozen=True, eq=False)
-class Dependence:
-    """centres (B,): mean of the quantity in every bin; means (B,) of the residual there, errors (B,): their standard
-    errors, which hold for correlated residuals. share: part of the residual's variance that goes with the quantity,
-    less what chance gives (about zero for noise; may come out negative). p_value: of so much by chance."""
-
-    centres: Array
-    means: Array
-    errors: Array
-    share: float
-    p_value: float
-
-    @property
-    def band(self) -> tuple[Array, Array]:
-        """(B,) lower and upper end of two standard errors to both sides of every mean."""
-        return self.means - BAND_STANDARD_ERRORS * self.errors, self.means + BAND_STANDARD_ERRORS * self.errors
-
-
 def on_motion(
     residual: Array, quantity: Array, speed: Array | None = None, used: BoolArray | None = None
 ) -> Dependence | None:
-    """All (N,), at uniform instants. speed: that the noise may grow with; used: the instants that count, all unless
-    given. None where the quantity does not change, or there is too little of it."""
+    """All (N,), at uniform instants. speed: that noise may grow with; used: that count. None: too little of it."""
     size = next(m for m in range(len(residual), 0, -1) if fft.next_fast_len(m, real=True) == m)  # transformed fast
     counts = np.ones(size, dtype=bool) if used is None else used[:size]
     label = labels(quantity[:size][counts])
@@ -204,7 +185,7 @@ def on_motion(
     return Dependence(centres=centres, means=means, errors=errors, share=share, p_value=p_value)
 
 
-def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
+def spread(within: Array, label: Index, speed: Array | None) -> Array:
     """(N,) standard deviations σ(speed) σ(quantity) that residuals ``within`` bins have."""
     square, like = within**2, np.ones(len(within))
     if speed is not None and (pace := labels(speed)) is not None:
@@ -242,7 +223,7 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     return Dependence(centres=centres, means=means, errors=errors, share=along / total, p_value=p_value)
 
 
-def _slow_noise(numbers: Array, columns: Array, number: IntArray, corner: float) -> tuple[float, float, float, float]:
+def _slow_noise(numbers: Array, columns: Array, number: Index, corner: float) -> tuple[float, float, float, float]:
     """Slow numbers of noise whose power falls as 1/(1 + (k/corner)²), and what goes along with a quantity: likelihood;
     p-value; sum of squares of the latter, less what chance gives; power of one number of the slowest noise."""
     weight = np.sqrt(1.0 + (number / corner) ** 2)
@@ -259,7 +240,7 @@ def _slow_noise(numbers: Array, columns: Array, number: IntArray, corner: float)
     return likelihood, float(stats.f.sf(ratio, basis.shape[1], free)), along, level
 
 
-def labels(quantity: Array) -> IntArray | None:
+def labels(quantity: Array) -> Index | None:
     """(N,) bins of as many samples each; fewer where values repeat; None where all values are alike."""
     bins = min(QUANTITY_BINS, len(quantity) // FEWEST_BIN_SAMPLES)
     if len(quantity) < FEWEST_DEPENDENCE_SAMPLES or not np.isfinite(quantity).all():

@@ -15,6 +15,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.quality.quality import Quality
 from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.files import finite
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate
@@ -23,18 +24,10 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array
+from exciter.validation import residuals
 from exciter.validation.baselines import DESCRIPTION, Baselines, NoiseFloor, baselines_and_prediction, noise_floor
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
 from exciter.validation.prediction import Prediction
-from exciter.validation.residuals import (
-    Histogram,
-    JointCorrelation,
-    ResidualSpectrum,
-    histograms,
-    joint_correlation,
-    residual_spectrum,
-    residual_whiteness,
-)
 from exciter.validation.structure import Structure, structures
 
 DOWN_TO_NOISE_FACTOR = 1.2  #: times the noise floor: a model that leaves no more explains all there is
@@ -55,9 +48,9 @@ class RunValidation:
     estimate: Estimate
     prediction: Prediction
     baselines: Baselines
-    histograms: tuple[Histogram, ...]
+    histograms: tuple[residuals.Histogram, ...]
     whiteness: tuple[Whiteness, ...]
-    correlation: JointCorrelation
+    correlation: residuals.JointCorrelation
     structures: tuple[Structure, ...]
     floor: NoiseFloor
 
@@ -96,8 +89,7 @@ class RunValidation:
 
     def plot(self, joint: str | None = None, axes: Any = None) -> Any:
         """Measured and predicted torque of a joint (the one with most torque left, unless given); matplotlib's axes."""
-        if joint is None:
-            joint = self.prediction.joints[int(np.argmax(self.baselines.identified.rms))]
+        joint = self.prediction.joints[int(np.argmax(self.baselines.identified.rms))] if joint is None else joint
         axes = self.measured.plot(joint, axes, label="measured", color="0.6")
         return self.predicted.plot(joint, axes, label="predicted", title=f"{joint}, {self.run}, both filtered alike")
 
@@ -107,9 +99,9 @@ class RunValidation:
         return PurePath(self.run).name
 
     @cached_property
-    def spectrum(self) -> ResidualSpectrum | None:
+    def spectrum(self) -> residuals.ResidualSpectrum | None:
         """Of torque and residual; None where the run is too short."""
-        return residual_spectrum(self.prediction)
+        return residuals.residual_spectrum(self.prediction)
 
     @property
     def down_to_noise(self) -> bool:
@@ -127,28 +119,26 @@ class RunValidation:
     @property
     def above(self) -> tuple[str, ...]:
         """Joints whose residual is larger than their noise, with how much."""
-        if self.floor.sigma is None:
-            return ()
-        ratios = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
-        above = [(joint, left / least) for joint, left, least in ratios if left > JOINT_ABOVE_NOISE_FACTOR * least]
-        return tuple(f"{joint} ({ratio:.2g} times its noise)" for joint, ratio in above)
+        both = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
+        above = ((name, left / least) for name, left, least in both if left > JOINT_ABOVE_NOISE_FACTOR * least)
+        return tuple(f"{name} ({ratio:.2g} times its noise)" for name, ratio in above)
 
     @property
     def verdict(self) -> str:
         total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
-        why = self.missed[0].sentence if self.missed else ""
+        why = f": {self.missed[0].sentence}" if self.missed else ""
         if total >= 100.0:
             return f"worse than no model: residual {total:.3g} % of the torque; are joints, signs and units right?"
         if total >= NO_BETTER_FACTOR * before and not self.down_to_noise:
-            return f"no better than the description: residual {total:.3g} %, its own {before:.3g} %{_also(why)}"
+            return f"no better than the description: residual {total:.3g} %, its own {before:.3g} %{why}"
         if floor is None:
-            return f"residual {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
+            return f"residual {total:.3g} % of the torque; how much of it is noise cannot be known{why}"
         if self.down_to_noise:
             said = f"explains the motion down to the noise: residual {total:.3g} %, noise {floor:.3g} %"
-            return f"{said}; but for {', '.join(self.above)}{_also(why)}" if self.above else said
-        why = why or "it depends on no quantity that was tested: elasticity, a delay, noise of the positions?"
-        return f"residual {total:.3g} % of the torque, noise {floor:.3g} %{_also(why)}"
+            return f"{said}; but for {', '.join(self.above)}{why}" if self.above else said
+        why = why or ": it depends on no quantity that was tested: elasticity, a delay, noise of the positions?"
+        return f"residual {total:.3g} % of the torque, noise {floor:.3g} %{why}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -156,12 +146,12 @@ class RunValidation:
         only = "rests throughout: only its effect on other joints is judged"
         rests = [f"{joint} {only}" for joint in self.baselines.resting]
         missed = [one.sentence for one in self.missed]
-        coloured = [one for one in self.whiteness if not one.white]
-        slow = [one for one in coloured if one.slow > SLOW_POWER_SHARE or math.isinf(one.fades)]
-        lasting = [one.sentence for one in slow]  # a filter alone leaves neighbours alike
-        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *lasting)
+        coloured = [one for one in self.whiteness if not one.white]  # a filter alone leaves neighbours alike
+        slow = [one.sentence for one in coloured if one.slow > SLOW_POWER_SHARE or math.isinf(one.fades)]
+        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *slow)
 
     def to_dict(self) -> dict[str, Any]:
+        figures = ("white", "neighbour", "p_value", "fades", "slow")
         return {
             "run": self.run,
             "verdict": self.verdict,
@@ -171,66 +161,62 @@ class RunValidation:
             "models": self.baselines.to_dict(),
             "floor": self.floor.to_dict(),
             "histograms": {one.joint: one.to_dict() for one in self.histograms},
-            "whiteness": {one.joint: _white(one) for one in self.whiteness},
+            "whiteness": {one.joint: finite({key: getattr(one, key) for key in figures}) for one in self.whiteness},
             "correlation": self.correlation.coefficients.tolist(),
             "structure": [one.to_dict() for one in self.structures],
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Validation(Sequence[RunValidation]):
-    """A model judged by ``runs``: a sequence."""
+class Validation(tuple[RunValidation, ...]):
+    """A model judged by runs."""
 
-    runs: tuple[RunValidation, ...]
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<{'; '.join(self.sentences) or 'no run'}>"
 
-    def __len__(self) -> int:
-        return len(self.runs)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.runs[key]
+    @property
+    def runs(self) -> tuple[RunValidation, ...]:
+        return self
 
     @property
     def worst(self) -> RunValidation:
-        return max(self.runs, key=lambda run: run.total_percent)
+        return max(self, key=lambda run: run.total_percent)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        return tuple(f"{one.run}: {one.verdict}" for one in self.runs)
+        return tuple(f"{one.run}: {one.verdict}" for one in self)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"runs": [one.to_dict() for one in self.runs]}
+        return {"runs": [one.to_dict() for one in self]}
 
 
 def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = None) -> Validation:
-    """problem: whose equations judge (``Identification.judge``); runs: its own unless given. One pass over the rows of
-    every run, and a few over its torque alone."""
+    """problem: whose equations judge (``Identification.judge``); runs: its own unless given. One pass over rows."""
+    found = []
     with one_thread():
-        chosen = problem.runs if runs is None else runs
-        return Validation(tuple(_validated(replace(problem, runs=(run,)), estimate) for run in chosen))
+        for run in problem.runs if runs is None else runs:
+            alone = replace(problem, runs=(run,))
+            baselines, prediction = baselines_and_prediction(alone, estimate)
+            one = RunValidation(
+                model=problem.model,
+                estimate=estimate,
+                prediction=prediction,
+                baselines=baselines,
+                histograms=residuals.histograms(prediction),
+                whiteness=residuals.residual_whiteness(_apart(prediction, alone)),
+                correlation=residuals.joint_correlation(prediction),
+                structures=structures(prediction),
+                floor=noise_floor(alone, baselines.signal),
+            )
+            found.append(one)
+    return Validation(found)
 
 
 def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[Validation, Validation]:
     """On the runs that were identified from, and on held-out ones; on samples of those that are read in pieces."""
     unseen = validate(found.judge, found.estimate, [run.bounded for run in held_out])
     return validate(found.judge.bounded, found.estimate), unseen
-
-
-def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
-    baselines, prediction = baselines_and_prediction(problem, estimate)
-    return RunValidation(
-        model=problem.model,
-        estimate=estimate,
-        prediction=prediction,
-        baselines=baselines,
-        histograms=histograms(prediction),
-        whiteness=residual_whiteness(_apart(prediction, problem)),
-        correlation=joint_correlation(prediction),
-        structures=structures(prediction),
-        floor=noise_floor(problem, baselines.signal),
-    )
 
 
 def _apart(prediction: Prediction, problem: Problem) -> Prediction:
@@ -243,15 +229,6 @@ def _apart(prediction: Prediction, problem: Problem) -> Prediction:
     return replace(prediction[::step], rate=prediction.rate / step, counted=counted)
 
 
-def _also(why: str) -> str:
-    return f": {why}" if why else ""
-
-
-def _white(one: Whiteness) -> dict[str, Any]:
-    fades = one.fades if math.isfinite(one.fades) else None
-    return {"white": one.white, "neighbour": one.neighbour, "p_value": one.p_value, "fades": fades, "slow": one.slow}
-
-
 @dataclass(frozen=True, eq=False)
 class ValidationVerdict:
     """Of a model, by runs identified from (``fit``) and by held-out ones (``unseen``); one of both may have none."""
@@ -260,7 +237,7 @@ class ValidationVerdict:
     unseen: Validation
 
     def __post_init__(self) -> None:
-        if not (self.fit.runs or self.unseen.runs):
+        if not (self.fit or self.unseen):
             raise ParameterError("a model is judged by runs, and there are none; give one at least")
 
     def __repr__(self) -> str:
@@ -269,12 +246,12 @@ class ValidationVerdict:
     @property
     def shown(self) -> tuple[RunValidation, ...]:
         """Not too many of a kind; those identified from first."""
-        return (*self.fit.runs[:MOST_RUNS_SHOWN], *self.unseen.runs[:MOST_RUNS_SHOWN])
+        return (*self.fit[:MOST_RUNS_SHOWN], *self.unseen[:MOST_RUNS_SHOWN])
 
     @cached_property
     def decisive(self) -> RunValidation:
         """The worst held-out run, where there is one; else the worst of those identified from."""
-        return (self.unseen if self.unseen.runs else self.fit).worst
+        return (self.unseen or self.fit).worst
 
     @property
     def grade(self) -> str:
@@ -286,8 +263,7 @@ class ValidationVerdict:
     def weak_joints(self) -> tuple[str, ...]:
         """With a large residual relative to their own torque, however little that counts in the total."""
         base = self.decisive.baselines
-        rows = zip(base.joints, base.identified.percent, strict=True)
-        return tuple(joint for joint, left in rows if left >= FAIR_MODEL_PERCENT)
+        return tuple(base.joints[k] for k in np.flatnonzero(base.identified.percent >= FAIR_MODEL_PERCENT))
 
     @property
     def tone(self) -> str:
@@ -309,9 +285,9 @@ class ValidationVerdict:
     @property
     def worst_joint(self) -> int:
         """With the largest residual relative to its own torque, of those above their noise, where there are such."""
-        left, floor = self.decisive.baselines.identified.percent, self.decisive.floor
-        above = np.where(left > DOWN_TO_NOISE_FACTOR * floor.percent, left, np.nan)
-        return int(np.nanargmax(left if np.isnan(above).all() else above))
+        left = self.decisive.baselines.identified.percent
+        above = left > DOWN_TO_NOISE_FACTOR * self.decisive.floor.percent
+        return int(np.nanargmax(np.where(above, left, np.nan) if above.any() else left))
 
     @cached_property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:
@@ -333,7 +309,7 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
         steps.append("Record other motion and validate on it: a fit alone does not tell how well the model predicts.")
     names = {run.name for run in found.problem.runs}
     seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
-    if any(what in seen for what in POOR_MOTION):
+    if not seen.isdisjoint(POOR_MOTION):
         steps.append(
             "Let the robot move more (exciter design): this motion excites too little, so that prior knowledge decides "
             "part of the parameters. Until then trust the model for motion like that of the logs."
@@ -345,12 +321,9 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
         )
     if missed := verdict.decisive.missed:
         most = max(missed, key=lambda one: one.share)
-        steps.append(
-            f"The residual of {most.joint} depends on {most.quantity}: the model may lack a term. See What the model "
-            "misses."
-        )
+        what = f"The residual of {most.joint} depends on {most.quantity}"
+        steps.append(f"{what}: the model may lack a term. See What the model misses.")
     if found.physically_consistent:
-        steps.append(
-            "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
-        )
+        ready = "exciter export writes the model for simulators and controllers"
+        steps.append(f"{ready}; exciter validate judges it on other logs.")
     return steps

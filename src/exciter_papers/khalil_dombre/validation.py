@@ -14,11 +14,10 @@ from exciter.identification.runs.run import Run
 from exciter.parameters.consistency import link_consistency
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter.validation.closed_loop import Followed, simulate_closed_loop
 from exciter.validation.comparison import Comparison, IdentificationMethod, compare
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad
-from exciter.validation.open_loop import simulate_open_loop
+from exciter.validation.simulation import Followed, simulate_closed_loop, simulate_open_loop
 from exciter.validation.validation import RunValidation, validate
 from exciter_papers.khalil_dombre import set_up, virtual
 from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, counted, percent, recovered

@@ -10,7 +10,7 @@ import exciter as ex
 from exciter.dynamics.base import inertia_base, static_base
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import evaluate
-from exciter.experiment.virtual.synthetic import synthetic
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.experiment.virtual.true_parameters import draw
 from exciter.identification.information.information import Information
 from exciter.typing import Array
@@ -132,7 +132,7 @@ def repeated(model: ex.DynamicModel, found: StaticPoses, count: int) -> Array:
     truth = base.base_values([known[name] for name in base.standard])
     errors = []
     for seed in range(count):
-        torque = synthetic(model, poses, chi, noise, seed).torque / noise
+        torque = synthetic_recording(model, poses, chi, noise, seed=seed).needed_torque() / noise
         errors.append(Information.empty(len(base)).add(rows, torque.ravel()).solve(base.names)[0] - truth)
     return np.array(errors)
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import exciter as ex
 from exciter.excitation.design import Design
-from exciter.experiment.virtual.synthetic import synthetic
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -188,8 +188,8 @@ def estimated(motion: ex.Motion, runs: int = RUNS) -> Array:
     """(runs, 21) estimates (7) of synthetic logs of seeds 0 … runs − 1, in the product's order."""
     estimator = ex.WeightedLeastSquares(noise=tuple(TORQUE_NOISE_STD))
     rate = len(motion) / IEEE_FAMILY.period
-    logs = (synthetic(model(), motion, chi(), TORQUE_NOISE_STD, seed) for seed in range(runs))
-    problems = (Problem(model(), (Run.at(motion, log.torque, rate),), folds=1) for log in logs)
+    logs = (synthetic_recording(model(), motion, chi(), TORQUE_NOISE_STD, seed=seed) for seed in range(runs))
+    problems = (Problem(model(), (Run.at(motion, log.needed_torque(), rate),), folds=1) for log in logs)
     return np.array([estimator.estimate(problem).values for problem in problems])
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, signal
 
 from exciter.errors import RecordingError, shown
@@ -30,9 +29,8 @@ from exciter.experiment.signals.low_pass_filter import BANDWIDTH_NOTE, named, no
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 from exciter.notes import done
-from exciter.typing import Array
+from exciter.typing import Array, ComplexArray
 
-Complex = NDArray[np.complex128]
 USUAL_NOISE_GAIN = 10.0  #: up to which noise is amplified at a frequency unless a bandwidth is given
 LARGEST_NOISE_GAIN = 30.0
 HIGHEST_LIMIT_RATE_FRACTION = 0.4  #: the kernel needs room to fade out
@@ -75,17 +73,16 @@ class Prewhitening:
         return replace(
             average,
             torque=np.fft.irfft(lines * inverse[:, None], count, axis=0),
-            torque_noise=one,
-            torque_noise_of_mean=of_mean,
             notes=(*average.notes, done(PREWHITENING_NOTE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
+            torque_noise=one,
+            torque_noise_of_mean=of_mean,
         )
 
     def apply(self, recording: Recording, rate: float | None = None) -> Recording:
         """Torque and current before the filter, at uniform instants (``rate`` [Hz]: as for ``resample``); the ends are
-        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, the bandwidth beside it,
-        for ``analog.torque_bandwidth``."""
+        cut by half the kernel's length. What was done is in ``about.notes['prewhitening']``, and the bandwidth."""
         analog = _named(recording.about.filter)
         uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
@@ -93,27 +90,23 @@ class Prewhitening:
         kernel = _kernel(lambda f: _fade(f, limit, rate) / response(analog, f), analog, limit, rate)
         words = _words(analog, limit, float(np.sqrt((kernel**2).sum())))
         words += f"; {len(kernel) // 2 / rate:.3g} s cut at each end"
-        return _through(
-            uniform, kernel, [name for name in ("torque", "current") if name in uniform.signals], words, limit
-        )
+        return _through(uniform, kernel, ("torque", "current"), words, limit)
 
 
 def filtered_alike(recording: Recording) -> Recording:
-    """Positions and velocities through the filter the torque went through: both sides late by the same. Exact for what
-    the filter only delays (frequencies well below its cut-off); the model is not linear in q, so that closer to the
-    cut-off undoing the filter is better. Noise is not amplified."""
+    """Positions and velocities through the torque's filter: both sides late by the same, no noise amplified. Exact well
+    below its cut-off; the model is not linear in q, so that closer to it undoing the filter is better."""
     analog = _named(recording.about.filter)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
     top = HIGHEST_LIMIT_RATE_FRACTION * rate
     kernel = _kernel(lambda f: _fade(f, top, rate) * response(analog, f), analog, analog.cutoff, rate)
-    names = [name for name in ("q", "qd", "wrench") if name in uniform.channels]
-    return _through(uniform, kernel, names, f"positions went through {named(analog)}, too", passes(analog))
+    words = f"positions went through {named(analog)}, too"
+    return _through(uniform, kernel, ("q", "qd", "wrench"), words, passes(analog))
 
 
-def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
-    """(2 L + 1,) samples of the impulse response, its middle at time zero, sum 1; as short as its accuracy up to the
-    limit [Hz] allows."""
+def _kernel(wanted: Callable[[Array], ComplexArray], analog: AnalogFilter, limit: float, rate: float) -> Array:
+    """(2 L + 1,) impulse response, time zero in the middle, sum 1; short, yet accurate up to limit [Hz]."""
     size = fft.next_fast_len(int(400.0 * rate / min(analog.cutoff, 4.0 * limit)) + 512, real=True)
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)
     aim = wanted(frequency)
@@ -151,9 +144,8 @@ def _through(uniform: Recording, kernel: Array, names: Iterable[str], words: str
         raise RecordingError(
             f"{len(uniform)} samples are too few: undoing or copying the filter costs {half} at each end; record longer"
         )
-    changed: dict[str, Any] = {}
-    for name in names:
-        x: Array = getattr(uniform, name)
+    changed: dict[str, Any] = {name: x for name in names if (x := getattr(uniform, name)) is not None}
+    for name, x in changed.items():
         centre = x.mean(axis=0)  # convolution keeps what is constant: take it out for the last digits
         changed[name] = signal.oaconvolve(x - centre, kernel[:, None], mode="valid", axes=0) + centre
     limit = min(limit, noted_bandwidth(uniform.about))

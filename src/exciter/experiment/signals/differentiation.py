@@ -23,7 +23,6 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth, Edge, torque_bandwidth
 from exciter.experiment.signals.noise import (
     FEWEST_NOISE_SAMPLES,
-    Shares,
     choose_cutoff,
     estimate_noise,
     least_error,
@@ -55,17 +54,15 @@ SPLINE_MEMORY_KNOTS = 80  #: intervals beyond which a sample is forgotten
 
 
 def first_difference(q: Array, rate: float) -> Array:
-    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut. Exact for
-    parabolas; a sine of ω comes out too small by (ωT)²/6."""
+    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s], (N − 2, …); a sine of ω is too small by (ωT)²/6."""
     if len(q) < 3:
         raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
     return np.asarray((q[2:] - q[:-2]) * (0.5 * rate))
 
 
 def second_difference(q: Array, rate: float) -> Array:
-    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut. Rather than [12.16] twice,
-    which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of (ωT)²/3. It lets more noise
-    through near half the rate, where the filter before it has left none."""
+    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T², (N − 2, …). Rather than [12.16] twice: a sine is too small by (ωT)²/12,
+    not (ωT)²/3. It lets more noise through near half the rate, where the filter before it has left none."""
     if len(q) < 3:
         raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
     return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
@@ -121,19 +118,35 @@ class FilteredDifferences(StreamingRoute):
             position_noise = estimate_noise(part.time, part.q).sigma * np.sqrt(share)
             if np.isinf(bandwidth):  # an undone filter leaves nothing in the band where noise would show
                 torque_noise = estimate_noise(part.time, torque).sigma
+
+        def derived(piece: OverlappedPiece[Recording], start: float) -> tuple[Motion, Recording] | None:
+            """See ``RoutePlan``. Nothing depends on where the segment starts."""
+            given, alone = piece.whole, piece.first and piece.last
+            if alone and given.duration * rate < 2 * cut:
+                return None
+            qd = given.qd if self.measured_velocity else None
+            whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
+            if alone and len(whole) <= 2 * cut:
+                return None
+            time = whole.time
+            first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
+            end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
+            part, wider = whole[first:end], slice(first - 1, end + 1)
+            q = low_pass.zero_phase(whole.q, rate)[wider]
+            if whole.qd is None:
+                return Motion(part.time, q[1:-1], first_difference(q, rate), second_difference(q, rate)), part
+            qd = low_pass.zero_phase(whole.qd, rate)[wider]
+            return Motion(part.time, q[1:-1], qd[1:-1], first_difference(qd, rate)), part
+
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
+        known = {"rate": rate, "notes": tuple(notes), "position_noise": position_noise, "torque_noise": torque_noise}
         return RoutePlan(
-            rate=rate,
             gap=gap,
             margin=Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / rate, samples=SPLINE_REACH_SAMPLES + 2),
-            derived=partial(_differenced, low_pass, rate, cut, self.measured_velocity),
+            derived=derived,
             too_short=f": {lost}; give a higher cut-off, or record longer",
-            position_noise=position_noise,
-            torque_noise=torque_noise,
-            notes=tuple(notes),
-            torque_bandwidth=bandwidth,
-            position_bandwidth=cutoff,
+            known={**known, "torque_bandwidth": bandwidth, "position_bandwidth": cutoff},
         )
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
@@ -160,36 +173,6 @@ def _positions(part: Recording, rate: float) -> Array:
     return resample(replace(part, qd=None, torque=None, current=None), rate).q
 
 
-def _differenced(
-    low_pass: Butterworth,
-    rate: float,
-    cut: int,
-    measured_velocity: bool,
-    piece: OverlappedPiece[Recording],
-    start_of_segment: float,
-) -> tuple[Motion, Recording] | None:
-    """See ``RoutePlan``; cut: samples at each end of a segment. Nothing depends on where the segment starts."""
-    given, alone = piece.whole, piece.first and piece.last
-    if alone and given.duration * rate < 2 * cut:
-        return None
-    qd = given.qd if measured_velocity else None
-    whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
-    if alone and len(whole) <= 2 * cut:
-        return None
-    time = whole.time
-    first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
-    end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-    wider = slice(first - 1, end + 1)
-    q = low_pass.zero_phase(whole.q, rate)[wider]
-    if whole.qd is None:
-        qd, qdd = first_difference(q, rate), second_difference(q, rate)
-    else:
-        qd = low_pass.zero_phase(whole.qd, rate)[wider]
-        qd, qdd = qd[1:-1], first_difference(qd, rate)
-    part = whole[first:end]
-    return Motion(part.time, q[1:-1], qd, qdd), part
-
-
 @dataclass(frozen=True)
 class SmoothingSpline(StreamingRoute):
     """knots_per_second: None: chosen so that the error expected in q̈ is least. degree: 4 … 9.
@@ -206,9 +189,8 @@ class SmoothingSpline(StreamingRoute):
 
     def plan(self, recording: Recording) -> RoutePlan:
         if len(recording) < FEWEST_SPLINE_SAMPLES:
-            raise RecordingError(
-                f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
-            )
+            wrong = f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
+            raise RecordingError(wrong)
         check_complete(replace(recording, qd=None))
         recorded = sampling_rate(recording.time)
         interval = 1.0 / recorded
@@ -218,9 +200,8 @@ class SmoothingSpline(StreamingRoute):
         noise = estimate_noise(part.time, part.q).sigma
         density, reason = self._density(part, recorded)
         if density * interval * FEWEST_SAMPLES_PER_KNOT > 1.0 + 1e-9:
-            raise RecordingError(
-                f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
-            )
+            wrong = f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
+            raise RecordingError(wrong)
         if gap * density > self.degree:
             gap = self.degree / density
         bandwidth, left_in = torque_bandwidth(recording.about)
@@ -228,16 +209,14 @@ class SmoothingSpline(StreamingRoute):
         spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
         resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
         lost = f"{self.edge / density:.3g} s are lost at each end"
+        notes = (done("spline", spline), done("resampling", resampled), *left_in)
+        known = {"rate": rate, "notes": notes, "torque_bandwidth": bandwidth, "torque_noise": torque}
         return RoutePlan(
-            rate=rate,
             gap=gap,
             margin=Margin(seconds=SPLINE_MEMORY_KNOTS / density, samples=SPLINE_REACH_SAMPLES),
             derived=partial(self._derived, density, rate),
             too_short=f" for {density:.3g} knots per second: {lost}; give more knots per second, or record longer",
-            position_noise=noise * np.sqrt(density * interval),
-            torque_noise=torque,
-            notes=(done("spline", spline), done("resampling", resampled), *left_in),
-            torque_bandwidth=bandwidth,
+            known={**known, "position_noise": noise * np.sqrt(density * interval)},
         )
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
@@ -248,7 +227,7 @@ class SmoothingSpline(StreamingRoute):
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
         seen = spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
-        best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
+        best, worst, errors, _ = least_error(seen, self._shares, candidates)
         return float(candidates[best]), (
             f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
             f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
@@ -271,35 +250,25 @@ class SmoothingSpline(StreamingRoute):
         part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
         if piece.first and piece.last and len(part) < 8:
             return None
-        spline = self._fit(whole.time - start, whole.q, density)
-        return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
-
-    def _fit(self, time: Array, q: Array, density: float) -> interpolate.BSpline:
-        """Inner knots at k/density from the start of a segment: its pieces share them."""
+        time = whole.time - start
         ends = np.ceil(time[0] * density + 0.5), np.floor(time[-1] * density - 0.5)
-        inner = np.arange(ends[0], ends[1] + 1) / density
+        inner = np.arange(ends[0], ends[1] + 1) / density  # from the start of a segment: its pieces share them
         knots = np.concatenate([[time[0]] * (self.degree + 1), inner, [time[-1]] * (self.degree + 1)])
         try:
-            return interpolate.make_lsq_spline(time, q, knots, k=self.degree, check_finite=False)
+            spline = interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
         except (ValueError, linalg.LinAlgError):
-            raise RecordingError(
-                f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
-            ) from None
+            few = f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
+            raise RecordingError(few) from None
+        return Motion(part.time, *(spline(part.time - start, nu=k) for k in range(3))), part
 
-
-def spline_shares(degree: int) -> Shares:
-    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s]. A projection: noise
-    passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the nearest image frequency,
-    which counts in q̈ by its own fourth power."""
-
-    def shares(frequency: Array, density: float) -> tuple[Array, Array]:
+    def _shares(self, frequency: Array, density: float) -> tuple[Array, Array]:
+        """What a least-squares spline does to q̈ at frequencies [Hz], by its knots per second. A projection: noise
+        passes with the gain G; of the signal (1 − G)² is lost, G (1 − G) comes out at the nearest image frequency."""
         nearest = np.round(frequency / density)
         images = nearest[:, None] + np.arange(-2, 3)
         distance = np.abs(frequency[:, None] - density * images) / frequency[:, None]
         ratio = np.where(images == 0.0, 0.0, 1.0 / np.maximum(distance, 1e-12))
-        gain = 1.0 / (1.0 + (ratio ** (2 * degree + 2)).sum(axis=1))
+        gain = 1.0 / (1.0 + (ratio ** (2 * self.degree + 2)).sum(axis=1))
         image = np.abs(frequency - density * np.maximum(nearest, 1.0))
         own, other = (2.0 * np.pi * frequency) ** 4, (2.0 * np.pi * image) ** 4
         return own * (1.0 - gain) ** 2 + other * gain * (1.0 - gain), own * gain
-
-    return shares

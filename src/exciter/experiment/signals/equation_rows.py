@@ -61,18 +61,11 @@ class Rows:
 
     @classmethod
     def of(
-        cls,
-        time: ArrayLike,
-        w: ArrayLike,
-        y: ArrayLike,
-        rate: float,
-        joints: Sequence[str],
-        parameters: Sequence[str],
-        torque_bandwidth: float = float("inf"),
+        cls, time: ArrayLike, w: ArrayLike, y: ArrayLike, rate: float, joints: Sequence[str], parameters: Sequence[str]
     ) -> Rows:
-        """From W (N, n, p) and y (N, n) as they were measured; torque_bandwidth: as in ``Processed``."""
+        """From W (N, n, p) and y (N, n) as they were measured."""
         sides, at = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2), np.asarray(time, dtype=float)
-        return cls(at, sides, rate, tuple(joints), tuple(parameters), torque_bandwidth=torque_bandwidth)
+        return cls(at, sides, rate, tuple(joints), tuple(parameters))
 
     @property
     def w(self) -> Array:
@@ -94,8 +87,7 @@ class Rows:
         """How many of the N instants are worth an independent one. A filter leaves neighbouring errors alike: errors
         that were white before it are as good as independent only 2·bandwidth times a second. Formulas for independent
         errors give variances too small by independent / N: multiply the covariance of a least-squares estimate by N /
-        independent (exact where the motion is well below the cut-off), and count so many equations in degrees of
-        freedom."""
+        independent (exact where the motion is well below the cut-off); degrees of freedom count so many equations."""
         return len(self) * min(1.0, 2.0 * self.bandwidth / self.rate)
 
     def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
@@ -130,12 +122,10 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
-        time = np.concatenate([part.time for part in parts])
-        bandwidth = min(part.torque_bandwidth for part in parts)
-        present = None
+        both, time = _read_only(sides.transpose(2, 0, 1)), np.concatenate([part.time for part in parts])
+        bandwidth, present = min(part.torque_bandwidth for part in parts), None
         if any(part.present is not None for part in parts):
             present = np.sum([part.counted for part in parts], axis=0) / max(len(time), 1)
-        both = _read_only(sides.transpose(2, 0, 1))
         return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present)
 
 
@@ -180,9 +170,8 @@ class ParallelFilter:
     """low_pass: None for the Chebyshev filter that fits the factor; factor: of the decimation. A factor left open is 10
     without a low_pass; with one the largest whose half rate lets at most 1 % pass: for Chebyshev filters that of
     ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both ends of a segment are cut
-    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter
-    (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is lowered, and ``Rows.notes`` says so; one that
-    passes more than 1 % there is refused."""
+    until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter are
+    stopped below: a low_pass left open is lowered (``Rows.notes``); one that passes more than 1 % there is refused."""
 
     title = "a low-pass filter"
     low_pass: LowPass | None = None
@@ -217,21 +206,32 @@ class ParallelFilter:
         return Rows.join(list(self.stream([rows])))
 
     def stream(self, rows: Iterable[Rows]) -> Iterator[Rows]:
-        """Rows in pieces, as they come; equal to filtering them whole. A gap in time starts anew, and a part between
-        two gaps that is no longer than its edges gives no rows."""
+        """Rows in pieces, as if filtered whole. A gap starts anew; a part no longer than its edges gives no rows."""
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
         rate, most = beginning.rate, beginning.torque_bandwidth
         low_pass, factor = self.at(rate, most)
+        stop = low_pass.stop(rate)
         kind = f"a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
         text = f"both sides of the equations through {kind}, one of {factor} kept"
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, margin = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate))
-        count = 0
-        for segment in segments(_alike(stream, low_pass, rate), 1.5 / rate):
+        cut, margin, count = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate)), 0
+
+        def alike(rows: Rows) -> Rows:
+            """Refused where the filter was not planned for them."""
+            if abs(rows.rate / rate - 1.0) > 1e-9:
+                raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
+            if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
+                raise RecordingError(
+                    f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
+                    f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
+                )
+            return rows
+
+        for segment in segments(map(alike, stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
             for piece in overlapped(segment, margin, Rows.join):
                 start, end = piece.inner.start, piece.inner.stop
@@ -240,45 +240,26 @@ class ParallelFilter:
                 seen += end - start
                 if kept.start < kept.stop:
                     given = piece.whole
-                    filtered = replace(
+                    sides = given.sides.transpose(1, 2, 0)
+                    found = np.zeros((*sides.shape[:2], len(given.time[kept])))
+                    for joint, equation in enumerate(sides):
+                        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
+                        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
+                    count += found.shape[2]
+                    yield replace(
                         given,
                         time=given.time[kept],
-                        sides=_filtered(given.sides, kept, low_pass, rate),
+                        sides=found.transpose(2, 0, 1),
                         rate=rate / factor,
                         bandwidth=min(given.bandwidth, bandwidth),
                         torque_bandwidth=float("inf"),
                         notes=(*given.notes, note),
                     )
-                    count += len(filtered)
-                    yield filtered
         if not count:
             raise RecordingError(
                 f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
                 f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
             )
-
-
-def _filtered(sides: Array, kept: slice, low_pass: LowPass, rate: float) -> Array:
-    given = sides.transpose(1, 2, 0)
-    found = np.zeros((*given.shape[:2], len(sides[kept])))
-    for joint, equation in enumerate(given):
-        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
-        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
-    return found.transpose(2, 0, 1)
-
-
-def _alike(stream: Iterable[Rows], low_pass: LowPass, rate: float) -> Iterator[Rows]:
-    """Refuses rows for which the filter was not planned."""
-    stop = low_pass.stop(rate)
-    for rows in stream:
-        if abs(rows.rate / rate - 1.0) > 1e-9:
-            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
-        if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-            raise RecordingError(
-                f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
-                f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
-            )
-        yield rows
 
 
 def filtered_rows(
@@ -293,18 +274,12 @@ def filtered_rows(
 
 
 def filtered_pair(
-    measured: Array,
-    predicted: Array,
-    rate: float,
-    parallel_filter: ParallelFilter,
-    torque_bandwidth: float = float("inf"),
+    measured: Array, predicted: Array, rate: float, parallel_filter: ParallelFilter, torque_bandwidth: float = np.inf
 ) -> tuple[Array, Array]:
-    """Torques (N, n) [N·m], measured and predicted, through the same filter, edges and decimation; torque_bandwidth:
-    as in ``Processed``."""
+    """Torques (N, n) [N·m] through the same filter, edges and decimation; torque_bandwidth: as in ``Processed``."""
     if measured.shape != predicted.shape or measured.ndim != 2:
         raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
-    joints = [f"joint {j + 1}" for j in range(measured.shape[1])]
-    time = np.arange(len(measured)) / rate
-    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"], torque_bandwidth)
-    both = parallel_filter.apply(rows)
+    joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate
+    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"])
+    both = parallel_filter.apply(replace(rows, torque_bandwidth=torque_bandwidth))
     return both.y, both.w[:, :, 0]

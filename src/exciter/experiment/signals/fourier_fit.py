@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import RecordingError
@@ -32,14 +31,14 @@ from exciter.experiment.signals.periods import (
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, ComplexArray
 
 SUMMED_SAMPLES = 1 << 12  #: at a time: they stay in the cache
 HARMONIC_NOISE_FACTOR = 4.6  #: that a harmonic's power must exceed; noise alone does so once in a hundred (e^−4.6)
 ROUNDING_MOTION_FRACTION = 1e-9  #: less is rounding, not motion
 
 
-def _blocks(family: Fourier, time: Array) -> Iterator[tuple[slice, NDArray[np.complex128]]]:
+def _blocks(family: Fourier, time: Array) -> Iterator[tuple[slice, ComplexArray]]:
     """z = e^(iωt) (B,), some samples at a time."""
     for first in range(0, len(time), SUMMED_SAMPLES):
         part = slice(first, first + SUMMED_SAMPLES)
@@ -58,21 +57,15 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
             if k <= top:
                 products[k] += power @ q[part]
             power = power * z
-    return _gram(sums, numbers, omega), np.vstack(
-        [products[numbers].imag / omega[:, None], -products[numbers].real / omega[:, None], products[:1].real]
-    )
-
-
-def _gram(sums: NDArray[np.complex128], numbers: NDArray[np.int64], omega: Array) -> Array:
-    """Columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1."""
     minus, plus = numbers[:, None] - numbers, numbers[:, None] + numbers
-    both = np.outer(omega, omega)
+    both, down = np.outer(omega, omega), omega[:, None]  # of columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1
     cos_minus, cos_plus = sums.real[np.abs(minus)], sums.real[plus]
     sin_minus, sin_plus = np.sign(minus) * sums.imag[np.abs(minus)], sums.imag[plus]
     a_a, b_b = 0.5 * (cos_minus - cos_plus) / both, 0.5 * (cos_minus + cos_plus) / both
     a_b = -0.5 * (sin_plus + sin_minus) / both  # sin(l) cos(m), l down, m across
-    a_1, b_1 = sums.imag[numbers, None] / omega[:, None], -sums.real[numbers, None] / omega[:, None]
-    return np.block([[a_a, a_b, a_1], [a_b.T, b_b, b_1], [a_1.T, b_1.T, sums.real[:1, None]]])
+    a_1, b_1 = sums.imag[numbers, None] / down, -sums.real[numbers, None] / down
+    gram = np.block([[a_a, a_b, a_1], [a_b.T, b_b, b_1], [a_1.T, b_1.T, sums.real[:1, None]]])
+    return gram, np.vstack([products[numbers].imag / down, -products[numbers].real / down, products[:1].real])
 
 
 def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, Array]]:
@@ -159,19 +152,28 @@ class FourierFit(Route):
                 f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
                 f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
             )
-        series = _least_squares(average, common, numbers, time, q, worth)
+        family, start = Fourier(average.period, common), float(average.time[0])
+        used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
+        delta, gram = _least_squares(family, used, time - start, q)
         squares = np.zeros(q.shape[1])
-        for block, value in values(series.trajectory, time - series.start, series.delta):
+        for block, value in values(family, time - start, delta):
             squares += ((q[block] - value) ** 2).sum(axis=0)
-        left = np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1))  # σ that the series leaves
+        left = np.sqrt(squares / np.maximum(len(time) - used.sum(axis=1), 1))  # σ that the series leaves
         if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
             left = np.sqrt(left**2 + average.position_noise**2 * (1.0 - 1.0 / worth))
-        noise = left if average.position_noise is None else average.position_noise
-        series = replace(series, noise=noise)
-        if self.harmonics is None:
-            _refuse_jumps(series, average, left)
-        notes += _fit_notes(series, left, known=average.position_noise is not None)
-        processed = Processed(
+        series = FourierSeries(
+            joints=average.joints,
+            period=average.period,
+            start=start,
+            harmonics=common,
+            delta=delta,
+            used=used,
+            gram=gram * worth,
+            noise=left if average.position_noise is None else average.position_noise,
+            samples=len(time) * worth,
+        )
+        notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
+        return Processed(
             motion=series.motion(average.time),
             torque=average.torque,
             rate=average.rate,
@@ -181,8 +183,7 @@ class FourierFit(Route):
             torque_bandwidth=average.torque_bandwidth,
             series=series,
             wrench=average.wrench,
-        )
-        return processed, series
+        ), series
 
     def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:
         """For each joint, and why; step (n,): of the encoders."""
@@ -193,11 +194,11 @@ class FourierFit(Route):
             brief = f"1 … {len(numbers)}" if in_a_row else ", ".join(map(str, numbers))
             return [numbers] * n, [done("harmonics", f"harmonics as given: {brief}")]
         power = np.abs(np.fft.rfft(average.q, axis=0)[1 : (len(average.q) + 1) // 2] / len(average.q)) ** 2
-        floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
+        floors = [np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)]  # of exponentially distributed powers
+        floors += [(ROUNDING_MOTION_FRACTION * average.q.std(axis=0)) ** 2, step**2 / 12.0 / len(average.q)]
         if average.position_noise_of_mean is not None:
-            floor = np.maximum(floor, average.position_noise_of_mean**2 / len(average.q))
-        floor = np.maximum(floor, (ROUNDING_MOTION_FRACTION * average.q.std(axis=0)) ** 2)
-        floor = np.maximum(floor, step**2 / 12.0 / len(average.q))
+            floors.append(average.position_noise_of_mean**2 / len(average.q))
+        floor = np.max(floors, axis=0)
         weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
         gain = np.cumsum((power - HARMONIC_NOISE_FACTOR * floor) * weight[:, None], axis=0)
         counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
@@ -217,63 +218,41 @@ def _step(q: Array) -> Array:
     return np.where(np.isfinite(steps), steps, 0.0)
 
 
-def _least_squares(
-    average: PeriodAverage, common: tuple[int, ...], numbers: list[tuple[int, ...]], time: Array, q: Array, worth: int
-) -> FourierSeries:
-    """Normal equations; nearly diagonal for samples spread over whole periods."""
-    start, n, size = float(average.time[0]), q.shape[1], 2 * len(common) + 1
+def _least_squares(family: Fourier, used: BoolArray, time: Array, q: Array) -> tuple[Array, Array]:
+    """delta and gram by normal equations; nearly diagonal for samples spread over whole periods."""
     centre = q.mean(axis=0)
-    gram, right = normal_equations(Fourier(average.period, common), time - start, q - centre)
-    used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
-    delta = np.zeros((n, size))
-    scale = np.sqrt(np.diag(gram))
+    gram, right = normal_equations(family, time, q - centre)
+    delta, scale = np.zeros(used.shape), np.sqrt(np.diag(gram))
     scaled = gram / np.outer(scale, scale)
-    for joint in range(n):
-        chosen = np.flatnonzero(used[joint])
-        block = scaled[np.ix_(chosen, chosen)]
+    for joint, own in enumerate(used):
+        chosen = np.flatnonzero(own)
         try:
-            solution = linalg.solve(block, right[chosen, joint] / scale[chosen], assume_a="pos")
+            solved = linalg.solve(scaled[np.ix_(chosen, chosen)], right[chosen, joint] / scale[chosen], assume_a="pos")
         except (linalg.LinAlgError, linalg.LinAlgWarning):
-            raise RecordingError(
-                f"{len(chosen)} coefficients cannot be fitted to {len(time)} samples so spread; give fewer harmonics"
-            ) from None
-        delta[joint, chosen] = solution / scale[chosen]
+            few = f"{len(chosen)} coefficients cannot be fitted to {len(time)} samples so spread; give fewer harmonics"
+            raise RecordingError(few) from None
+        delta[joint, chosen] = solved / scale[chosen]
     delta[:, -1] += centre
-    return FourierSeries(
-        joints=average.joints,
-        period=average.period,
-        start=start,
-        harmonics=common,
-        delta=delta,
-        used=used,
-        gram=gram * worth,
-        noise=np.zeros(n),
-        samples=len(time) * worth,
-    )
+    return delta, gram
 
 
-def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) -> None:
-    """As many harmonics as show do not follow a position that jumps (an angle that was wrapped)."""
-    size = average.q.std(axis=0)
-    counts = (left > 1.3 * series.noise) & (size > STANDSTILL_MOTION_FRACTION * size.max())
+def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:
+    """left (n,): σ that the series leaves. Refused where chosen harmonics do not follow: an angle that was wrapped."""
+    size, known, more = average.q.std(axis=0), average.position_noise is not None, left > 1.3 * series.noise
+    counts = more & (size > STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
-    if unexplained[joint] > LARGEST_SMEAR_FRACTION and average.position_noise is not None:
+    if chosen and known and unexplained[joint] > LARGEST_SMEAR_FRACTION:
         raise BrokenPositions(
             f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
             "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "
             "give harmonics"
         )
-
-
-def _fit_notes(series: FourierSeries, left: Array, known: bool) -> list[Note]:
-    noise = series.noise_of_derivatives
+    noise = ", ".join(f"{sigma.max():.2g}" for sigma in series.noise_of_derivatives)
     text = (
-        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: "
-        f"{noise[0].max():.2g}, {noise[1].max():.2g}, {noise[2].max():.2g} (worst joint)"
+        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst joint)"
     )
-    notes = [done("Fourier series", text)]
-    much = (left > 1.3 * series.noise) & (left > 1e-6)
+    notes, much = [done("Fourier series", text)], more & (left > 1e-6)
     if known and much.any():
         joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
         text = (

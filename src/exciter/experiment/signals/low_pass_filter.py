@@ -14,14 +14,13 @@ from math import pi
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import HIGHEST_FILTER_ORDER, About, AnalogFilter
 from exciter.notes import Note, warning
 from exciter.settings import Number
-from exciter.typing import Array
+from exciter.typing import Array, ComplexArray
 
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
@@ -33,7 +32,7 @@ Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as se
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
-def response(analog: AnalogFilter, frequency: Array) -> NDArray[np.complex128]:
+def response(analog: AnalogFilter, frequency: Array) -> ComplexArray:
     """H(j2πf) of the analogue Butterworth filter at frequencies [Hz]."""
     zeros, poles, gain = signal.butter(analog.order, 2.0 * np.pi * analog.cutoff, analog=True, output="zpk")
     return np.asarray(signal.freqs_zpk(zeros, poles, gain, 2.0 * np.pi * frequency)[1])
@@ -49,8 +48,8 @@ def named(analog: AnalogFilter) -> str:
 
 
 def left_in(analog: AnalogFilter) -> Note:
-    text = f"{named(analog)} was left in: the torque is late and attenuated; Prewhitening undoes it"
-    return warning("analogue filter", text)
+    late = "was left in: the torque is late and attenuated; Prewhitening undoes it"
+    return warning("analogue filter", f"{named(analog)} {late}")
 
 
 def noted_bandwidth(about: About) -> float:
@@ -58,9 +57,8 @@ def noted_bandwidth(about: About) -> float:
     try:
         return float(about.notes.get(BANDWIDTH_NOTE, "inf"))
     except ValueError:
-        raise RecordingError(
-            f"notes: '{BANDWIDTH_NOTE}' is {shown(about.notes[BANDWIDTH_NOTE])}; it must be a frequency"
-        ) from None
+        wrong = f"notes: '{BANDWIDTH_NOTE}' is {shown(about.notes[BANDWIDTH_NOTE])}; it must be a frequency"
+        raise RecordingError(wrong) from None
 
 
 def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
@@ -81,22 +79,18 @@ class LowPass(ABC):
 
     def __post_init__(self) -> None:
         if not (1 <= self.order <= HIGHEST_FILTER_ORDER and 0.0 < self.cutoff < float("inf")):
-            raise RecordingError(
-                f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
-            )
+            wrong = f"{self}: the order must be 1 … {HIGHEST_FILTER_ORDER} and the cut-off a positive frequency [Hz]"
+            raise RecordingError(wrong)
 
     @abstractmethod
     def _stop_ratio(self) -> float:
-        """Frequency where the gain of both passes has fallen to ``STOPPED_GAIN``, over the cut-off, of the analogue
-        filter that is copied."""
+        """Frequency where both passes' gain is ``STOPPED_GAIN``, over the cut-off; of the analogue filter."""
 
     def sections(self, rate: float) -> Array:
         """(sections, 6) of one pass at ``rate`` [Hz]."""
-        if self.cutoff < LOWEST_CUTOFF_RATE_FRACTION * rate:
-            least = f"{LOWEST_CUTOFF_RATE_FRACTION * rate:g} Hz"
-            raise RecordingError(
-                f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least}"
-            )
+        if self.cutoff < (least := LOWEST_CUTOFF_RATE_FRACTION * rate):
+            low = f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least:g} Hz"
+            raise RecordingError(low)
         if not self.cutoff < 0.5 * rate:
             raise RecordingError(
                 f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
@@ -130,8 +124,7 @@ class LowPass(ABC):
         return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
 
     def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
-        """Samples at ``rate`` [Hz] along ``axis``, filtered; for positions and velocities. Equations are filtered on
-        both sides together by a ``ParallelFilter``."""
+        """Samples at ``rate`` [Hz] along ``axis``, filtered; for motion. Equations: see ``ParallelFilter``."""
         padding = min(self.settle(rate), samples.shape[axis] - 1)
         return np.asarray(signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
 
@@ -159,8 +152,7 @@ class Butterworth(LowPass):
 
 @dataclass(frozen=True)
 class Chebyshev(LowPass):
-    """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
-    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses."""
+    """ripple [dB] of one pass, its attenuation at the cut-off. Order 8 and 0.05 dB: those of MATLAB's ``decimate``."""
 
     kind, title = "cheby1", "Chebyshev"
     order: int = 8
@@ -179,8 +171,7 @@ class Chebyshev(LowPass):
 @dataclass(frozen=True)
 class SecondOrder(Butterworth):
     """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards. Gain and −12 dB per
-    octave are those of F(s). Its phase makes no difference to equations, whose two sides share it; without it rows stay
-    at their instants."""
+    octave are those of F(s), whose phase both sides of equations share; without it rows stay at their instants."""
 
     title = "second order"
     order: int = 1

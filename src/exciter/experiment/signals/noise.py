@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import welch
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.resample import Join, split_at_gaps, window
-from exciter.typing import Array
+from exciter.experiment.signals.resample import split_at_gaps, window
+from exciter.typing import Array, Index
 
 DIFFERENCE_ORDERS = range(2, 9)
 FEWEST_NOISE_SAMPLES = 2 * (DIFFERENCE_ORDERS[-1] + 1)
@@ -55,22 +54,19 @@ TRIED_CUTOFFS = 200
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
     """sigma (n,): standard deviation of one sample. step (n,): quantisation, 0 where there is none. order (n,): of the
-    differences used. low_pass: frequency [Hz] above which there is nothing, for torques; sigma is then a lower bound.
-    """
+    differences used. low_pass: frequency [Hz] above which torques have nothing; sigma is then a lower bound."""
 
     sigma: Array
     step: Array
-    order: NDArray[np.int64]
+    order: Index
     low_pass: float | None = None
 
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
-    """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint. judge_low_pass: also ask whether
-    they were low-passed before; for torques and currents only."""
+    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only."""
     if len(x) < FEWEST_NOISE_SAMPLES:
-        raise RecordingError(
-            f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
-        )
+        wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
+        raise RecordingError(wrong)
     size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
     starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
     parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]
@@ -85,17 +81,15 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
 
 def _by_differences(time: Array, x: Array, order: int, parts: list[slice]) -> Array:
     """(n,) σ from divided differences, each scaled to the variance of a sample."""
-    kept = []
+    kept, numbers = [], range(order + 1)
     for part in parts:
         t, values = time[part], x[part]
         last = len(t) - order
-        nodes = np.stack([t[i : last + i] for i in range(order + 1)])
-        weights = np.empty_like(nodes)
-        for i in range(order + 1):
-            others = np.delete(nodes, i, axis=0)
-            weights[i] = 1.0 / np.prod((nodes[i] - others) / np.ptp(nodes, axis=0), axis=0)
+        nodes = np.stack([t[i : last + i] for i in numbers])
+        span = np.ptp(nodes, axis=0)
+        weights = np.stack([1.0 / np.prod((nodes[i] - np.delete(nodes, i, axis=0)) / span, axis=0) for i in numbers])
         weights /= np.sqrt((weights**2).sum(axis=0))
-        kept.append(sum(weights[i, :, None] * values[i : last + i] for i in range(order + 1)))
+        kept.append(sum(weights[i, :, None] * values[i : last + i] for i in numbers))
     return trimmed_deviation(np.concatenate(kept))
 
 
@@ -125,18 +119,16 @@ def quantisation_step(x: Array) -> float:
 def earlier_low_pass(x: Array, rate: float) -> float | None:
     """[Hz] Frequency above which a torque or current holds nothing, because it was low-passed before; None otherwise.
     x: (N,) or (N, n) at uniform instants (resample first: jitter fills the empty band), rate [Hz]. The top half of the
-    spectrum, taken as white noise of the whole band, would have a standard deviation below 10⁻⁴ of the signal's: no
-    such sensor is that quiet. The frequency is where the spectrum has come down to this floor, the highest of the
-    joints. Positions are not judged so: encoders may be that good."""
+    spectrum, taken as white noise of the whole band, would have a σ below 10⁻⁴ of the signal's: no such
+    sensor is that quiet (encoders may be). The frequency where it has come down to this floor, the highest."""
     columns = x[:, None] if x.ndim == 1 else x
     if len(columns) < 64:
         return None
     window = min(len(columns), 1 << max(8, int(np.log2(max(len(columns) // 4, 1)))))
-    frequency, power = welch(columns, rate, "blackmanharris", min(window, len(columns)), axis=0, detrend="linear")
+    frequency, power = welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
     found: list[float] = []
     for column, levels in zip(columns.T, power.T, strict=True):
-        spread = float(column.std())
-        if spread == 0.0:
+        if (spread := float(column.std())) == 0.0:
             continue
         floor = float(np.median(levels[frequency > 0.25 * rate]))
         if np.sqrt(floor * 0.5 * rate) > QUIETEST_TORQUE_FRACTION * spread:
@@ -149,8 +141,6 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
 
 def moves(recording: Recording) -> bool:
     """Whether a joint moves by more than noise, drift or the last digit of an encoder."""
-    if len(recording) < FEWEST_NOISE_SAMPLES:
-        return False
     later = np.diff(recording.time, prepend=-np.inf) > 0.0
     q = recording.q[later]
     if len(q) < FEWEST_NOISE_SAMPLES or not np.isfinite(q).all():
@@ -161,18 +151,14 @@ def moves(recording: Recording) -> bool:
 def most_moving(recording: Recording, gap: float) -> Recording:
     """The part between gaps longer than ``gap`` [s] that holds most of the motion, each joint's counted alike."""
     parts = split_at_gaps(recording, gap)
-    if len(parts) == 1:
-        return parts[0]
     size = np.array([len(part) * part.q.var(axis=0) for part in parts])
     return parts[int(np.argmax((size / np.maximum(size.sum(axis=0), 1e-300)).sum(axis=1)))]
 
 
-def peeked_at_motion(
-    parts: Iterable[Recording], samples: int, join: Join[Recording]
-) -> tuple[Recording | None, Iterator[Recording]]:
+def peeked_at_motion(parts: Iterable[Recording], samples: int) -> tuple[Recording | None, Iterator[Recording]]:
     """A first stretch of a stream in which something moves, some ``samples`` long, and the stream from its start.
     Refused where it is empty, or its first million samples or so are standstill."""
-    stream, seen = iter(parts), list[Recording]()
+    stream, seen, join = iter(parts), list[Recording](), Recording.join
     for _ in range(SEARCHED_WINDOWS):
         if not (following := window(stream, samples)):
             break
@@ -193,8 +179,7 @@ def peeked_at_motion(
 @dataclass(frozen=True, eq=False)
 class CutoffChoice:
     """cutoff [Hz] for all joints, and why. per_joint (n,): what each joint alone would choose; bandwidth (n,) [Hz]: up
-    to where its motion shows above the noise; noise (n,): σ of one sample; error (n,): predicted RMS error at the
-    cut-off, of q̈."""
+    to where its motion shows above the noise; noise (n,): σ of one sample; error (n,): predicted RMS error of q̈."""
 
     cutoff: float
     reason: str
@@ -207,8 +192,7 @@ class CutoffChoice:
 @dataclass(frozen=True, eq=False)
 class SignalSpectrum:
     """Mean levels over bands of a sixth of an octave around ``frequency`` (F,), ``width`` (F,) [Hz], of what counts as
-    signal and of what counts as noise (F, n), one-sided [unit²/Hz]. bandwidth (n,) [Hz]: where one yields to the
-    other; rate [Hz]."""
+    signal and as noise (F, n), one-sided [unit²/Hz]. bandwidth (n,) [Hz]: where one yields to the other; rate [Hz]."""
 
     frequency: Array
     width: Array
@@ -227,12 +211,10 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     """Of uniform samples (N, n): a motion falls off faster than f⁻², noise does not, whatever its colour. So S f² has a
     valley where noise takes over; the two octaves from twice that frequency on give the level of the noise below. What
     rises above this level, up to two octaves beyond the valley, is signal, and from there on a tail of what noise would
-    hide; all else that was measured above is noise. Taken of second differences, whose own spectrum is so flat that low
-    frequencies do not leak into the high."""
+    hide; all else above is noise. Taken of second differences, so flat that low frequencies do not leak into high."""
     if len(x) < FEWEST_BAND_SAMPLES:
-        raise RecordingError(
-            f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
-        )
+        wrong = f"{len(x)} samples are too few to see what is motion and what noise; {FEWEST_BAND_SAMPLES} are needed"
+        raise RecordingError(wrong)
     second = np.diff(x, 2, axis=0)
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
     frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
@@ -242,9 +224,8 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     counts = np.diff(np.append(starts, len(band)))
     levels = np.add.reduceat(lines, starts) / counts[:, None]
     centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
-    freedom = 2.0 * np.maximum(
-        1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * max(1, 2 * len(second) // length - 1)
-    )
+    spectra = max(1, 2 * len(second) // length - 1)  # that were averaged
+    freedom = 2.0 * np.maximum(1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * spectra)
     visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
@@ -255,11 +236,19 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     """Signal (F,), noise (F,) and the frequency where one yields to the other."""
     if not levels.any():  # a joint that stands still, exactly
         return levels, levels, np.asarray(0.0)
-    valley = _valley(frequency, width, levels)
-    beyond = (frequency >= 2.0 * frequency[valley]) & (frequency <= 8.0 * frequency[valley])
+    # The valley: where S f² is least, above the main motion and before a rise that only noise makes. Seen through a
+    # maximum over an octave: there is no valley between the harmonics of a periodic motion.
+    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
+    share = np.cumsum(levels * width) / (levels * width).sum()
+    first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
+    start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)
+    risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * np.minimum.accumulate(covered[start:]))
+    end = start + int(risen[0]) if len(risen) else len(levels)
+    valley = frequency[max(first, start + int(np.argmin(covered[start:end])) - HALF_OCTAVE_BANDS)]
+    beyond = (frequency >= 2.0 * valley) & (frequency <= 8.0 * valley)
     beyond[-1] |= not beyond.any()
     floor = float(np.median(levels[beyond]))
-    seen = np.flatnonzero((levels > visible * floor) & (frequency <= 4.0 * frequency[valley]))
+    seen = np.flatnonzero((levels > visible * floor) & (frequency <= 4.0 * valley))
     end = int(seen[-1]) + 1 if len(seen) else 0
     signal, noise = np.where(levels > visible * floor, levels - floor, 0.0), np.full(len(levels), floor)
     if end < len(levels):
@@ -273,22 +262,7 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     return signal, noise, np.asarray(frequency[max(end - 1, 0)])
 
 
-def _valley(frequency: Array, width: Array, levels: Array) -> int:
-    """Band where S f² is least, above the main motion and before a rise that only noise makes. Seen through a maximum
-    over an octave: there is no valley between the harmonics of a periodic motion."""
-    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
-    share = np.cumsum(levels * width) / (levels * width).sum()
-    first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
-    start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)
-    lowest = np.minimum.accumulate(covered[start:])
-    risen = np.flatnonzero(covered[start:] > NOISE_RISE_FACTOR * lowest)
-    end = int(risen[0]) if len(risen) else len(lowest)
-    return max(first, start + int(np.argmin(covered[start : start + end])) - HALF_OCTAVE_BANDS)
-
-
-def least_error(
-    spectrum: SignalSpectrum, shares: Shares, candidates: Array
-) -> tuple[int, int, Array, NDArray[np.int64]]:
+def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Index]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
     (candidates, n), and the best index of each joint; ``shares`` says for (frequency, candidate) how much of the power
     of signal and of noise at each frequency goes into the mean square error. All joints together: the least sum of
@@ -327,11 +301,5 @@ def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
         f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "
         f"expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
     )
-    return CutoffChoice(
-        cutoff=cutoff,
-        reason=reason,
-        per_joint=candidates[each],
-        bandwidth=shown.bandwidth,
-        noise=shown.sigma,
-        error=error,
-    )
+    own = {"per_joint": candidates[each], "bandwidth": shown.bandwidth, "noise": shown.sigma, "error": error}
+    return CutoffChoice(cutoff=cutoff, reason=reason, **own)

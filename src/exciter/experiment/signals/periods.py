@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import RecordingError, shown
@@ -20,11 +19,10 @@ from exciter.experiment.recording.recording import WRENCH_COLUMNS, AnalogFilter,
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 COARSE_GRID_SAMPLES = 1 << 14  #: of the first look
 UNREPEATED_VARIANCE_FRACTION = 0.05  #: a shift that leaves more is no period
-Chunks = Callable[[], Iterable[Recording]]
 RATE_SAMPLES = 10_000  #: from which the rate is taken
 UNSTEADY_VARIANCE_RATIO = 1.5  #: a step between periods this much above the usual one, in variance, is no noise
 REPEATED_SPREAD_FRACTION = 1e-4  #: periods that differ by less repeat well enough, however quiet the sensors
@@ -46,8 +44,7 @@ class PeriodEstimate(NamedTuple):
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
     """The shortest shift in time that maps the positions onto themselves; two whole periods must have been recorded.
-    d(s) = Σ |q(t + s) − q(t)|² by fast Fourier transformation on a coarse grid; the shortest of its deep minima is then
-    refined on true time by Gauss–Newton, over ever more periods."""
+    The shortest deep minimum of Σ |q(t + s) − q(t)|² on a coarse grid (FFT), refined by Gauss–Newton on true time."""
     check_complete(recording)
     spread = recording.q.std(axis=0)
     moving = spread > 1e-9 * np.maximum(1.0, np.abs(recording.q).max(axis=0))
@@ -56,18 +53,22 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
     time = recording.time - recording.time[0]
     q = (recording.q[:, moving] - recording.q[:, moving].mean(axis=0)) / spread[moving]
     grid = np.linspace(0.0, time[-1], min(COARSE_GRID_SAMPLES, len(time)))
-    values, _ = local_cubic(time, q, grid)
-    first = _first_deep_minimum(values)
-    if first is None:
+    if (first := _first_deep_minimum(local_cubic(time, q, grid)[0])) is None:
         raise RecordingError(
             f"the positions do not repeat within the {time[-1]:.6g} s recorded; at least two whole periods are needed, "
             "and no long standstill"
         )
+
+    def shifted(shift: float) -> tuple[Array, Array]:
+        """q(t + s) − q(t) and q(t) where both were recorded."""
+        now = time <= time[-1] - shift
+        return local_cubic(time, q, time[now] + shift)[0] - q[now], q[now]
+
     period, count = first * grid[1], 1
     while True:
         count = min(count, int(0.9 * time[-1] / period))
         for _ in range(8):
-            difference, now = _shifted(time, q, count * period)
+            difference, now = shifted(count * period)
             speed = np.gradient(now, time[: len(now)], axis=0)
             shift = float(-(difference * speed).sum() / (speed**2).sum()) / count
             period += shift
@@ -76,20 +77,18 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
         if count >= int(0.9 * time[-1] / period):
             break
         count *= 2
-    left = float(np.sqrt((_shifted(time, q, period)[0] ** 2).mean()))
+    left = float(np.sqrt((shifted(period)[0] ** 2).mean()))
     sentence = f"the positions repeat every {period:.6g} s within {100 * left:.2g} % of the motion"
     return PeriodEstimate(period=period, difference=left, sentence=sentence)
 
 
 def _first_deep_minimum(values: Array) -> int | None:
     """Shift in samples: the shortest at which d is nearly as small as anywhere, after having been large."""
-    count = len(values)
+    count, size = len(values), fft.next_fast_len(2 * len(values), real=True)
     squares = np.concatenate([[0.0], np.cumsum((values**2).sum(axis=1))])
-    padded = fft.rfft(values, fft.next_fast_len(2 * count, real=True), axis=0)
-    products = fft.irfft((np.abs(padded) ** 2).sum(axis=1), fft.next_fast_len(2 * count, real=True))[: count // 2 + 1]
     shifts = np.arange(count // 2 + 1)
-    overlap = count - shifts
-    both = squares[overlap] + squares[count] - squares[shifts]
+    products = fft.irfft((np.abs(fft.rfft(values, size, axis=0)) ** 2).sum(axis=1), size)[shifts]
+    both = squares[count - shifts] + squares[count] - squares[shifts]
     d = (both - 2.0 * products) / np.maximum(both, 1e-300)  # 0: the same, 1: nothing in common
     large = np.flatnonzero(d > 0.3)
     if not len(large):
@@ -98,12 +97,6 @@ def _first_deep_minimum(values: Array) -> int | None:
     minima = inner[(d[inner] <= d[inner - 1]) & (d[inner] <= d[inner + 1])]
     deep = minima[d[minima] < UNREPEATED_VARIANCE_FRACTION]
     return int(deep[d[deep] <= 2.0 * d[deep].min() + 1e-3][0]) if len(deep) else None
-
-
-def _shifted(time: Array, q: Array, shift: float) -> tuple[Array, Array]:
-    """q(t + s) − q(t) and q(t) where both were recorded."""
-    now = time <= time[-1] - shift
-    return local_cubic(time, q, time[now] + shift)[0] - q[now], q[now]
 
 
 class BrokenPositions(RecordingError):
@@ -116,8 +109,7 @@ class PeriodAverage:
     where the last of the ``count`` periods ends that were averaged. position_noise, torque_noise (n,): σ of one
     recorded sample; …_of_mean: σ of one sample of the mean. Both are None for a single period. filter: the analogue one
     the torque still has to be freed of; torque_bandwidth: as in ``Processed``. position_drift, torque_drift (n,): how
-    far the mean wanders from period to period beyond noise, zero where the data repeat. left_out: which periods, and
-    why."""
+    far the mean wanders from period to period beyond noise, zero where it does not. left_out: which periods, why."""
 
     joints: tuple[str, ...]
     time: Array
@@ -173,19 +165,14 @@ class PeriodAverager:
         self.period, self.samples = period, round(samples)
         self.start = self.first if settled is None else max(float(settled), self.first)
         self.last = self.start
-        names = [f"{what} of joint '{name}'" for what in ("position", "torque") for name in self.joints]
-        self.signal_names = (
-            *names,
-            *(f"{one} of the wrench" for one in WRENCH_COLUMNS if beginning.wrench is not None),
-        )
+        self.signal_names = [f"{what} of joint '{name}'" for what in ("position", "torque") for name in self.joints]
+        self.signal_names += [f"{one} of the wrench" for one in WRENCH_COLUMNS if beginning.wrench is not None]
         self.mean, self.squares = np.zeros((self.samples, len(self.signal_names))), np.zeros(len(self.signal_names))
-        self.starts: list[float] = []
-        self.left_out: list[str] = []
-        self._steps: list[Array] = []
-        self._timing: list[Array] = []  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
-        self._rough: list[Array] = []  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
+        self.starts, self.left_out, self._waiting = list[float](), list[str](), list[Recording]()
+        self._steps = list[Array]()
+        self._timing = list[Array]()  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
+        self._rough = list[Array]()  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
         self._previous: Array | None = None
-        self._waiting: list[Recording] = []
         self.gains, self._next = 0.0, 0  # and the period that is to come
 
     def add(self, piece: Recording) -> None:
@@ -207,12 +194,13 @@ class PeriodAverager:
             self._waiting = [held]
             if len(held) - np.searchsorted(held.time, end, "right") < beyond:
                 break
-            self._one(held, begin, self.instants(begin))
+            self._one(held, begin)
             self._next += 1
             after = int(np.searchsorted(held.time, begin + self.period)) - 3
             self._waiting = [held[max(after, 0) :]]
 
-    def _one(self, held: Recording, begin: float, at: Array) -> None:
+    def _one(self, held: Recording, begin: float) -> None:
+        at = self.instants(begin)
         first, last = np.searchsorted(held.time, [at[0], at[-1]])
         part = held[max(int(first) - 2, 0) : int(last) + 3]
         check_complete(part)
@@ -251,70 +239,100 @@ class PeriodAverager:
         return np.array(self._steps).reshape(-1, self.mean.shape[1])
 
     @property
-    def unlike(self) -> Array:
-        """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
-        apart; 0 for the first, and for joints that stand still. Noise is rough from sample to sample, what does not
-        repeat (a jump, a shift in time) is not."""
-        n = len(self.joints)
-        unlike = np.zeros((self.count, n))
-        if self.count < 2:
-            return unlike
-        rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
-        still = np.maximum(5.0 * np.sqrt(np.median(rough, axis=0)), STANDSTILL_MOTION_FRACTION * spread.max())
-        moving = spread > still
-        by_chance = 1.0 + 5.0 / np.sqrt(self.samples)
-        smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
-        unlike[1:] = np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)
-        return unlike
-
-    @property
     def spread(self) -> Array:
         """(signals,) standard deviation of the mean over the period: the size of each signal."""
         return np.asarray(self.mean.std(axis=0))
 
-    def period_error(self) -> tuple[float, float, float, float]:
-        """Given period minus the data's [s], its σ [s], how much that smears the mean, relative to the motion, and the
-        share of the difference between periods that it explains. x_{j+1} − x_j ≈ ẋ (T_given − T), least squares over
-        all neighbours and joints, each joint weighted by 1/σ²."""
-        if not self._timing:
-            return 0.0, float("inf"), 0.0, 0.0
+    @property
+    def unlike(self) -> Array:
+        """(K, n) by how much of its motion each joint's position differs from the period before, noise apart; 0 for the
+        first, and at standstill. Noise is rough from sample to sample, what does not repeat (a jump) is not."""
+        n = len(self.joints)
+        if self.count < 2:
+            return np.zeros((self.count, n))
+        rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
+        still = np.maximum(5.0 * np.sqrt(np.median(rough, axis=0)), STANDSTILL_MOTION_FRACTION * spread.max())
+        by_chance, moving = 1.0 + 5.0 / np.sqrt(self.samples), spread > still
+        smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
+        return np.vstack([np.zeros(n), np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)])
+
+    def period_note(self) -> Note:
+        """The given period against the data: refused when wrong, reported when a little off. By x_{j+1} − x_j ≈
+        ẋ (T_given − T), least squares over all neighbours and joints, each joint weighted by 1/σ²."""
         n, pairs = len(self.joints), len(self._timing)
+        spread, steps = self.spread[:n], self.steps[:, :n]
+        if not (size := spread > 0.0).any():
+            raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
         timing = np.array(self._timing)  # (pairs, 2, n)
         moving = timing[:, 1].sum(axis=0) > 0.0
-        floor = (1e-9 * self.spread[:n]) ** 2
-        weight = np.where(moving, 1.0, 0.0) / np.maximum(self.steps[:, :n].mean(axis=0), np.maximum(floor, 1e-300))
+        floor = np.maximum((1e-9 * spread) ** 2, 1e-300)
+        weight = np.where(moving, 1.0, 0.0) / np.maximum(steps.mean(axis=0), floor)
         products, squares = (timing.sum(axis=0) * weight).sum(axis=1)
-        shift = float(products / squares)
-        sigma = float(np.sqrt(2.0 / (squares / pairs)) / pairs)
+        shift, sigma = float(products / squares), float(np.sqrt(2.0 / (squares / pairs)) / pairs)  # given less true [s]
         speed = np.sqrt(timing[:, 1].mean(axis=0) / self.samples)
-        smear = abs(shift) * np.sqrt((self.count**2 - 1) / 12.0) * speed[moving] / self.spread[:n][moving]
-        whole = 2.0 * self.samples * (self.steps[:, :n].sum(axis=0) * weight).sum()
-        return shift, sigma, float(smear.max(initial=0.0)), float(shift**2 * squares / max(whole, 1e-300))
+        smear = abs(shift) * np.sqrt((self.count**2 - 1) / 12.0) * speed[moving] / spread[moving]
+        blur = float(smear.max(initial=0.0))  # of the mean, relative to the motion
+        whole = 2.0 * self.samples * (steps.sum(axis=0) * weight).sum()
+        explained = float(shift**2 * squares / max(whole, 1e-300))  # share of the difference between periods
+        relative = float((np.sqrt(steps.mean(axis=0)[size]) / spread[size]).min())
+        truly = f"the positions repeat every {self.period - shift:.6g} s, not {self.period:.6g} s"
+        if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
+            smeared = f"averaging would smear the motion by {100 * blur:.2g} %"
+            raise RecordingError(f"{truly}: {smeared}; give the right period")
+        if relative > UNREPEATED_MOTION_FRACTION:
+            raise RecordingError(
+                f"the positions do not repeat every {self.period:.6g} s: successive periods differ by "
+                f"{100 * relative:.2g} % of the motion; give the right period (estimate_period finds it)"
+            )
+        if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
+            smeared = f"the mean is smeared by {100 * blur:.2g} % of the motion"
+            return warning("period", f"{truly} (± {sigma:.1g}): {smeared}")
+        return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")
 
 
 def average_periods(
-    source: Recording | Chunks, period: float | None = None, settled: float | None = None
+    source: Recording | Callable[[], Iterable[Recording]], period: float | None = None, settled: float | None = None
 ) -> PeriodAverage:
     """The mean over all whole periods after the transient. source: a recording; or, for logs larger than memory, a
     function that reads it piece by piece from its beginning (called a second time when a transient has to be left out).
-    period, settled [s]: as in ``About``, which is asked when they are not given. A transient that nobody announced is
-    found by comparing successive periods."""
+    period, settled [s]: those of ``About`` unless given. Comparing periods finds a transient that was not announced."""
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
-        return _gather([source] if isinstance(source, Recording) else source(), period, settled, most)
+        parts = [source] if isinstance(source, Recording) else source()
+        beginning, pieces = peeked(parts, RATE_SAMPLES, Recording.join)
+        if beginning is None:
+            raise RecordingError("nothing was recorded")
+        averager = PeriodAverager(beginning, period, settled, most)
+        for piece in pieces:
+            averager.add(piece)
+        averager.whole_periods(0)
+        if averager.count == 0:
+            raise RecordingError(
+                f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
+                + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
+                + (f" ({averager.left_out[0]})" if averager.left_out else "")
+                + "; record at least one, better ten, or give the right period"
+            )
+        return averager
 
     def only(kept: range) -> PeriodAverager:
         """A run of periods, those between that were left out before included."""
         begin, last = averager.starts[kept[0]], averager.starts[kept[-1]]
         return gathered(begin, round((last - begin) / averager.period) + 1)
 
-    averager = gathered(settled)
-    notes: list[Note] = []
-    left_out: list[str] = []
+    averager, notes, left_out = gathered(settled), list[Note](), list[str]()
     if settled is None and averager.about.settled is None:
         kept, left_out = _steady_run(averager)
         averager = only(kept) if len(kept) < averager.count else averager
-        notes.append(_transient_note(averager, left_out))
+        if left_out and averager.count > 1:
+            text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
+            notes.append(done("transient", text))
+        elif averager.count > 2:
+            notes.append(done("transient", "no transient: all periods repeat within noise"))
+        else:
+            one = "one period only: a transient cannot be recognised"
+            two = "two periods only: a transient cannot be distinguished from noise"
+            notes.append(note("transient", one if averager.count == 1 else two))
     broken = averager.unlike.max(axis=1) > LARGEST_SMEAR_FRACTION
     if broken.any():
         kept, more = _unbroken_run(averager, broken)
@@ -323,29 +341,8 @@ def average_periods(
     return _judged(averager, notes, left_out)
 
 
-def _gather(
-    pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None
-) -> PeriodAverager:
-    beginning, pieces = peeked(pieces, RATE_SAMPLES, Recording.join)
-    if beginning is None:
-        raise RecordingError("nothing was recorded")
-    averager = PeriodAverager(beginning, period, settled, most)
-    for piece in pieces:
-        averager.add(piece)
-    averager.whole_periods(0)
-    if averager.count == 0:
-        raise RecordingError(
-            f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
-            + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
-            + (f" ({averager.left_out[0]})" if averager.left_out else "")
-            + "; record at least one, better ten, or give the right period"
-        )
-    return averager
-
-
 def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
-    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after;
-    and what is left out."""
+    """The longest run of periods whose neighbours differ by noise only: no transient, no rest; and what is left out."""
     steps, left_out = averager.steps, list[str]()
     if len(steps) < 2:
         return range(averager.count), left_out
@@ -362,7 +359,7 @@ def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
     return kept, left_out
 
 
-def _longest_run(alike: NDArray[np.bool_]) -> range:
+def _longest_run(alike: BoolArray) -> range:
     """Of periods, each alike (K − 1,) the one before it; the first of the longest."""
     best = current = range(1)
     for j, goes_on in enumerate(alike, start=1):
@@ -371,12 +368,12 @@ def _longest_run(alike: NDArray[np.bool_]) -> range:
     return best
 
 
-def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[range, list[str]]:
+def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, list[str]]:
     """The longest run of periods that are alike, refused where no two are; and what is left out."""
     kept, unlike, left_out = _longest_run(~broken[1:]), averager.unlike, list[str]()
     if len(kept) < 2:
-        _period_note(averager)  # a wrong period has a better word for it
-        j, joint = (int(k) for k in np.unravel_index(np.argmax(unlike), unlike.shape))
+        averager.period_note()  # a wrong period has a better word for it
+        j, joint = divmod(int(np.argmax(unlike)), unlike.shape[1])
         raise BrokenPositions(
             f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
             f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
@@ -392,17 +389,6 @@ def _unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> tuple[
     return kept, left_out
 
 
-def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
-    if averager.count == 1:
-        return note("transient", "one period only: a transient cannot be recognised")
-    if left_out:
-        text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
-        return done("transient", text)
-    if averager.count == 2:
-        return note("transient", "two periods only: a transient cannot be distinguished from noise")
-    return done("transient", "no transient: all periods repeat within noise")
-
-
 def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) -> PeriodAverage:
     count, n = averager.count, len(averager.joints)
     mean_of = f"mean of {count} period{'s' * (count > 1)} of {averager.period:.6g} s, {averager.samples} samples each"
@@ -410,10 +396,13 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
     left_out = list(dict.fromkeys([*left_out, *averager.left_out]))
     noises: dict[str, Array] = {}
     if count > 1:
-        notes.append(_period_note(averager))
+        notes.append(averager.period_note())
         variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
         one, mean = np.sqrt(variance / (averager.gains / count)), np.sqrt(variance / count)
-        drift = _drift(averager, variance)
+        neighbours = averager.steps.mean(axis=0)  # von Neumann: is the variance over all periods more than theirs?
+        wanders = variance > (DRIFT_VARIANCE_RATIO + 6.0 / np.sqrt(averager.samples)) * neighbours
+        wanders &= variance > (REPEATED_SPREAD_FRACTION * averager.spread) ** 2
+        drift = np.where(wanders, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
         for k, name in enumerate(("position", "torque")):
             part = slice(k * n, (k + 1) * n)
             noises |= {f"{name}_noise": one[part], f"{name}_noise_of_mean": mean[part], f"{name}_drift": drift[part]}
@@ -439,32 +428,3 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
         wrench=averager.mean[:, 2 * n :] if averager.mean.shape[1] > 2 * n else None,
         **noises,
     )
-
-
-def _drift(averager: PeriodAverager, variance: Array) -> Array:
-    """(signals,) von Neumann's comparison: variance over all periods beyond that between neighbours."""
-    neighbours = averager.steps.mean(axis=0)
-    noticeable = variance > (DRIFT_VARIANCE_RATIO + 6.0 / np.sqrt(averager.samples)) * neighbours
-    noticeable &= variance > (REPEATED_SPREAD_FRACTION * averager.spread) ** 2
-    return np.where(noticeable, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
-
-
-def _period_note(averager: PeriodAverager) -> Note:
-    """The given period against the data: refused when wrong, reported when a little off."""
-    n = len(averager.joints)
-    moving = averager.spread[:n] > 0.0
-    if not moving.any():
-        raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
-    relative = np.sqrt(averager.steps[:, :n].mean(axis=0)[moving]) / averager.spread[:n][moving]
-    shift, sigma, blur, explained = averager.period_error()
-    truly = f"the positions repeat every {averager.period - shift:.6g} s, not {averager.period:.6g} s"
-    if blur > LARGEST_SMEAR_FRACTION and abs(shift) > 4.0 * sigma and explained > 0.7:
-        raise RecordingError(f"{truly}: averaging would smear the motion by {100 * blur:.2g} %; give the right period")
-    if relative.min() > UNREPEATED_MOTION_FRACTION:
-        raise RecordingError(
-            f"the positions do not repeat every {averager.period:.6g} s: successive periods differ by "
-            f"{100 * relative.min():.2g} % of the motion; give the right period (estimate_period finds it)"
-        )
-    if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
-        return warning("period", f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion")
-    return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")

@@ -4,12 +4,11 @@ there, how recorded positions become q, q̇, q̈ beside the torque."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, RecordingError
@@ -20,7 +19,7 @@ from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlap
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion, freeze
 from exciter.settings import Number, Settings, Whole
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
 BAND_POWER_FRACTION = 0.999  #: of velocities
@@ -34,16 +33,15 @@ Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 class FourierSeries:
     """q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l s) − b_jl/(ω l) cos(ω l s), s = t − start (seed 002, eq. (11)). harmonics:
     the numbers l; delta (n, 2 h + 1): a …, b …, q0 of each joint, zero where a joint was given fewer harmonics than
-    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the samples used, so that noise
-    σ_j makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position.
-    samples: how many were used."""
+    others (used (n, 2 h + 1) says which were fitted). gram (2 h + 1, 2 h + 1): B₀ᵀB₀ of the ``samples`` used: noise σ_j
+    makes the covariance σ_j² gram⁻¹ (on the coefficients that joint uses). noise (n,): σ of one recorded position."""
 
     joints: tuple[str, ...]
     period: float
     start: float
     harmonics: tuple[int, ...]
     delta: Array
-    used: NDArray[np.bool_]
+    used: BoolArray
     gram: Array
     noise: Array
     samples: int
@@ -128,31 +126,21 @@ class Processed:
     def __getitem__(self, part: slice) -> Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
-        rate = self.rate / abs(part.step or 1)
         wrench, temperature = (None if x is None else x[part] for x in (self.wrench, self.temperature))
-        motion, torque = self.motion[part], self.torque[part]
-        return replace(self, motion=motion, torque=torque, rate=rate, wrench=wrench, temperature=temperature)
+        kept: dict[str, Any] = {"wrench": wrench, "temperature": temperature, "rate": self.rate / abs(part.step or 1)}
+        return replace(self, motion=self.motion[part], torque=self.torque[part], **kept)
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
         """Pieces that follow each other, together; noise and notes are those of the last."""
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
-        torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)
-        return replace(
-            pieces[-1],
-            motion=Motion(*signals),
-            torque=torque,
-            torque_bandwidth=bandwidth,
-            wrench=_joined([piece.wrench for piece in pieces]),
-            temperature=_joined([piece.temperature for piece in pieces]),
-        )
-
-
-def _joined(parts: Sequence[Array | None]) -> Array | None:
-    """One after the other; None where one of them is missing."""
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if len(there) == len(parts) else None
+        joined: dict[str, Any] = {}
+        for name in ("torque", "wrench", "temperature"):  # None where one piece has none
+            parts = [getattr(piece, name) for piece in pieces]
+            joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+        bandwidth = min(piece.torque_bandwidth for piece in pieces)
+        return replace(pieces[-1], motion=Motion(*signals), torque_bandwidth=bandwidth, **joined)
 
 
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:
@@ -165,8 +153,7 @@ def refuse_folding(part: slice, torque_bandwidth: float) -> None:
 
 
 def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[tuple[TermMemory, Processed]]:
-    """Those with samples, and what joint terms remember of the stretch without gap that each of them continues; refused
-    where they are of another robot."""
+    """Those with samples, and what joint terms remember of the stretch each continues; refused of another robot."""
     end = -np.inf
     for piece in pieces:
         if piece.motion.n != model.n:
@@ -184,8 +171,7 @@ def motion_band(pieces: Iterable[Processed]) -> float:
 
 
 def velocity_band(pieces: Iterable[tuple[Array, float]]) -> float:
-    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) at a rate [Hz] lies, joints counted
-    together."""
+    """[Hz] below which ``BAND_POWER_FRACTION`` of the power of velocities (N, n) at rates [Hz] lies, of all joints."""
     frequencies, powers = [], []
     for velocity, rate in pieces:
         qd = velocity - velocity.mean(axis=0)
@@ -206,43 +192,27 @@ class Route(Settings, ABC):
 
     @abstractmethod
     def apply(self, recording: Recording) -> Processed:
-        """The recording's motion and torque at uniform instants. The recording has torque (or current with gains), no
-        NaN and no duplicates (``quality.repair``)."""
+        """Motion and torque at uniform instants. The recording has torque, no NaN and no duplicates (``repair``)."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoutePlan:
     """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
     and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
-    short; too_short: why it is, and what to do; the rest: as in ``Processed``."""
+    short; too_short: why it is, and what to do; known: what is the same for all pieces, as in ``Processed``."""
 
-    rate: float
     gap: float
     margin: Margin
     derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
     too_short: str
-    position_noise: Array | None
-    torque_noise: Array | None
-    notes: tuple[Note, ...]
-    torque_bandwidth: float
-    position_bandwidth: float = float("inf")
+    known: Mapping[str, Any]
 
     def processed(self, piece: OverlappedPiece[Recording], start: float) -> Processed | None:
         if (found := self.derived(piece, start)) is None:
             return None
         motion, part = found
-        return Processed(
-            motion=motion,
-            torque=part.needed_torque(),
-            rate=self.rate,
-            position_noise=self.position_noise,
-            torque_noise=self.torque_noise,
-            notes=self.notes,
-            torque_bandwidth=self.torque_bandwidth,
-            position_bandwidth=self.position_bandwidth,
-            wrench=part.wrench,
-            temperature=part.temperature,
-        )
+        torque, wrench, temperature = part.needed_torque(), part.wrench, part.temperature
+        return Processed(motion=motion, torque=torque, wrench=wrench, temperature=temperature, **self.known)
 
     def refusal(self, duration: float) -> RecordingError:
         """Of a segment of that length [s]."""
@@ -250,8 +220,7 @@ class RoutePlan:
 
 
 class StreamingRoute(Route):
-    """A route that looks at a neighbourhood only, so that a log larger than memory can pass in pieces. from_motion: the
-    field whose choice needs motion, where it is left open."""
+    """It looks at neighbours only: a log may pass in pieces. from_motion: a field whose open choice needs motion."""
 
     from_motion: ClassVar[str]
 
@@ -270,8 +239,7 @@ class StreamingRoute(Route):
                 "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
             )
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
-        processed = plan.processed(whole, float(recording.time[0]))
-        if processed is None:
+        if (processed := plan.processed(whole, float(recording.time[0]))) is None:
             raise plan.refusal(recording.duration)
         return processed
 
@@ -279,28 +247,28 @@ class StreamingRoute(Route):
         """The same for a log larger than memory, in pieces; a long gap starts a new part. typical: what open choices
         are made from; where it is not given, the log's first stretch with motion. Parts too short for the route are
         left out, which the notes of the piece after them say, those of the last piece at the latest."""
-        if typical is None:
-            peek = peeked_at_motion if getattr(self, self.from_motion) is None else peeked
-            typical, chunks = peek(chunks, TYPICAL_SAMPLES, Recording.join)
+        if typical is None and getattr(self, self.from_motion) is None:
+            typical, chunks = peeked_at_motion(chunks, TYPICAL_SAMPLES)
+        elif typical is None:
+            typical, chunks = peeked(chunks, TYPICAL_SAMPLES, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
         held, short, lost, start = None, 0, 0.0, 0.0
+
+        def noted(processed: Processed) -> Processed:
+            left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
+            return replace(processed, notes=(*processed.notes, left_out)) if short else processed
+
         for segment in segments(chunks, plan.gap):
             for piece in overlapped(segment, plan.margin, Recording.join):
                 start = float(piece.whole.time[0]) if piece.first else start
-                processed = plan.processed(piece, start)
-                if processed is None:
+                if (processed := plan.processed(piece, start)) is None:
                     short, lost = short + 1, lost + piece.whole.duration
                 elif len(processed):
                     if held is not None:
-                        yield _noted(held, short, lost)
+                        yield noted(held)
                     held = processed
         if held is None:
             raise plan.refusal(lost if short else typical.duration)
-        yield _noted(held, short, lost)
-
-
-def _noted(processed: Processed, short: int, lost: float) -> Processed:
-    left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
-    return replace(processed, notes=(*processed.notes, left_out)) if short else processed
+        yield noted(held)

@@ -51,8 +51,7 @@ def split_at_gaps(recording: Recording, longest: float) -> tuple[Recording, ...]
 
 
 def segments(parts: Iterable[S], longest: float) -> Iterator[Iterator[S]]:
-    """The same for a stream: pieces by segment. As with ``itertools.groupby``, a segment is gone when the next one
-    is asked for."""
+    """The same for a stream: pieces by segment. As with ``itertools.groupby``, one is gone when the next comes."""
     for _, group in groupby(_numbered(parts, longest), key=itemgetter(0)):
         yield (piece for _, piece in group)
 
@@ -92,8 +91,7 @@ class OverlappedPiece(Generic[S]):
 
 
 def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[OverlappedPiece[S]]:
-    """The parts of one segment, again in order, each with its margins; short parts are put together first, so that
-    margins are not more than a third of what is worked on (but for the end)."""
+    """The parts of one segment in order, with margins of at most a third, but for the end: short ones are joined."""
     held: list[S] = []
     total, begin, wanted, first = 0, 0, 1, True
     for part in parts:
@@ -102,7 +100,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
         if total < wanted:
             continue
         whole = join(held)
-        time, least = whole.time, margin.samples
+        time, least, wanted = whole.time, margin.samples, total + total // 2
         end = max(0, min(int(np.searchsorted(time, time[-1] - margin.seconds)), total - least))  # has a margin behind
         if 3 * (end - begin) >= 2 * total:
             yield OverlappedPiece(whole, slice(begin, end), first, False)
@@ -111,8 +109,6 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
             wanted = total + 4 * begin  # before there is nothing to be gained by joining
-        else:
-            wanted = total + total // 2
         held = [whole]
     if total > begin:
         yield OverlappedPiece(join(held), slice(begin, total), first, True)
@@ -120,8 +116,7 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
 
 def peeked(parts: Iterable[S], samples: int, join: Join[S]) -> tuple[S | None, Iterator[S]]:
     """The beginning of a stream, some ``samples`` long (None: the stream is empty), and the stream from its start."""
-    stream = iter(parts)
-    seen = window(stream, samples)
+    seen = window(stream := iter(parts), samples)
     return (join(seen) if seen else None), chain(seen, stream)
 
 
@@ -161,13 +156,11 @@ def round_rate(exact: float) -> float:
 
 def sampling_rate(time: Array) -> float:
     """[Hz] Samples per second while samples come, from increasing times (N,) [s]. Jitter averages out, a lost sample
-    counts as the intervals it spans, long gaps do not count; where jitter is so large that this cannot be decided, the
-    median interval is left."""
+    counts as the intervals it spans, long gaps do not count; with jitter too large for that, the median interval."""
     if len(time) < 2:
         raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")
     steps = np.diff(time)
-    usual = float(np.median(steps))
-    if not 0.0 < usual < float("inf"):
+    if not 0.0 < (usual := float(np.median(steps))) < float("inf"):
         raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
     steps = steps[steps < LONG_GAP_INTERVALS * usual]
     counts = np.round(steps / usual)
@@ -184,8 +177,7 @@ def grid(start: float, end: float, rate: float) -> Array:
 
 def resample(recording: Recording, rate: float | None = None) -> Recording:
     """All signals at the instants of the grid within the recording; rate [Hz]: a round one near ``sampling_rate``
-    unless given. Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate
-    below the recorded one folds what lies above half of it into the result."""
+    unless given; a lower one folds what lies above half of it. Long gaps are cut before (``split_at_gaps``)."""
     if rate is not None and not 0.0 < rate < float("inf"):
         raise RecordingError(f"rate is {shown(rate)}; give a positive number of samples per second [Hz]")
     check_complete(recording)
@@ -195,28 +187,20 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
             f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
             "cut the recording at its gaps (split_at_gaps), or give a lower rate"
         )
-    at = grid(recording.time[0], recording.time[-1], rate)
-    temperature = _temperature(recording, at)
+    at, temperature = grid(recording.time[0], recording.time[-1], rate), None
+    if recording.temperature is not None:
+        temperature = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
+        for j, column in enumerate(recording.temperature.T):
+            if (read := np.isfinite(column)).any():  # linear between readings, for a thermometer is read seldom
+                temperature[:, j] = np.interp(at, recording.time[read], column[read])
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
         return replace(recording, time=at, temperature=temperature)
-    names = recording.channels
-    samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
-    values = CubicSpline(recording.time, samples)(at)
-    ends = np.cumsum([getattr(recording, name).shape[1] for name in names])
-    parts: Any = dict(zip(names, np.split(values, ends[:-1], axis=1), strict=True))
+    signals = {name: getattr(recording, name) for name in recording.channels}
+    values = CubicSpline(recording.time, np.concatenate([*signals.values()], axis=1))(at)
+    ends = np.cumsum([samples.shape[1] for samples in signals.values()])
+    parts: Any = dict(zip(signals, np.split(values, ends[:-1], axis=1), strict=True))
     return replace(recording, time=at, temperature=temperature, **parts)
-
-
-def _temperature(recording: Recording, at: Array) -> Array | None:
-    """(M, n) linear between readings, for a thermometer is read seldom; NaN where there is none."""
-    if recording.temperature is None:
-        return None
-    values = np.full((len(at), recording.n), np.nan)
-    for j, column in enumerate(recording.temperature.T):
-        if (read := np.isfinite(column)).any():
-            values[:, j] = np.interp(at, recording.time[read], column[read])
-    return values
 
 
 def check_complete(recording: Recording) -> None:

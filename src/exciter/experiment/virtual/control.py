@@ -53,11 +53,10 @@ class Control(Settings, ABC):
     def gains(self, robot: Robot, inertia: Array | float) -> tuple[Array, Array]:
         """K_p, K_d (n,) for joints of that inertia."""
         omega = 2.0 * np.pi * self.bandwidth
-        stiffness = np.broadcast_to(inertia * omega**2, (robot.n,))
-        derivative = np.broadcast_to(2.0 * self.damping * omega * inertia, (robot.n,))
+        kp, kd = (np.broadcast_to(x, (robot.n,)) for x in (inertia * omega**2, 2.0 * self.damping * omega * inertia))
         return (
-            stiffness if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
-            derivative if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
+            kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
+            kd if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
         )
 
 
@@ -77,11 +76,8 @@ class ComputedTorque(Control):
         model = to_pinocchio(robot)
         data, rotor = model.createData(), believed_rotor(robot)
         kp, kd = self.gains(robot, 1.0)
-        none = np.zeros(
-            robot.n
-        )  # friction that is believed: dry friction smoothed where planned velocities change sign
-        friction = robot.friction.get("viscous", none) * planned.qd
-        friction = friction + robot.friction.get("coulomb", none) * np.tanh(planned.qd / FRICTION_FADE_SPEED)
+        viscous, dry = (robot.friction.get(name, np.zeros(robot.n)) for name in ("viscous", "coulomb"))
+        friction = viscous * planned.qd + dry * np.tanh(planned.qd / FRICTION_FADE_SPEED)  # smoothed at reversals
         q_d, qd_d, qdd_d = planned.q, planned.qd, planned.qdd
 
         def torque(tick: int, q: Array, qd: Array) -> Array:

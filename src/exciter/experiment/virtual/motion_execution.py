@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
@@ -16,7 +15,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
 from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
 WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
@@ -29,8 +28,7 @@ ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
-    Written like any recording; a table has the columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``. Who reads it as a
-    recording gets all but the accelerations, which no sensor of a joint gives."""
+    Written like any recording (columns ``<joint>.q``, ``.qd``, ``.qdd``, ``.tau``); read as one, without q̈."""
 
     qdd: Array | None = None
 
@@ -51,16 +49,13 @@ class ExecutionPlan:
 
 
 def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
-    """The curve as it is, or with its periodic part ``periods`` times. The periodic part is the longest stretch of one
-    Fourier series over whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in the
-    state it starts from."""
+    """The curve as it is, or with its periodic part ``periods`` times: the longest stretch of one Fourier series over
+    whole periods, ramps left aside; a curve without one is repeated as a whole, and must end in its first state."""
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
-    if periods is not None and periods * len(curve.knots) > MOST_PIECE_ENDS:
-        raise MotionError(
-            f"{periods} periods are too many; of this motion at most {MOST_PIECE_ENDS // len(curve.knots)} are run"
-        )
+    if periods is not None and periods > (most := MOST_PIECE_ENDS // len(curve.knots)):
+        raise MotionError(f"{periods} periods are too many; of this motion at most {most} are run")
     first, last = _longest_series(curve)
     if first == last:
         if periods is None or periods == 1:
@@ -68,9 +63,8 @@ def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
         try:
             whole = curve.repeated(periods)
         except MotionError as error:
-            raise MotionError(
-                f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
-            ) from None
+            why = f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole"
+            raise MotionError(f"{why}: {error}") from None
         return ExecutionPlan(curve=whole, period=curve.duration, start=0.0, end=whole.end)
     series = curve.pieces[first]
     assert isinstance(series, FourierPiece)
@@ -89,9 +83,9 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
     best, longest, last = (0, 0), 0.0, 0
     while (first := last) < len(curve.pieces):
         series, last = curve.pieces[first], first + 1
-        while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
-            last += 1
         if isinstance(series, FourierPiece):
+            while last < len(curve.pieces) and _same_series(series, curve.pieces[last]):
+                last += 1
             duration = float(curve.pieces[last - 1].knots[-1]) - series.start
             count = duration * series.omega / (2.0 * np.pi)
             if round(count) >= 1 and abs(count - round(count)) < WHOLE_PERIOD_TOLERANCE and duration > longest:
@@ -99,8 +93,8 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
     return best
 
 
-def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
-    if not (isinstance(one, FourierPiece) and isinstance(other, FourierPiece)):
+def _same_series(one: FourierPiece, other: CurvePiece) -> bool:
+    if not isinstance(other, FourierPiece):
         return False
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
     turns = (other.phase_time - one.phase_time) * one.omega / (2.0 * np.pi)
@@ -131,7 +125,7 @@ class Executed:
     link_steps: Array
     motor_steps: Array
     error: Array
-    saturated: NDArray[np.bool_]
+    saturated: BoolArray
 
 
 def execute(
@@ -145,9 +139,8 @@ def execute(
     link_side: bool = False,
     progress: Progress | None = None,
 ) -> Executed:
-    """Run a controller along a planned motion (one sample per tick) from ``start``, q and q̇ (n,), and look at the
-    state at ``instants`` (N,). Between two steps the torques are held, so that an instant there is reached by a shorter
-    step from the last one."""
+    """Run a controller along a planned motion (a sample per tick) from ``start``, q and q̇ (n,), and look at its state
+    at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
     mujoco = engine()
     model, data, robot = plant.model, plant.data, plant.truth.robot
     link, motor = plant.link, plant.motor
@@ -156,17 +149,23 @@ def execute(
     model.dof_solref[motor] = (2.0 * timing.step, 1.0)
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
-    limit = robot.limit("torque")
-    update_friction = _stribeck(plant)
+    limit, true = robot.limit("torque"), plant.truth.friction.array
+    coulomb, extra, velocity = true("coulomb"), true("stribeck"), true("stribeck_velocity")
+    loss, depends = model.dof_frictionloss, bool(extra.any())
+
+    def update_friction(velocities: Array) -> None:
+        """Dry friction that depends on the velocity: from the state before the acceleration is asked for."""
+        if depends:
+            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
+
     in_steps = instants / timing.step
     in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
     at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
     late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
-    looked = np.empty((len(instants), 9, robot.n))
+    looked = np.empty((len(instants), 9, robot.n))  # q, q̇, q̈ of links and motors; drives, dry friction, link side
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
-    error = np.empty((len(planned), robot.n))
-    saturated = np.zeros((len(planned), robot.n), dtype=bool)
+    error, saturated = np.empty((len(planned), robot.n)), np.zeros((len(planned), robot.n), dtype=bool)
     positions, velocities, applied, torque = data.qpos, data.qvel, data.qfrc_applied, np.zeros(robot.n)
     sample = 0
     for k in range(timing.steps + 1):
@@ -185,12 +184,9 @@ def execute(
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
-            now = (
-                data
-                if late[sample] == 0.0
-                else _shortly_after(mujoco, plant, data, probe, late[sample], update_friction)
-            )
-            looked[sample] = _look(plant, now, torque)
+            now = _shortly_after(plant, data, probe, late[sample], update_friction) if late[sample] else data
+            rows = [values[place] for place in (link, motor) for values in (now.qpos, now.qvel, now.qacc)]
+            looked[sample] = [*rows, torque, -now.qfrc_constraint[motor], _link_torque(plant, now, torque)]
             sample += 1
         if k < timing.steps:
             update_friction(velocities)
@@ -200,56 +196,24 @@ def execute(
     if not np.isfinite(looked).all():
         _lost(plant, timing.steps * timing.step)
     parts = looked.transpose(1, 0, 2)
-    return Executed(
-        link=Motion(instants, *parts[0:3]),
-        motor=Motion(instants, *parts[3:6]),
-        torque=parts[6],
-        dry_friction=parts[7],
-        link_torque=parts[8],
-        drive_steps=drive_steps,
-        link_steps=link_steps,
-        motor_steps=motor_steps,
-        error=error,
-        saturated=saturated,
-    )
-
-
-def _stribeck(plant: Plant) -> Callable[[Array], None]:
-    """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
-    motor, loss = plant.motor, plant.model.dof_frictionloss
-    names = ("coulomb", "stribeck", "stribeck_velocity")
-    coulomb, extra, velocity = (plant.truth.friction.array(name) for name in names)
-    needed = bool(extra.any())
-
-    def update(velocities: Array) -> None:
-        if needed:
-            loss[motor] = coulomb + extra * np.exp(-((velocities[motor] / velocity) ** 2))
-
-    return update
+    torque, dry, behind = parts[6:]
+    both = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
+    return Executed(*both, torque, dry, behind, drive_steps, link_steps, motor_steps, error=error, saturated=saturated)
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
     """(n,) what arrives at the link: through the spring of a flexible joint, or all but rotor and friction."""
+    link, motor = plant.link, plant.motor
     if plant.flexible:
-        twist = data.qpos[plant.motor] - data.qpos[plant.link]
-        rate = data.qvel[plant.motor] - data.qvel[plant.link]
+        twist, rate = (x[motor] - x[link] for x in (data.qpos, data.qvel))
         return np.asarray(plant.stiffness * twist + plant.damping * rate)
-    viscous = plant.model.dof_damping[plant.link] * data.qvel[plant.link]
-    rotor = plant.model.dof_armature[plant.link] * data.qacc[plant.link]
-    return np.asarray(torque - rotor - viscous + data.qfrc_constraint[plant.link])
+    viscous, rotor = plant.model.dof_damping[link] * data.qvel[link], plant.model.dof_armature[link] * data.qacc[link]
+    return np.asarray(torque - rotor - viscous + data.qfrc_constraint[link])
 
 
-def _look(plant: Plant, data: Any, torque: Array) -> Array:
-    """(9, n): q, q̇, q̈ of links and motors, torque of drives, dry friction, link side."""
-    rows = [values[place] for place in (plant.link, plant.motor) for values in (data.qpos, data.qvel, data.qacc)]
-    return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
-
-
-def _shortly_after(
-    mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]
-) -> Any:
+def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
-    model = plant.model
+    mujoco, model = engine(), plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
     probe.qacc_warmstart[:] = data.qacc
     step = model.opt.timestep

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.virtual.true_parameters import CompensationSpring, Flexibility, Truth, resolved
+from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
-from exciter.robot.robot import Joint, Robot
+from exciter.robot.robot import Joint
 from exciter.robot.spatial import axis_rotation, rotation_to
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
+NO_BODY = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3, "explicitinertial": True}
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
 LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
 
@@ -40,8 +39,7 @@ def engine() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A compiled model and where its joints are: ``link`` and ``motor`` (n,) are indices into q and q̇, the same
-    ones unless joints are flexible."""
+    """A compiled model; ``link`` and ``motor`` (n,): indices into q and q̇, the same unless joints are flexible."""
 
     truth: Truth
     model: Any
@@ -70,17 +68,32 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     option.tolerance, option.iterations = 1e-14, 100
     bodies: list[Any] = []
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    kinds = [slide if joint.is_prismatic else hinge for joint in robot.joints]
     for i, joint in enumerate(robot.joints):
         parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
         bodies.append(_add_body(parent, joint, i))
-        bodies[i].add_joint(name=f"link{i}", type=_kind(mujoco, joint), axis=joint.axis)
+        bodies[i].add_joint(name=f"link{i}", type=kinds[i], axis=joint.axis)
     if flexibility is not None:
         if not (truth.rotor > 0.0).all():
             raise ParameterError("a flexible joint needs a rotor; give rotor_inertia > 0 for every joint")
-        for i, joint in enumerate(robot.joints):
-            _add_rotor(mujoco, spec, joint, i)
-    for number, spring in enumerate(truth.springs):
-        _add_spring(spec, bodies, robot, spring, number)
+        for i, kind in enumerate(kinds):  # rotors that are nothing but an armature, and a tendon θ − q to the link
+            body = spec.worldbody.add_body(name=f"rotor{i}", gravcomp=1.0, **NO_BODY)
+            body.add_joint(name=f"motor{i}", type=kind, axis=(0.0, 0.0, 1.0))
+            tendon = spec.add_tendon(name=f"gear{i}")
+            tendon.wrap_joint(f"motor{i}", 1.0)
+            tendon.wrap_joint(f"link{i}", -1.0)
+    for number, spring in enumerate(truth.springs):  # a tendon from a point beside the axis to one on the link
+        index = robot.index(spring.joint)
+        joint = robot.joints[index]
+        arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
+        before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
+        fixed = joint.translation + joint.rotation @ (spring.base_arm * arm)
+        moving = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)  # q + offset further round
+        tendon = spec.add_tendon(name=f"spring{number}")
+        for name, body, place in (("fixed", before, fixed), ("moving", bodies[index], moving)):
+            body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
+            tendon.wrap_site(f"{name}{number}")
     model = spec.compile()
     link = np.array([model.joint(f"link{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
     motor = link
@@ -89,17 +102,23 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         motor = np.array([model.joint(f"motor{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
         stiffness = resolved(flexibility.stiffness, robot, "joint stiffness", positive=True)
         damping = resolved(flexibility.damping, robot, "joint damping")
-    plant = Plant(
-        truth=truth,
-        model=model,
-        data=mujoco.MjData(model),
-        link=link,
-        motor=motor,
-        stiffness=stiffness,
-        damping=damping,
-        flexible=flexibility is not None,
-    )
-    _set_joint_terms(plant)
+    plant = Plant(truth, model, mujoco.MjData(model), link, motor, stiffness, damping, flexibility is not None)
+    model.dof_armature[motor] = truth.rotor
+    model.dof_damping[motor] = truth.friction.array("viscous")
+    model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
+    model.dof_solimp[motor] = STIFF_SOLIMP
+    tendons = [(f"gear{i}", stiffness[i], damping[i], 0.0) for i in range(robot.n if plant.flexible else 0)]
+    for number, spring in enumerate(truth.springs):
+        slack = spring.free_length - spring.preload / spring.stiffness
+        tendons.append((f"spring{number}", spring.stiffness, 0.0, slack))
+    for name, *numbers in tendons:
+        tendon = model.tendon(name).id
+        model.tendon_stiffness[tendon], model.tendon_damping[tendon], model.tendon_lengthspring[tendon] = numbers
+    mujoco.mj_setConst(model, plant.data)
+    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
+    whole = plant.inertia_matrix()
+    if np.diag(whole).min() > 0.0:
+        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
     light = np.flatnonzero(np.diag(plant.inertia_matrix())[link] < LEAST_JOINT_INERTIA)
     if light.size:
         name = robot.joint_names[int(light[0])]
@@ -107,67 +126,12 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     return plant
 
 
-def _kind(mujoco: Any, joint: Joint) -> Any:
-    return mujoco.mjtJoint.mjJNT_SLIDE if joint.is_prismatic else mujoco.mjtJoint.mjJNT_HINGE
-
-
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
     x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
-    mass, moments = NEGLIGIBLE_INERTIA, (NEGLIGIBLE_INERTIA,) * 3
-    ipos: Any = (0.0, 0.0, 0.0)
-    iquat: Any = (1.0, 0.0, 0.0, 0.0)
+    inertial: dict[str, Any] = {**NO_BODY, "ipos": (0.0, 0.0, 0.0), "iquat": (1.0, 0.0, 0.0, 0.0)}
     if joint.inertia[0] > NEGLIGIBLE_INERTIA:
         own = to_mujoco(joint.inertia)
-        mass, ipos, iquat = own.mass, own.ipos, own.iquat
         a, b, c = np.maximum(own.diaginertia, NEGLIGIBLE_INERTIA).tolist()
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
-    inertial = {"mass": mass, "ipos": ipos, "iquat": iquat, "inertia": moments, "explicitinertial": True}
+        inertial |= {"mass": own.mass, "ipos": own.ipos, "iquat": own.iquat, "inertia": moments}
     return parent.add_body(name=f"body{number}", pos=joint.translation, quat=[w, x, y, z], **inertial)
-
-
-def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
-    """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
-    nothing = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3}
-    body = spec.worldbody.add_body(name=f"rotor{number}", explicitinertial=True, gravcomp=1.0, **nothing)
-    body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
-    tendon = spec.add_tendon(name=f"gear{number}")
-    tendon.wrap_joint(f"motor{number}", 1.0)
-    tendon.wrap_joint(f"link{number}", -1.0)
-
-
-def _add_spring(spec: Any, bodies: list[Any], robot: Robot, spring: CompensationSpring, number: int) -> None:
-    """A tendon from a point beside the axis, before the joint, to one on the link, q + offset further round."""
-    index = robot.index(spring.joint)
-    joint = robot.joints[index]
-    arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
-    before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
-    before.add_site(
-        name=f"fixed{number}", pos=joint.translation + joint.rotation @ (spring.base_arm * arm), size=[0.001] * 3
-    )
-    on_link = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)
-    bodies[index].add_site(name=f"moving{number}", pos=on_link, size=[0.001] * 3)
-    tendon = spec.add_tendon(name=f"spring{number}")
-    tendon.wrap_site(f"fixed{number}")
-    tendon.wrap_site(f"moving{number}")
-
-
-def _set_joint_terms(plant: Plant) -> None:
-    """Rotors, friction, springs; on the compiled model, whose numbers are plain arrays."""
-    model, truth, motor = plant.model, plant.truth, plant.motor
-    model.dof_armature[motor] = truth.rotor
-    model.dof_damping[motor] = truth.friction.array("viscous")
-    model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
-    model.dof_solimp[motor] = STIFF_SOLIMP
-    for i in range(truth.robot.n if plant.flexible else 0):
-        tendon = model.tendon(f"gear{i}").id
-        model.tendon_stiffness[tendon], model.tendon_damping[tendon] = plant.stiffness[i], plant.damping[i]
-        model.tendon_lengthspring[tendon] = 0.0
-    for number, spring in enumerate(truth.springs):
-        tendon = model.tendon(f"spring{number}").id
-        model.tendon_stiffness[tendon] = spring.stiffness
-        model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
-    engine().mj_setConst(model, plant.data)
-    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
-    whole = plant.inertia_matrix()
-    if np.diag(whole).min() > 0.0:
-        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import ExciterError, ParameterError
@@ -21,9 +20,8 @@ from exciter.experiment.virtual.true_parameters import resolved, stream
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import Fraction, Number, OneWord, PerJointNumber, Settings, Switch
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, ComplexArray
 
-Complex = NDArray[np.complex128]
 MOST_JITTER_SHARE = 0.45  # of an interval: instants keep their order
 MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standard deviations are as wide
 
@@ -67,9 +65,8 @@ class Encoder(Settings):
 
     def position(self, q: Array, robot: Robot, drive: GearedDrive, seed: int) -> Array:
         """(N, n) as logged."""
-        noise = resolved(self.noise, robot, "position noise")
+        noise, step = resolved(self.noise, robot, "position noise"), self.step(robot, drive)
         noisy: Array = q + noise * stream(seed, "position").standard_normal(q.shape)
-        step = self.step(robot, drive)
         return noisy if self.counts is None else np.round(noisy / step) * step
 
     def velocity(self, qd: Array, robot: Robot, seed: int) -> Array | None:
@@ -94,7 +91,7 @@ class TorqueRipple(Settings):
         return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
-def poles_of(settings: AnalogFilter) -> tuple[Complex, Complex]:
+def poles_of(settings: AnalogFilter) -> tuple[ComplexArray, ComplexArray]:
     """p_i and r_i of one of each conjugate pair (the sum is twice the real part) and of a real pole."""
     _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
     residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
@@ -104,40 +101,32 @@ def poles_of(settings: AnalogFilter) -> tuple[Complex, Complex]:
 
 
 def filtered(
-    settings: AnalogFilter, held: Array, straight: Array, step: float, at: Array, before: Array | None = None
+    settings: AnalogFilter | None, held: Array, straight: Array, step: float, at: Array, before: Array | None = None
 ) -> Array:
     """(N, n) output at instants ``at`` (N,) [s] for inputs (K, n) at 0, step, 2 step, …; before: (n,) what the input
-    was until then, its first value unless given."""
+    was until then, its first value unless given. Without a filter the input itself."""
     before = held[0] + straight[0] if before is None else before
     index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
-    after = np.minimum(index + 1, len(held) - 1)
+    change = straight[np.minimum(index + 1, len(held) - 1)] - straight[index]
+    if settings is None:
+        return np.asarray(held[index] + straight[index] + np.clip(at / step - index, 0.0, 1.0)[:, None] * change)
     late = np.maximum(at - index * step, 0.0)[:, None]
-    slope = (straight[after] - straight[index]) / step
     output = np.zeros((len(at), held.shape[1]))
     for pole, residue in zip(*poles_of(settings), strict=True):
-        state = _states(pole, held, straight, step, before)[index]
+        start, (decay, constant, ramp) = -before / pole, _response(pole, step)
+        drive = constant * (held + straight)[:-1] + ramp / step * np.diff(straight, axis=0)
+        states = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * start)[None])[0]
+        state = np.concatenate([start[None], states])[index]  # the last before each instant
         decay, constant, ramp = _response(pole, late)
-        value = decay * state + constant * (held[index] + straight[index]) + ramp * slope
+        value = decay * state + constant * (held[index] + straight[index]) + ramp * (change / step)
         output += (residue * value).real
     return output
 
 
-def _response(pole: complex, time: Array | float) -> tuple[Complex, Complex, Complex]:
+def _response(pole: complex, time: Array | float) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
     """Of x' = p x + u after a time: to its state, to a constant input, to one that grows by 1 per second."""
-    decay = np.exp(pole * time)
     constant = np.expm1(pole * time) / pole
-    return decay, constant, (constant - time) / pole
-
-
-def _states(pole: complex, held: Array, straight: Array, step: float, before: Array) -> Complex:
-    """(K, n) state at every step."""
-    decay, constant, ramp = _response(pole, step)
-    start = -before / pole
-    drive = constant * (held + straight)[:-1] + ramp / step * np.diff(straight, axis=0)
-    states = np.empty(held.shape, dtype=np.complex128)
-    states[0] = start
-    states[1:], _ = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * start)[None])
-    return states
+    return np.exp(pole * time), constant, (constant - time) / pole
 
 
 @dataclass(frozen=True)
@@ -167,25 +156,13 @@ class TorqueMeter(Settings):
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
     def measure(self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int) -> Array:
-        """(N, n) [N·m] at instants ``at`` of a signal given at every step (K, n) as the sum of a part that is held
-        and one that is smooth, its ripple included."""
+        """(N, n) [N·m] at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one."""
         noise, rng = self.std(robot), stream(seed, "torque")
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)
-        if self.filter is None:
-            value = sampled(held, smooth, step, at)
-        else:
-            value = filtered(self.filter, held, smooth, step, at, before)
+        value = filtered(self.filter, held, smooth, step, at, before)
         return value if self.noise_before_filter else value + noise * rng.standard_normal(value.shape)
-
-
-def sampled(held: Array, smooth: Array, step: float, at: Array) -> Array:
-    """(N, n) the same signal without a filter."""
-    index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
-    after = np.minimum(index + 1, len(held) - 1)
-    part = np.clip(at / step - index, 0.0, 1.0)[:, None]
-    return np.asarray(held[index] + smooth[index] + part * (smooth[after] - smooth[index]))
 
 
 @dataclass(frozen=True)
@@ -213,10 +190,10 @@ class Sampling(Settings):
         planned = np.arange(int(np.floor(end * self.rate * (1.0 + 1e-12) + 1e-9)) + 1) / self.rate
         if self.jitter == 0.0:
             return np.asarray(planned)
-        late = self.jitter * stream(seed, "instants").standard_normal(len(planned))
-        return np.clip(planned + np.clip(late, -MOST_JITTER_SHARE / self.rate, MOST_JITTER_SHARE / self.rate), 0.0, end)
+        late, most = self.jitter * stream(seed, "instants").standard_normal(len(planned)), MOST_JITTER_SHARE / self.rate
+        return np.clip(planned + np.clip(late, -most, most), 0.0, end)
 
-    def kept(self, count: int, seed: int) -> NDArray[np.bool_]:
+    def kept(self, count: int, seed: int) -> BoolArray:
         """(N,) which samples reach the log; the first and the last do."""
         kept = stream(seed, "dropped").random(count) >= self.dropped
         kept[[0, -1]] = True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,26 +9,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, ParameterError
 from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
-from exciter.typing import Array
 
 EVEN_STEP_TOLERANCE = 1e-6  # of an interval, by which intervals within a period may differ
-
-
-@dataclass(frozen=True, eq=False)
-class Synthetic:
-    """A motion and the noisy torques (N, n) [N·m] it took; noise σ (n,) [N·m]."""
-
-    motion: Motion
-    torque: Array
-    noise: Array
-
-
-def synthetic(model: DynamicModel, motion: Motion, chi: ArrayLike, noise: ArrayLike, seed: int = 0) -> Synthetic:
-    """Torques of standard parameters χ with white noise of standard deviation ``noise`` per joint."""
-    exact = model.torque(motion, chi)
-    sigma = model.per_joint(noise, "noise")
-    torque = exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape)
-    return Synthetic(motion=motion, torque=torque, noise=sigma)
 
 
 def synthetic_recording(
@@ -47,20 +27,17 @@ def synthetic_recording(
     one period sampled evenly without its end, is run through several times; every sample has noise of its own."""
     if periods < 1:
         raise ParameterError(f"{periods} periods; give 1 or more")
-    rng = np.random.default_rng(seed)
-    sigma = model.per_joint(noise, "noise")
-    shape = (periods * len(motion), model.n)
-    torque = np.tile(model.torque(motion, chi), (periods, 1)) + sigma * rng.standard_normal(shape)
-    q = np.tile(motion.q, (periods, 1))
+    rng, shape = np.random.default_rng(seed), (periods * len(motion), model.n)
+    q, torque = (np.tile(x, (periods, 1)) for x in (motion.q, model.torque(motion, chi)))
+    torque = torque + model.per_joint(noise, "noise") * rng.standard_normal(shape)
     if position_noise is not None:
         q = q + model.per_joint(position_noise, "position noise") * rng.standard_normal(shape)
     time, period = motion.time, None
     if periods > 1:
         steps = np.diff(motion.time)
         if len(steps) < 1 or np.ptp(steps) > EVEN_STEP_TOLERANCE * steps.mean():
-            raise MotionError(
-                "a period to be repeated must be sampled evenly; give times k/rate without the period's end"
-            )
+            wrong = "a period to be repeated must be sampled evenly; give times k/rate without the period's end"
+            raise MotionError(wrong)
         step = float(motion.time[-1] - motion.time[0]) / len(steps)
         time, period = motion.time[0] + step * np.arange(shape[0]), step * len(motion)
     about = About(period=period, settled=None if period is None else float(time[0]))

@@ -16,10 +16,10 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
 from exciter.experiment.recording.recording import TORQUE_SIDES, Payload
+from exciter.files import by_name
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
-from exciter.parameters.inertial import has_centre
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, RotorInertia, Spring, Stribeck, Viscous
 from exciter.parameters.terms.term import PerJoint, check_within, per_joint
 from exciter.robot.motion import Motion
@@ -58,8 +58,7 @@ def stream(seed: int, effect: str) -> np.random.Generator:
 @dataclass(frozen=True)
 class TrueFriction:
     """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇. viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m],
-    stribeck_velocity v_s [rad/s]; N and m where joints slide. A joint at rest takes whatever torque up to Fs + Fst
-    keeps it there."""
+    stribeck_velocity v_s [rad/s]; N and m where joints slide. At rest, up to Fs + Fst keeps a joint there."""
 
     viscous: PerJoint = 0.0
     coulomb: PerJoint = 0.0
@@ -92,22 +91,13 @@ class CompensationSpring(Settings):
         Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)  # checks the lengths
 
     @property
-    def is_sine(self) -> bool:
-        """Whether the torque is a mere sine of the angle."""
-        return self.free_length == 0.0 and self.preload == 0.0
-
-    @property
-    def term(self) -> JointTerm:
-        """The joint term whose parameters describe it."""
-        if self.is_sine:
-            return GravitySpring(self.joint, self.offset)
-        return Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)
-
-    def values(self, number: int) -> dict[str, float]:
-        """Its parameters by name, for joint ``number`` (from 1)."""
-        if self.is_sine:
-            return {f"Gs{number}": self.stiffness * self.base_arm * self.link_arm, f"Gc{number}": 0.0}
-        return {f"Ks{number}": self.stiffness, f"Ps{number}": self.preload}
+    def modelled(self) -> tuple[JointTerm, dict[str, float]]:
+        """The joint term that describes it, and its parameters, by their names without the number of the joint."""
+        if self.free_length == 0.0 and self.preload == 0.0:  # a mere sine of the angle
+            sine = self.stiffness * self.base_arm * self.link_arm
+            return GravitySpring(self.joint, self.offset), {"Gs": sine, "Gc": 0.0}
+        term = Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)
+        return term, {"Ks": self.stiffness, "Ps": self.preload}
 
 
 @dataclass(frozen=True)
@@ -125,8 +115,7 @@ class Flexibility(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about. Bodies
-    that cannot exist are refused."""
+    """robot: with the true inertias, of bodies that can exist; rotor_inertia [kg·m², kg]: at the joint."""
 
     robot: Robot
     rotor_inertia: PerJoint = 0.0
@@ -135,24 +124,20 @@ class Truth:
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "springs", tuple(self.springs))
-        friction = {
-            key: resolved(
-                getattr(self.friction, key), self.robot, key.replace("_", " "), positive=key == "stribeck_velocity"
-            )
-            for key in FRICTION_FIELDS
-        }
-        object.__setattr__(
-            self, "friction", TrueFriction(**{key: tuple(one.tolist()) for key, one in friction.items()})
-        )
-        rotor = resolved(self.rotor_inertia, self.robot, "rotor_inertia")
-        object.__setattr__(self, "rotor_inertia", tuple(rotor.tolist()))
+        friction = dict[str, tuple[float, ...]]()
+        for key in FRICTION_FIELDS:
+            given, positive = getattr(self.friction, key), key == "stribeck_velocity"
+            friction[key] = tuple(resolved(given, self.robot, key.replace("_", " "), positive=positive).tolist())
+        rotor = tuple(resolved(self.rotor_inertia, self.robot, "rotor_inertia").tolist())
+        own = {"springs": tuple(self.springs), "friction": TrueFriction(**friction), "rotor_inertia": rotor}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
         for joint in self.robot.joints:
             verdict = link_consistency(joint.inertia, f"the body of joint '{joint.name}'")
             if not verdict.consistent:
                 raise ParameterError(f"{verdict}; the virtual robot can only be built of bodies that exist")
         for spring in self.springs:
-            spring.term.bind(self.robot)  # the joint is there, and turns
+            spring.modelled[0].bind(self.robot)  # the joint is there, and turns
         if len({spring.joint for spring in self.springs}) < len(self.springs):
             raise ParameterError("two springs on one joint; give one that has the effect of both")
 
@@ -184,16 +169,16 @@ class Truth:
         if self.friction.array("stribeck").any():
             terms.append(Stribeck(velocity=tuple(self.friction.array("stribeck_velocity").tolist())))
         robot = replace(self.robot, friction=known)
-        return DynamicModel(robot, (*terms, *(spring.term for spring in self.springs)))
+        return DynamicModel(robot, (*terms, *(spring.modelled[0] for spring in self.springs)))
 
     @cached_property
     def chi(self) -> Array:
         """χ: the standard parameters in the order of ``model.standard``, with τ = Φχ."""
         values = dict(zip(self.model.standard, self.model.nominal, strict=True))
-        for j, value in enumerate(self.friction.array("stribeck")):
-            values[f"Fst{j + 1}"] = value
+        values |= {f"Fst{j + 1}": value for j, value in enumerate(self.friction.array("stribeck"))}
         for spring in self.springs:
-            values |= spring.values(self.robot.index(spring.joint) + 1)
+            number = self.robot.index(spring.joint) + 1
+            values |= {f"{name}{number}": value for name, value in spring.modelled[1].items()}
         return np.array([values[name] for name in self.model.standard])
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,15 +187,13 @@ class Truth:
         units = dict(zip(model.standard, model.units, strict=True))
         named = zip(model.standard, self.chi.tolist(), model.units, strict=True)
         kept = zip(base.names, base.expressions, base.base_values(self.chi).tolist(), base.independent, strict=True)
+        bodies = dict(zip(inertial.INERTIAL_NAMES, self.robot.inertias.T.tolist(), strict=True))
         return {
             "robot": self.robot.name,
             "joints": list(self.robot.joint_names),
             "parameters": [{"name": n, "value": v, "unit": u} for n, v, u in named],
             "base": [{"name": n, "expression": e, "value": v, "unit": units[model.standard[k]]} for n, e, v, k in kept],
-            "links": {
-                joint.name: dict(zip(inertial.INERTIAL_NAMES, joint.inertia.tolist(), strict=True))
-                for joint in self.robot.joints
-            },
+            "links": by_name(self.robot.joint_names, **bodies),
             "rotor_inertia": self.rotor.tolist(),
             "friction": {name: self.friction.array(name).tolist() for name in FRICTION_FIELDS},
             "springs": [asdict(spring) for spring in self.springs],
@@ -220,33 +203,32 @@ class Truth:
 
 def read_truth(path: str | Path, robot: Robot) -> Truth:
     """The truth that ``exciter simulate --truth`` wrote; robot: its description."""
-    path = Path(path)
+    source = f"'{path}'"
     try:
-        data = parse_json(read_bytes(path, "truth", MOST_TRUTH_BYTES).decode("utf-8"), f"'{path}'")
+        data = parse_json(read_bytes(Path(path), "truth", MOST_TRUTH_BYTES).decode("utf-8"), source)
     except UnicodeDecodeError:
-        raise ParameterError(f"'{path}' is not valid JSON: it is not text in UTF-8") from None
+        raise ParameterError(f"{source} is not valid JSON: it is not text in UTF-8") from None
     except RobotError as error:
         raise ParameterError(str(error)) from None
-    return truth_from(data, robot, f"'{path}'")
+    return truth_from(data, robot, source)
 
 
 def truth_from(data: Any, robot: Robot, source: str) -> Truth:
     """The truth of plain data as ``to_dict`` gives it; parameters and base follow from the rest and are not read."""
+    names = robot.joint_names
+
+    def ordered(values: Any) -> tuple[float, ...]:
+        if len(values) != robot.n:
+            raise ValueError(f"{len(values)} values for {robot.n} joints")
+        return tuple(float(values[list(data.get("joints", names)).index(name)]) for name in names)
+
     if not isinstance(data, Mapping) or "links" not in data:
         raise ParameterError(f"{source} has no 'links'; expected a truth that was saved")
     try:
         links = data["links"]
-        if set(links) != set(robot.joint_names):
-            names = ", ".join(robot.joint_names)
-            raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {names}")
-        inertias = [[float(links[name][key]) for key in inertial.INERTIAL_NAMES] for name in robot.joint_names]
-        order = [list(data.get("joints", robot.joint_names)).index(name) for name in robot.joint_names]
-
-        def ordered(values: Any) -> tuple[float, ...]:
-            if len(values) != robot.n:
-                raise ValueError(f"{len(values)} values for {robot.n} joints")
-            return tuple(float(values[k]) for k in order)
-
+        if set(links) != set(names):
+            raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {', '.join(names)}")
+        inertias = [[float(links[name][key]) for key in inertial.INERTIAL_NAMES] for name in names]
         friction = {name: ordered(values) for name, values in data.get("friction", {}).items()}
         if unknown := sorted(set(friction) - set(FRICTION_FIELDS)):
             raise ValueError(f"unknown friction '{unknown[0]}'")
@@ -289,11 +271,9 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
 
 
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
-    """The description, completed to a machine that can be built; and what had to be assumed. Bodies that cannot exist
-    become the nearest that can; friction and rotors are invented where the description has neither. The truth is drawn
-    around it, and the controller knows it."""
-    inertias = robot.inertias
-    notes: tuple[Note, ...] = ()
+    """The description, completed to a machine that can be built, as the controller knows it; and what was assumed.
+    Bodies that cannot exist become the nearest that can; friction and rotors are invented where there are neither."""
+    inertias, notes = robot.inertias, list[Note]()
     if not inertias[:, 0].any():
         raise ParameterError(
             f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; "
@@ -303,22 +283,30 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
             text = f"no body can have the parameters the description gives to joint '{joint.name}': the truth is drawn "
-            notes += (note("inertias", text + "around the nearest body that exists", joint.name),)
+            notes.append(note("inertias", text + "around the nearest body that exists", joint.name))
     robot = robot.with_inertias(inertias)
     if any(key in robot.friction and robot.friction[key].any() for key in INVENTED_SHARES):
-        return robot, notes
+        return robot, tuple(notes)
+    torque, velocity = drive_torque(robot), robot.limit("velocity")
+    speed = np.where(np.isfinite(velocity), velocity, USUAL_VELOCITY)
+    rotor, coulomb, viscous = INVENTED_SHARES.values()
+    invented = {
+        "rotor_inertia": np.maximum(rotor * typical_inertia(robot), torque / MOST_ROTOR_ACCELERATION),
+        "coulomb": coulomb * torque,
+        "viscous": viscous * torque / speed,
+    }
     text = (
         "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the drives, "
-        f"dry and viscous friction {100 * INVENTED_SHARES['coulomb']:g} % of the drive's torque each); "
-        "identify with rotor, viscous, coulomb"
+        f"dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, viscous, "
+        "coulomb"
     )
-    return replace(robot, friction={**robot.friction, **invented(robot)}), (*notes, note("friction", text))
+    return replace(robot, friction={**robot.friction, **invented}), (*notes, note("friction", text))
 
 
 def nearest_body(phi: Array) -> Array:
     """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has no eigenvalue below RAISED_BODY_EIGENVALUE."""
     j = pseudo_inertia(phi)
-    mass = abs(phi[0]) if has_centre(phi) else 1.0
+    mass = abs(phi[0]) if inertial.has_centre(phi) else 1.0
     root = np.sqrt(mass)
     size = np.sqrt(np.linalg.norm(j[:3, :3], 2)) or np.linalg.norm(j[:3, 3]) / root or root
     scale = np.array([size, size, size, root])
@@ -328,8 +316,7 @@ def nearest_body(phi: Array) -> Array:
 
 
 def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
-    """The body stretched, sheared and moved by a random affine map A, and made heavier or lighter: A J Aᵀ is a body
-    again, whatever A is."""
+    """Stretched, sheared and moved by a random affine map A, made heavier or lighter: A J Aᵀ is a body, whatever A."""
     j = pseudo_inertia(phi)
     size = np.sqrt(max(np.trace(j[:3, :3]), 0.0)) / np.sqrt(phi[0]) if phi[0] > 0.0 else 0.0
     change = np.eye(4)
@@ -357,18 +344,6 @@ def drive_torque(robot: Robot) -> Array:
     return np.where(np.isfinite(limit), limit, weight + np.abs(typical_inertia(robot)) * usual)
 
 
-def invented(robot: Robot) -> dict[str, Array]:
-    """Rotor inertia and friction of a description that has none."""
-    torque, velocity = drive_torque(robot), robot.limit("velocity")
-    speed = np.where(np.isfinite(velocity), velocity, USUAL_VELOCITY)
-    rotor = np.maximum(INVENTED_SHARES["rotor_inertia"] * typical_inertia(robot), torque / MOST_ROTOR_ACCELERATION)
-    return {
-        "rotor_inertia": rotor,
-        "coulomb": INVENTED_SHARES["coulomb"] * torque,
-        "viscous": INVENTED_SHARES["viscous"] * torque / speed,
-    }
-
-
 @dataclass(frozen=True)
 class TruthSettings(Settings):
     """The true parameters: drawn by a seed around the description, or those of a file; what is given beside holds."""
@@ -393,10 +368,7 @@ class TruthSettings(Settings):
         """seed: where none is given."""
         drawn = seed if self.seed is None else self.seed
         truth = draw(robot, drawn, self.spread) if self.file is None else read_truth(self.file, robot)
+        rotor = truth.rotor_inertia if self.rotor_inertia is None else self.rotor_inertia
         changed = {key: value for key in FRICTION_FIELDS if (value := getattr(self, key)) is not None}
-        return replace(
-            truth,
-            rotor_inertia=truth.rotor_inertia if self.rotor_inertia is None else self.rotor_inertia,
-            friction=replace(truth.friction, **changed),
-            springs=self.springs or truth.springs,
-        )
+        friction, springs = replace(truth.friction, **changed), self.springs or truth.springs
+        return replace(truth, rotor_inertia=rotor, friction=friction, springs=springs)

@@ -38,7 +38,7 @@ from exciter.experiment.virtual.true_parameters import (
     drive_torque,
     resolved,
 )
-from exciter.files import json_text, prepare, staged
+from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
@@ -65,8 +65,7 @@ class Start(Settings):
 
 @dataclass(frozen=True, eq=False)
 class VirtualRobot:
-    """robot: the description, which the controller believes; truth: what the machine is. Everything else may be left
-    as it is; simulation_rate [Hz] is chosen unless given."""
+    """robot: the description, which the controller believes; truth: the machine. simulation_rate [Hz]: None: chosen."""
 
     robot: Robot
     truth: Truth
@@ -81,11 +80,9 @@ class VirtualRobot:
     simulation_rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.truth.robot.joint_names != self.robot.joint_names:
-            raise ExciterError(
-                f"the truth has the joints {', '.join(self.truth.robot.joint_names)}; the robot has "
-                f"{', '.join(self.robot.joint_names)}"
-            )
+        true, own = self.truth.robot.joint_names, self.robot.joint_names
+        if true != own:
+            raise ExciterError(f"the truth has the joints {', '.join(true)}; the robot has {', '.join(own)}")
         if self.simulation_rate is not None and not 0.0 < self.simulation_rate <= 1e7:
             raise ExciterError(f"simulation_rate is {self.simulation_rate}; give a positive number [Hz] up to 1e7")
         nothing = np.zeros((0, self.robot.n))  # what is impossible is refused before any work
@@ -111,8 +108,7 @@ class VirtualRobot:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
-        clock = time.perf_counter()
-        todo = plan(curve, periods)
+        clock, todo = time.perf_counter(), plan(curve, periods)
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
@@ -122,16 +118,17 @@ class VirtualRobot:
         planned = todo.curve.motion(ticks)
         cut = todo.period is not None and not self.sampling.lead_out
         instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
-        law = self.control.law(self.believed, planned)
+        law, kept = self.control.law(self.believed, planned), self.sampling.kept(len(instants), seed)
         happened = execute(
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
-        kept = self.sampling.kept(len(instants), seed)
-        exact = {key: getattr(happened, key)[kept] for key in ("motor", "torque", "dry_friction", "link_torque")}
         return Simulated(
             recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
-            **exact,
+            motor=happened.motor[kept],
+            torque=happened.torque[kept],
+            dry_friction=happened.dry_friction[kept],
+            link_torque=happened.link_torque[kept],
             virtual=self,
             plan=todo,
             error=happened.error,
@@ -148,9 +145,8 @@ class VirtualRobot:
         least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
         needed, ticked = self._needed_rate(plant, todo, q), self.control.rate
         if fixed is not None and ticked is not None and ticked > fixed:
-            raise ExciterError(
-                f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz; raise simulation_rate"
-            )
+            both = f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz"
+            raise ExciterError(f"{both}; raise simulation_rate")
         if fixed is None and needed > max(least, MOST_SIMULATION_RATE_HZ):
             raise ExciterError(
                 f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the stiffness "
@@ -162,13 +158,12 @@ class VirtualRobot:
             notes = (note("simulation rate", text),)
         wanted = max(least, needed) if fixed is None else fixed
         grid = ticked or (self.sampling.rate if fixed is None else fixed)
-        every = max(1, math.ceil(wanted / grid - 1e-9))
+        every, n = max(1, math.ceil(wanted / grid - 1e-9)), self.robot.n
         rate = every * grid
-        steps = math.ceil(todo.curve.end * rate - 1e-9)
-        if steps * self.robot.n > MOST_STORED_STEPS:
+        if (steps := math.ceil(todo.curve.end * rate - 1e-9)) > MOST_STORED_STEPS // n:
             raise ExciterError(
-                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
-                f"kept in memory ({MOST_STORED_STEPS // self.robot.n}); run fewer periods, or lower the rates"
+                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
+                f"memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates"
             )
         return SimulationTiming(step=1.0 / rate, every=1 if ticked is None else every, steps=steps), notes
 
@@ -203,6 +198,9 @@ class VirtualRobot:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
         torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
         gains = drive.gains(robot)
+        forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
+        if meter.filter is not None:
+            forgotten += FORGOTTEN_TIME_CONSTANTS * float(1.0 / np.abs(poles_of(meter.filter)[0].real).min())
         return Recording(
             joints=robot.joint_names,
             time=motion.time,
@@ -212,7 +210,7 @@ class VirtualRobot:
             current=torque / gains if meter.current else None,
             about=About(
                 period=None if todo is None else todo.period,
-                settled=None if todo is None else min(todo.start + self._forgets(), todo.end),
+                settled=None if todo is None else min(todo.start + forgotten, todo.end),
                 gravity=tuple(robot.gravity.tolist()),
                 payload=self.payload,
                 filter=meter.filter,
@@ -221,29 +219,21 @@ class VirtualRobot:
             ),
         )
 
-    def _forgets(self) -> float:
-        """[s] after which controller and filter have forgotten how it began."""
-        if self.meter.filter is None:
-            return self.control.settling
-        slowest = float(1.0 / np.abs(poles_of(self.meter.filter)[0].real).min())
-        return self.control.settling + FORGOTTEN_TIME_CONSTANTS * slowest
-
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
-        limits, saturated = list[Note](), list[Note]()
-        span, parts = todo.curve.extremum(0), happened.saturated.mean(axis=0)
-        for joint, low, high, part in zip(self.robot.joints, span.lowest, span.highest, parts, strict=True):
-            allowed, name = joint.limits, joint.name
-            if low < allowed.lower - 1e-9 or high > allowed.upper + 1e-9:
+        notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
+        for joint, low, high in zip(joints, span.lowest, span.highest, strict=True):
+            if low < joint.limits.lower - 1e-9 or high > joint.limits.upper + 1e-9:
                 text = (
-                    f"the planned motion takes joint '{name}' to {low:.4g} … {high:.4g}, beyond its limits "
-                    f"{allowed.lower:.4g} … {allowed.upper:.4g}; a real robot would stop: see exciter check"
+                    f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
+                    f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter check"
                 )
-                limits.append(warning("limits", text, name))
+                notes.append(warning("limits", text, joint.name))
+        for joint, part in zip(joints, happened.saturated.mean(axis=0), strict=True):
             if part:
-                at_limit = f"at its limit of {allowed.torque:g} for {100 * part:.3g} % of the time"
-                saturated.append(warning("saturation", f"the drive of '{name}' was {at_limit}", name))
-        return (*limits, *saturated)
+                at_limit = f"at its limit of {joint.limits.torque:g} for {100 * part:.3g} % of the time"
+                notes.append(warning("saturation", f"the drive of '{joint.name}' was {at_limit}", joint.name))
+        return tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,9 +304,8 @@ class Simulated:
     def save(
         self, log: str | Path, truth: str | Path | None = None, motion: str | Path | None = None
     ) -> tuple[Path, ...]:
-        """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside a
-        table included. The truth and the exact motion of an older log go before it does, and come after the new one:
-        where they are, they are its own."""
+        """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside tables
+        included. Truth and exact motion of an older log go before it, and come after the new one: they are its own."""
         given = [Path(path) for path in (log, truth, motion) if path is not None]
         secret, exact = (None if path is None else Path(path) for path in (truth, motion))
         for path in given:
@@ -342,38 +331,33 @@ class Simulated:
             "noise": self.virtual.meter.std(robot),
             "saturated": self.saturated,
         }
-        rows = np.stack([*per_joint.values()], axis=1).tolist()
         return {
             "robot": robot.name,
             "samples": len(self.recording),
             "rate": self.rate,
             "period": about.period,
             "settled": about.settled,
-            "joints": {
-                j: dict(zip(per_joint, row, strict=True)) for j, row in zip(robot.joint_names, rows, strict=True)
-            },
+            "joints": by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()}),
             "notes": texts(self.notes),
             "seconds": self.seconds,
         }
 
     def truth_data(self) -> dict[str, Any]:
         """Everything an estimator may be compared with, as plain data."""
-        virtual = self.virtual
-        flexible = virtual.flexibility
+        virtual, robot, flexible = self.virtual, self.virtual.robot, self.virtual.flexibility
+        if flexible is not None:
+            both = {"stiffness": flexible.stiffness, "damping": flexible.damping}
+            both = {key: resolved(value, robot, f"joint {key}").tolist() for key, value in both.items()}
         return {
             "exciter": __version__,
             "seed": self.seed,
             **virtual.truth.to_dict(),
-            "gravity": virtual.robot.gravity.tolist(),
-            "gains": virtual.drive.gains(virtual.robot).tolist(),
-            "gear": virtual.drive.ratios(virtual.robot).tolist(),
-            "noise": virtual.meter.std(virtual.robot).tolist(),
+            "gravity": robot.gravity.tolist(),
+            "gains": virtual.drive.gains(robot).tolist(),
+            "gear": virtual.drive.ratios(robot).tolist(),
+            "noise": virtual.meter.std(robot).tolist(),
             "payload": written(self.recording.about.payload),
-            "flexibility": flexible
-            and {
-                key: resolved(getattr(flexible, key), virtual.robot, f"joint {key}").tolist()
-                for key in ("stiffness", "damping")
-            },
+            "flexibility": None if flexible is None else both,
         }
 
 
@@ -399,9 +383,8 @@ class SimulateSettings(Settings):
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
         """An empty ripple or filter is none."""
-        if not isinstance(given, Mapping):
-            return given
-        return {key: value for key, value in given.items() if value != {} or key not in ("ripple", "filter")}
+        empty = [key for key in ("ripple", "filter") if isinstance(given, Mapping) and given.get(key) == {}]
+        return {key: value for key, value in given.items() if key not in empty} if empty else given
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """seed: of the truth, unless the settings have one."""

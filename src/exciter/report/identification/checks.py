@@ -13,11 +13,10 @@ from exciter.report.identification.parameters import quantity_words
 from exciter.report.markup import PagePart, explained, number
 from exciter.report.parts import Bar, Cell, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
 from exciter.report.plot import Line, Plot
-from exciter.validation.closed_loop import Followed, SimulationCheck
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import MISSED, NEARLY, KnownLoad
-from exciter.validation.open_loop import OpenLoop
+from exciter.validation.simulation import Followed, OpenLoop, SimulationCheck
 
 
 def comparison_section(comparison: Comparison) -> Section:

@@ -25,10 +25,10 @@ from exciter.report.page import Page, settings_section
 from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
 from exciter.settings.in_words import in_full, named
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
-from exciter.validation.closed_loop import SimulationCheck
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
+from exciter.validation.simulation import SimulationCheck
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
 
 

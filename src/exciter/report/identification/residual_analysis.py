@@ -69,7 +69,7 @@ def structure_section(run: ReportedRun) -> Iterator[Section]:
         "explained share of the residual's variance": [
             Bar(one.share, percent(max(one.share, 0.0)), one.share) for one in found
         ],
-        "p-value": [Bar.probability(one.dependence.p_value) for one in found],
+        "p-value": [Bar.probability(one.p_value) for one in found],
         "verdict": [Word("depends", "fair") if one.found else Word("by chance", "good") for one in found],
     }
     table = HtmlTable.by_column(f"Does the residual of {run.name} depend on a quantity?", columns)
@@ -89,11 +89,11 @@ def structure_section(run: ReportedRun) -> Iterator[Section]:
 
 
 def structure_plot(one: Structure, run: ReportedRun) -> Plot:
-    found, unit = one.dependence, run.prediction.units[run.prediction.joints.index(one.joint)]
-    lines = [*band_lines(*found.band, unit), Line("mean residual", found.means, unit, colour="c1")]
+    unit = run.prediction.units[run.prediction.joints.index(one.joint)]
+    lines = [*band_lines(*one.band, unit), Line("mean residual", one.means, unit, colour="c1")]
     label = f"{one.quantity} [{one.unit}]" if one.unit else one.quantity
     title = f"residual [{unit}]" if unit else "residual"
-    centres = found.centres - (run.start if one.quantity == "time" else 0.0)
+    centres = one.centres - (run.start if one.quantity == "time" else 0.0)
     return Plot(one.joint, centres, label, title, lines, level=0.0, band=(0, 1), band_label="± 2 standard errors")
 
 
