@@ -73,11 +73,6 @@ class Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
-    def only_joints(self, joints: Sequence[int]) -> Compressed:
-        kept = list(joints)
-        parts = {name: getattr(self, name)[:, kept] for name in ("factors", "rows", "independent")}
-        return replace(self, joints=tuple(self.joints[j] for j in kept), **parts)
-
     def columns(self, chosen: ArrayLike) -> Compressed:
         """Some of the parameters, in the given order; the others are zero."""
         kept = np.asarray(chosen, dtype=np.int64)
@@ -85,22 +80,13 @@ class Compressed:
         factors: Array = np.asarray(np.linalg.qr(sides, mode="r"))
         return replace(self, parameters=tuple(self.parameters[k] for k in kept), factors=factors)
 
-    def given(self, values: ArrayLike, columns: ArrayLike) -> Compressed:
-        """With the parameters ``columns`` known to have ``values``: moved to the right side, and out of the way."""
-        known = np.asarray(columns, dtype=np.int64)
-        sides = self.factors.copy()
-        sides[..., -1] -= sides[..., known] @ np.asarray(values, dtype=float)
-        unknown = np.setdiff1d(np.arange(len(self.parameters)), known)
-        return replace(self, factors=sides).columns(unknown)
-
     def merge(self, other: Compressed) -> Compressed:
         """Both together; runs of the other are numbered after those of this one."""
         if self.parameters != other.parameters or self.joints != other.joints:
             raise ParameterError("equations of different parameters or joints cannot be put together")
         after = int(self.run.max(initial=-1)) + 1
         later = replace(other, run=other.run + after)
-        both: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in OF_GROUPS}
-        return replace(self, **both)
+        return replace(self, **{name: np.concatenate([getattr(x, name) for x in (self, later)]) for name in OF_GROUPS})
 
     def information(self, noise: ArrayLike = 1.0) -> Information:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
@@ -109,12 +95,12 @@ class Compressed:
             stacked = self._by_joint / sigma[0, :, None, None]
         else:
             stacked = self.factors / sigma[..., None, None]
-        return Information.of_factor(_triangular(stacked), int(self.rows.sum()))
+        return Information.of_factor(triangular(stacked), int(self.rows.sum()))
 
     @cached_property
     def _by_joint(self) -> Array:
         """(J, p + 1, p + 1) one factor for all pieces."""
-        return np.stack([_triangular(self.factors[:, j]) for j in range(len(self.joints))])
+        return np.stack([triangular(self.factors[:, j]) for j in range(len(self.joints))])
 
     def squares(self, values: ArrayLike) -> Array:
         """(G, J) sum of squared residuals of parameters (p,)."""
@@ -155,7 +141,7 @@ class Compressed:
         return np.broadcast_to(given, shape)
 
 
-def _triangular(factors: Array) -> Array:
+def triangular(factors: Array) -> Array:
     """One factor (p + 1, p + 1) for all (…, p + 1, p + 1)."""
     size = factors.shape[-1]
     rows = factors.reshape(-1, size)
@@ -232,7 +218,7 @@ class GroupFactors:
 
     The torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns.
     instants (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many
-    independent ones these are worth.
+    independent ones these are worth (see ``Rows``).
     """
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
@@ -243,16 +229,21 @@ class GroupFactors:
         self._seen[:, -1] = True  # y
         self._factors: dict[tuple[int, int], Array] = {}
 
-    def add(self, group: int, sides: Array, share: float = 1.0, present: Array | None = None) -> None:
-        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one (see ``Rows``)."""
-        bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
-        for equation, side in enumerate(sides):
-            self._widen(equation, bits[equation] != 0)
-            self._absorb(group, equation, side[self._seen[equation]])
-        count = sides.shape[2] * (1.0 if present is None else present)
-        self.instants[group] += sides.shape[2]
-        self.rows[group] += count
-        self.independent[group] += share * count
+    def add(self, first: int, fold: IntArray, rows: Rows) -> None:
+        """More rows, of the groups ``first`` + ``fold`` (N,)."""
+        rows[:0].equations()  # refuses what must not be used; all of them would be a copy
+        share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
+        for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
+            if start < end:
+                group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]
+                bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: fast
+                for equation, side in enumerate(sides):
+                    self._widen(equation, bits[equation] != 0)
+                    self._absorb(group, equation, side[self._seen[equation]])
+                count = (end - start) * present
+                self.instants[group] += end - start
+                self.rows[group] += count
+                self.independent[group] += share * count
 
     def dense(self, group: int) -> Array:
         """(J, p + 1, p + 1) the factors of a group, with zeros for columns that are not there."""
@@ -305,7 +296,8 @@ def compress(
                 item = next(stream, None)
             if item is None:
                 return
-            _add(part, *item, folds)
+            run, fold, rows = item
+            part.add(run * folds, fold, rows)
 
     with one_thread():
         if jobs == 1:
@@ -325,21 +317,12 @@ def compress(
     return Compressed(
         parameters=tuple(parameters),
         joints=tuple(joints),
-        factors=dense[:, :, 0] if jobs == 1 else np.stack([[_triangular(one) for one in some] for some in dense]),
+        factors=dense[:, :, 0] if jobs == 1 else np.stack([[triangular(one) for one in some] for some in dense]),
         rows=np.rint(rows[kept]).astype(np.int64),
         independent=independent[kept],
         run=kept // folds,
         fold=kept % folds,
     )
-
-
-def _add(part: GroupFactors, run: int, fold: IntArray, rows: Rows, folds: int) -> None:
-    rows[:0].equations()  # refuses what must not be used; all of them would be a copy
-    share = rows.independent / max(len(rows), 1)
-    sides = rows.sides.transpose(1, 2, 0)
-    for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
-        if start < end:
-            part.add(run * folds + int(fold[start]), sides[:, :, start:end], share, rows.present)
 
 
 # -- blocked cross-validation: a fold is left out, the fit is judged on it, nothing is re-read -------------------------
