@@ -27,8 +27,8 @@ from exciter.experiment.recording.recording_facts import Repairs
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile, until_noise_settles
+from exciter.identification.information.compressed import Compressed, until_noise_settles
+from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
@@ -372,7 +372,7 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
     rows = compressed.rows.sum(axis=0)
     if rows.sum() + known.count <= len(compressed.parameters) + len(rows):
         raise ParameterError(f"{rows.sum()} equations are too few; record longer, filter or decimate less")
-    signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
+    signal = compressed.rms
     if not (signal > 0.0).all():
         joint = compressed.joints[int(np.argmin(signal))]
         raise RecordingError(f"the current of '{joint}' is zero throughout; give a log that has it, or lock the joint")

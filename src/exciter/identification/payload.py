@@ -21,16 +21,8 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import (
-    EXACT_DATA_NOISE,
-    WHITE,
-    Estimate,
-    assumed,
-    finite_or_none,
-    student_quantile,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, Compressed, until_noise_settles
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_quantile
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest

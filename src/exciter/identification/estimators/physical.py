@@ -19,7 +19,7 @@ import numpy as np
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import ResidualSizes
-from exciter.identification.information.estimate import WHITE, assumed, enough_rows, filtered
+from exciter.identification.information.estimate import WHITE, assumed, filtered
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Bound, KnownOfABody, one_by_one, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
@@ -132,7 +132,7 @@ class Prior(Estimator):
 
     def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
         """What is to be minimised for this problem; limits: bounds within which it will be."""
-        enough_rows(problem.compressed)
+        problem.compressed.enough()
         equations = StandardEquations.of(problem)
         reference = self.values.reference(equations)
         free = unconstrained(equations, reference)

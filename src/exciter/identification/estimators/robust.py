@@ -21,10 +21,9 @@ from scipy import stats
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
-from exciter.identification.information.compressed import Labelled, compress
-from exciter.identification.information.estimate import EXACT_DATA_NOISE, Estimate, assumed, enough_rows, filtered
-from exciter.identification.information.estimate import taken as taken_of
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, Labelled, compress
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive, Registry, Settings
@@ -179,8 +178,8 @@ class IterativelyReweighted(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         if self.loss is None:
             return WeightedLeastSquares().estimate(problem)
-        compressed = enough_rows(problem.compressed)
-        values, _ = reweighted(compressed, problem.names)
+        compressed = problem.compressed.enough()
+        values, _ = compressed.reweighted()
         scale, convex, first = _first_scale(problem, values), isinstance(self.loss, HuberLoss), 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
@@ -242,7 +241,7 @@ class _Pass:
 
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
         self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
-        self.taken = taken_of(problem.compressed, scale)
+        self.taken = problem.compressed.taken_by(scale)
         self.next_values = weighted.information(scale).solve(problem.names)[0]
         few = np.sqrt(self.rows / np.maximum(self.rows - self.taken, 1.0))
         self.next_scale = _floored(problem, median.value * few)
@@ -306,7 +305,7 @@ def _first_scale(problem: Problem, values: Array) -> Array:
     median = AbsoluteMedian(scale)
     for _, piece in problem.rows():
         median.see(_residual(piece, values))
-    few = np.sqrt(rows / np.maximum(rows - taken_of(problem.compressed, scale), 1.0))
+    few = np.sqrt(rows / np.maximum(rows - problem.compressed.taken_by(scale), 1.0))
     return _floored(problem, median.value * few)
 
 
@@ -317,5 +316,4 @@ def _residual(rows: Rows, values: Array) -> Array:
 
 def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:
     """Exact data leave rounding only."""
-    rows = np.maximum(problem.compressed.rows.sum(axis=0), 1)
-    return np.asarray(np.maximum(scale, floor * np.sqrt(problem.compressed.signal / rows)))
+    return np.asarray(np.maximum(scale, floor * problem.compressed.rms))

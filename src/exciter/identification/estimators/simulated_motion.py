@@ -24,17 +24,8 @@ from exciter.identification.closed_loop.closed_loop import (
     dry_friction,
 )
 from exciter.identification.estimators.estimator import Estimator, Rounds
-from exciter.identification.estimators.least_squares import reweighted
-from exciter.identification.information.compressed import Labelled, compress
-from exciter.identification.information.estimate import (
-    WHITE,
-    Estimate,
-    assumed,
-    enough_rows,
-    linear_estimate,
-    noise_of,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import Labelled, compress, until_noise_settles
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, linear_estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, done, note, warning
@@ -73,7 +64,7 @@ class DIDIM(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         loops = Loops.of(problem, self.loop)
-        start, _ = reweighted(enough_rows(problem.compressed), problem.names)
+        start, _ = problem.compressed.enough().reweighted()
         found = loops.settle(start, _matched, self.rounds, self.tolerance, exact=True)
         compressed, noise, assumptions = found.along.compressed, found.noise, WHITE + KNOWN_CONTROLLER
         estimate = linear_estimate(problem, compressed, found.values, noise, noise, assumptions)
@@ -82,7 +73,7 @@ class DIDIM(Estimator):
 
 def _matched(along: Problem) -> SimulatedFit:
     compressed = along.compressed
-    values, noise = reweighted(compressed, along.names)
+    values, noise = compressed.reweighted()
     information = compressed.information(noise)
     std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
     return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
@@ -121,8 +112,8 @@ class InstrumentalVariables(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         loops = Loops.of(problem, self.loop, self.route)
-        compressed = enough_rows(problem.compressed)
-        start, noise = reweighted(compressed, problem.names)
+        compressed = problem.compressed.enough()
+        start, noise = compressed.reweighted()
         update = partial(_update, problem, noise)
         found = loops.settle(start, update, self.rounds, self.tolerance, exact=False)
         independent = float(compressed.independent.sum())
@@ -158,7 +149,7 @@ def _update(problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
     def fit(noise: Array) -> tuple[tuple[Array, Array], Array]:
         weighted = (cross / (noise**2)[:, None, None]).sum(axis=0)
         values = _solved(weighted[:, :p], weighted[:, p])
-        return (values, weighted), noise_of(compressed, values, noise)
+        return (values, weighted), compressed.noise_of(values, noise)
 
     (values, weighted), noise, _ = until_noise_settles(fit, noise)
     inverse = np.linalg.inv(weighted[:, :p])

@@ -28,13 +28,8 @@ import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.information.estimate import (
-    EXACT_DATA_NOISE,
-    Estimate,
-    assumed,
-    filtered,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, until_noise_settles
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE, Information
 from exciter.identification.information.problem import Problem, zero_torque
 from exciter.identification.stages.stage import (
@@ -214,11 +209,8 @@ class StageSolver:
 
     def solve(self, wanted: BoolArray) -> None:
         """The unknown parameters ``wanted`` (u,) become known, with noise from the residuals, both in agreement."""
-
-        def fit(sigma: Array) -> tuple[None, Array]:
-            return None, self._solve(sigma)[2]
-
-        _, sigma, _ = until_noise_settles(fit, self._solve(np.ones(int(self.mine.sum())))[2])
+        first = self._solve(np.ones(int(self.mine.sum())))[2]
+        _, sigma, _ = until_noise_settles(lambda sigma: (None, self._solve(sigma)[2]), first)
         found, gain, _, left = self._solve(sigma)
         state, mine, own, gain = self.state, np.flatnonzero(self.mine), self.unknown[wanted], gain[wanted]
         joint = state.cells.joint

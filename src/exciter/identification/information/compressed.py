@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from threading import Event, Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +32,14 @@ from exciter.identification.information.information import Information
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
+Fit = TypeVar("Fit")
 Labelled = tuple[int, IntArray, Rows]
 OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
 OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
-MOST_SCALE_ROUNDS = 10
+MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
+SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
 
@@ -129,6 +132,52 @@ class Compressed:
         rotated = (self.factors[..., :-1] / sigma[..., None, None]) @ inverse
         return np.asarray((rotated**2).sum(axis=(2, 3)) * self.inflation)
 
+    def taken_by(self, weights: ArrayLike) -> Array:
+        """(J,) the same of each joint's rows and a fit that was weighted by 1/``weights`` (J,)."""
+        inverse: Array = np.asarray(np.linalg.inv(self.information(weights).r), dtype=float)
+        return np.asarray(self.taken(inverse, self.per_group(weights)).sum(axis=0))
+
+    def noise_of(self, values: Array, weights: ArrayLike) -> Array:
+        """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e²
+        of a joint has as many degrees of freedom as rows less what the fit took."""
+        return self.residual_noise(values, self.taken_by(weights))
+
+    def residual_noise(self, values: Array, took: Array) -> Array:
+        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
+        sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
+        return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300)))
+
+    def settled(self, solve: Callable[[Array], Array], noise: Array) -> tuple[Array, Array, bool]:
+        """Values (p,) of ``solve`` with weights 1/noise and noise (J,) of their residuals: ``until_noise_settles``."""
+
+        def fit(noise: Array) -> tuple[Array, Array]:
+            values = solve(noise)
+            return values, self.noise_of(values, noise)
+
+        return until_noise_settles(fit, noise)
+
+    def reweighted(self) -> tuple[Array, Array]:
+        """Least squares: parameters (p,) and noise (J,) that agree with each other."""
+
+        def solve(noise: Array) -> Array:
+            return self.information(noise).solve(self.parameters)[0]
+
+        alike = np.ones(len(self.joints))
+        values, noise, settled = self.settled(solve, self.noise_of(solve(alike), alike))
+        # few equations settle slowly: then at least the values are those of the weights that are reported
+        return values if settled else solve(noise), noise
+
+    def enough(self) -> Compressed:
+        """The same, where there is at least one equation more than parameters."""
+        have, p, worth = int(self.rows.sum()), len(self.parameters), self.independent.sum()
+        if min(have, worth) <= p:
+            alike = "" if have <= p else f", worth {worth:.0f} independent ones,"
+            raise ParameterError(
+                f"{have} equations{alike} for {p} parameters; record longer, filter or decimate less, or ask for fewer "
+                "parameters"
+            )
+        return self
+
     def per_group(self, noise: ArrayLike) -> Array:
         """(G, J) positive standard deviations, from one, (J,) or (G, J)."""
         given = np.asarray(noise, dtype=float)
@@ -139,6 +188,19 @@ class Compressed:
                 f"{', '.join(self.joints)}"
             )
         return np.broadcast_to(given, shape)
+
+
+def until_noise_settles(
+    fit: Callable[[Array], tuple[Fit, Array]], noise: Array, change: float = SETTLED_NOISE_CHANGE
+) -> tuple[Fit, Array, bool]:
+    """A fit with weights 1/``noise`` (J,) gives what it found and the σ (J,) of its residuals, again and again until
+    weights and residuals agree: the last fit, that σ, and whether they do."""
+    for _ in range(MOST_NOISE_ROUNDS):
+        found, after = fit(noise)
+        before, noise = noise, after
+        if (np.abs(noise - before) <= change * noise).all():
+            return found, noise, True
+    return found, noise, False
 
 
 def triangular(factors: Array) -> Array:

@@ -12,8 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.information.compressed import Compressed, ResidualSizes, Score, cross_validate
-from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
+from exciter.identification.information.compressed import (
+    Compressed,
+    ResidualSizes,
+    Score,
+    cross_validate,
+    until_noise_settles,
+)
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import (
     Metric,
@@ -203,12 +209,11 @@ class StandardFit:
 def unconstrained(equations: StandardEquations, reference: Reference) -> StandardFit:
     """The best fit, without prior (but for a trace) and without bounds."""
     plain = PenalisedObjective(equations, reference, PseudoInertia())
-    found = settled(plain, equations.signal)
-    for _ in range(MOST_NOISE_ROUNDS):
-        before, found = found, settled(plain, found.noise)
-        if (np.abs(found.weights - before.weights) <= SETTLED_WEIGHT_CHANGE * found.weights).all():
-            break
-    return found
+
+    def fit(weights: Array) -> tuple[None, Array]:
+        return None, equations.weights(settled(plain, weights).noise)
+
+    return settled(plain, until_noise_settles(fit, equations.signal, SETTLED_WEIGHT_CHANGE)[1])
 
 
 def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:

@@ -29,7 +29,6 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import residual_noise
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.parameters.base import BaseParameters
@@ -157,7 +156,7 @@ class StandardEquations:
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
         taken = ((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0)
-        return residual_noise(whole, self.grouping @ chi, taken)
+        return whole.residual_noise(self.grouping @ chi, taken)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,7 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed, compress
-from exciter.identification.information.estimate import enough_rows
 from exciter.identification.information.problem import Problem
 from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     CorrelatedErrors,
@@ -189,12 +187,11 @@ class Drifting:
 
     def changes(self, errors: CorrelatedErrors) -> tuple[Drift, ...]:
         """Of every candidate that the motion tells from the other parameters."""
-        enough_rows(self.compressed)
-        lost = set(self.compressed.information().undetermined()) - set(range(len(self.problem.names)))
+        lost = set(self.compressed.enough().information().undetermined()) - set(range(len(self.problem.names)))
         if lost:
             kept = tuple(c for k, c in enumerate(self.candidates) if k + len(self.problem.names) not in lost)
             return Drifting(self.problem, kept).changes(errors)
-        values, noise = reweighted(self.compressed, self.names)
+        values, noise = self.compressed.reweighted()
         fit = LinearFit.of(self.compressed, values, noise, np.arange(len(values)))
         found = sandwich(self, fit, errors)
         std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
