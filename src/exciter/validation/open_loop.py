@@ -15,19 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.engine import writable
-from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.files import by_name, finite
-from exciter.identification.closed_loop.closed_loop import (
-    CLOSED_LOOP_KERNELS,
-    TERM_FORCE_ROWS,
-    dry_friction,
-    joint_forces,
-)
+from exciter.identification.closed_loop.closed_loop import TERM_FORCE_ROWS, dry_friction, forward_kernel
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, note, texts, warning
 from exciter.parameters.terms import Sign
@@ -184,7 +177,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: IntArray, ends: IntArray) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
-    kernel, chain = arm.kernel()
+    kernel, chain = forward_kernel(arm.model, arm.chi)
     torque = part.torque - arm.recorded(part.motion)
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
     held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)
@@ -237,14 +230,6 @@ class SimulatedArm:
     def recorded(self, motion: Motion) -> Array:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
         return self.whole.torque(motion, self.beside) if self.beside.any() else np.zeros_like(motion.q)
-
-    def kernel(self) -> tuple[Any, tuple[Any, ...]]:
-        """The compiled steps in time, and the arm as they take it (``closed_loop.kernels.forward``)."""
-        dynamics, chain = self.model.dynamics, self.model.dynamics.chain
-        inertias = dynamics.chain_inertias(self.chi[: 10 * self.model.n])
-        fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
-        arm = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(self.model, self.chi)))
-        return kernels("forward", CLOSED_LOOP_KERNELS), arm
 
 
 def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:
