@@ -163,7 +163,7 @@ def weight_of_least_error(
 
     def fits(kept: Compressed) -> Iterator[Array]:
         """Each begins at what the weight before found."""
-        sides, chi = equations.where(kept).sides(noise), None
+        sides, chi = replace(equations, compressed=kept).sides(noise), None
         for weight in weights:
             chi, _ = PenalisedObjective(equations, reference, metric, float(weight)).minimum(sides, cones, chi)
             yield np.asarray(equations.grouping @ chi)
