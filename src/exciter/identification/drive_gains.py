@@ -111,7 +111,18 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
         values, variances = np.array([x.value for x in parts]), np.array([x.std**2 for x in parts])
         c, d = np.vstack([c, more]), np.append(d, their @ values)
         covariance = linalg.block_diag(covariance, (their * variances) @ their.T)
-    return _split(c, d, covariance)
+    # directions without an error become exact, the others rows over their errors
+    variances, directions = np.linalg.eigh(covariance)
+    exact = variances <= EXACT_VARIANCE_FRACTION * max(float(variances.max(initial=0.0)), 0.0)
+    rotated, values = directions.T @ c, directions.T @ d
+    start, free = np.zeros(len(base)), np.eye(len(base))
+    if exact.any():
+        start = np.asarray(np.linalg.lstsq(rotated[exact], values[exact], rcond=None)[0], dtype=np.float64)
+        if np.abs(rotated[exact] @ start - values[exact]).max() > KNOWN_VALUES_TOLERANCE * np.abs(values[exact]).max():
+            raise ParameterError("the known parameters contradict each other; give one value for each, or errors")
+        free = linalg.null_space(rotated[exact], rcond=KNOWN_RANK_TOLERANCE)
+    sigma = np.sqrt(variances[~exact])
+    return Conditions(start=start, free=free, rows=rotated[~exact] / sigma[:, None], values=values[~exact] / sigma)
 
 
 def _hint(base: BaseParameters, inside: list[int]) -> str:
@@ -124,23 +135,6 @@ def _hint(base: BaseParameters, inside: list[int]) -> str:
     missing = ", ".join(base.standard[i] for i in base.members(shortest) if i not in inside)
     whole = base.expression(shortest)
     return f"{names} alone fixes no base parameter; {whole} would be fixed if {missing} were given, too"
-
-
-def _split(c: Array, d: Array, covariance: Array) -> Conditions:
-    """Directions without an error become exact, the others rows over their errors."""
-    variances, directions = np.linalg.eigh(covariance)
-    exact = variances <= EXACT_VARIANCE_FRACTION * max(float(variances.max(initial=0.0)), 0.0)
-    rotated, values = directions.T @ c, directions.T @ d
-    start: Array = np.zeros(c.shape[1])
-    free: Array = np.eye(c.shape[1])
-    if exact.any():
-        start = np.asarray(np.linalg.lstsq(rotated[exact], values[exact], rcond=None)[0], dtype=np.float64)
-        if np.abs(rotated[exact] @ start - values[exact]).max() > KNOWN_VALUES_TOLERANCE * np.abs(values[exact]).max():
-            raise ParameterError("the known parameters contradict each other; give one value for each, or errors")
-        free = linalg.null_space(rotated[exact], rcond=KNOWN_RANK_TOLERANCE)
-    sigma = np.sqrt(variances[~exact])
-    rows, values = rotated[~exact] / sigma[:, None], values[~exact] / sigma
-    return Conditions(start=start, free=free, rows=rows, values=values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,8 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     if about["file"] is None:  # Python code made the robot, or changed it
-        return _kept(folder)
+        made: Robot = _kept(folder)
+        return made
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
@@ -193,13 +194,8 @@ def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Ro
     robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT_FILE} beside it: its joints differ; identify again")
-    return _looking_the_same(replace(robot, name=str(about["name"])), folder)
-
-
-def _looking_the_same(robot: Robot, folder: Path) -> Robot:
-    """With the shapes that it was identified with, whose files may be far from the copy of the description; without
-    them where the archive has none."""
-    try:
+    robot = replace(robot, name=str(about["name"]))
+    try:  # with the shapes it was identified with, whose files may be far from the copy; not where the archive has none
         kept = _kept(folder)
         seen: Any = {key: getattr(kept, key) for key in ("shapes", "capsules", "collision_pairs")}
     except (ExciterError, AttributeError):
@@ -207,11 +203,10 @@ def _looking_the_same(robot: Robot, folder: Path) -> Robot:
     return replace(robot, **seen) if kept.joint_names == robot.joint_names else robot
 
 
-def _kept(folder: Path) -> Robot:
+def _kept(folder: Path) -> Any:
     """The robot of the archive."""
     whole: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
-    robot: Robot = whole.robot
-    return robot
+    return whole.robot
 
 
 def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:

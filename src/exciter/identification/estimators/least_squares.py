@@ -196,11 +196,12 @@ class Essential(Estimator):
         kept, squares, risen = list(range(len(names))), information.residual, 0.0
         steps: list[EliminationStep] = []
         while len(kept) > 1:
-            values, std = _solved(information.r[:, kept], information.z)
             free = [i for i, k in enumerate(kept) if names[k] not in self.keep]
             if not free:
                 break
-            size = np.abs(values) / std
+            upper = np.linalg.qr(np.column_stack([information.r[:, kept], information.z]), mode="r")
+            inverse = np.linalg.inv(upper[: len(kept), : len(kept)])
+            size = np.abs(inverse @ upper[: len(kept), -1]) / np.sqrt((inverse**2).sum(axis=1))  # over σ
             i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
@@ -221,11 +222,3 @@ class Essential(Estimator):
             squares += f
             kept.pop(i)
         return tuple(steps)
-
-
-def _solved(r: Array, z: Array) -> tuple[Array, Array]:
-    """Parameters (k,) of R x = z (p, k) and their standard deviations for rows of unit variance."""
-    factor: Array = np.asarray(np.linalg.qr(np.column_stack([r, z]), mode="r"))
-    k = r.shape[1]
-    inverse = np.linalg.inv(factor[:k, :k])
-    return inverse @ factor[:k, k], np.sqrt((inverse**2).sum(axis=1))

@@ -17,13 +17,7 @@ from exciter.experiment.signals.differentiation import FilteredDifferences, firs
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.identification.closed_loop.closed_loop import (
-    ClosedLoop,
-    SimulatedRun,
-    Simulation,
-    Unmovable,
-    dry_friction,
-)
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Unmovable, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.information.compressed import Labelled, compress, until_noise_settles
 from exciter.identification.information.estimate import WHITE, Estimate, assumed, linear_estimate

@@ -79,7 +79,7 @@ class StageSequence(Estimator):
             raise ParameterError(
                 f"no stage determines {', '.join(missing)}; add a stage that asks for them, or move more"
             )
-        used = np.isfinite(state.noise)
+        used, root = np.isfinite(state.noise), state.root
         joint, rows, squares = cells.joint[used], cells.rows[used], state.noise[used] ** 2
         total = np.maximum(np.bincount(joint, rows, len(problem.joints)), 1.0)
         everything = Information.empty(len(problem.names))
@@ -94,7 +94,7 @@ class StageSequence(Estimator):
             problem,
             everything,
             values=state.values,
-            covariance=state.covariance,
+            covariance=root @ root.T,
             noise=np.sqrt(np.bincount(joint, rows * squares, len(problem.joints)) / total),  # whatever stage used them
             freedom=state.freedom,
             assumptions=(*STAGE_ASSUMPTIONS, *assumed(*alone), *filtered(cells.inflation)),
@@ -162,12 +162,6 @@ class State:
         self.cells, self.values, self.known = cells, np.zeros(p), np.zeros(p, dtype=bool)
         self.errors, self.noise, self.left = np.zeros((p, c, p)), np.full(c, np.nan), np.ones(c)
         self.source = np.full(c, -1)
-
-    @property
-    def covariance(self) -> Array:
-        """(p, p); rows and columns of unknown parameters are zero."""
-        root = self.root
-        return root @ root.T
 
     @property
     def freedom(self) -> float:

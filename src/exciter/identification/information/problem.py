@@ -104,7 +104,11 @@ class Problem:
         """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
         scales = self.scales
         for index, rows in self._as_measured():
-            yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])
+            if (scales[index] != 1.0).any():
+                sides = rows.sides / scales[index][:, None]
+                sides.flags.writeable = False
+                rows = replace(rows, sides=sides)
+            yield index, rows
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
         for index, run in enumerate(self.runs):
@@ -155,9 +159,3 @@ def zero_torque(joint: str, run: str = "") -> RecordingError:
         f"the torque of '{joint}' is zero throughout{f' {run}' if run else ''}: it was not recorded, or the drive was "
         "off; lock the joint, or give a log that has it"
     )
-
-
-def _divided(rows: Rows, scales: Array) -> Rows:
-    sides = rows.sides / scales[:, None]
-    sides.flags.writeable = False
-    return replace(rows, sides=sides)

@@ -79,10 +79,8 @@ class SequentialEstimator:
 
 
 class LiveIdentification:
-    """Base parameters of a model from samples as they come; see ``SequentialEstimator`` for prior and forgetting.
-
-    noise: σ of the torque [N·m], one for all joints or one each.
-    """
+    """Base parameters of a model from samples as they come: those of ``estimator``, which says what prior and
+    forgetting are. noise: σ of the torque [N·m], one for all joints or one each."""
 
     def __init__(
         self, model: DynamicModel, noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
@@ -101,16 +99,6 @@ class LiveIdentification:
         motion, torque = Motion.at(q, qd, qdd), np.atleast_2d(np.asarray(torque, dtype=float))
         for part, w in self.model.regressor_chunks(motion, layout=self._layout):
             self.estimator.update(w, torque[part])
-
-    @property
-    def values(self) -> Array:
-        """The estimate (p,) of ``model.base.names``."""
-        return self.estimator.values
-
-    @property
-    def covariance(self) -> Array:
-        """(p, p) of the estimate."""
-        return self.estimator.covariance
 
 
 def _absorb(factor: Array, sides: Array, forgetting: float) -> None:
