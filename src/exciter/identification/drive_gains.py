@@ -23,8 +23,6 @@ from scipy import linalg, optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.recording_facts import Repairs
-from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
@@ -266,11 +264,9 @@ class Bilinear:
         return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
 
 
-def current_run(
-    recording: Recording, route: Route | None = None, repairs: Repairs | None = None, name: str = "run"
-) -> Run:
+def current_run(recording: Recording, name: str = "run") -> Run:
     """A run whose torque is the current [A], whatever gains the recording has."""
-    return Run.of(in_amperes(recording, name), route, repairs, name)
+    return Run.of(in_amperes(recording, name), name=name)
 
 
 def in_amperes(recording: Recording, name: str = "run") -> Recording:

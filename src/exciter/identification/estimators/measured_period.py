@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -32,16 +32,6 @@ LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
 UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
 NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
-
-
-def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> Array:
-    """(3, n, n, N): ∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i of standard parameters χ, at [:, j, i].
-
-    Row j of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms
-    that remember, whose torque depends on earlier instants."""
-    seeds = (np.tile(seed, (len(motion), 1)) for seed in np.eye(model.n))
-    gradients = [model.torque_pullback(motion, seed, chi) for seed in seeds]
-    return np.stack([(found.q.T, found.qd.T, found.qdd.T) for found in gradients], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,15 +217,19 @@ class Measured:
         return gram
 
     def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
-        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period."""
-        chi, used = self.chi(beta), self.series.used
+        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period.
+
+        ∂τ_j/∂(q, q̇, q̈) of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included.
+        Not for terms that remember, whose torque depends on earlier instants."""
+        model, chi, used = self.model, self.chi(beta), self.series.used
         for part, some in self._parts(self.motion(delta)):
             bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]
-            phi = self.model.regressor(some).transpose(1, 2, 0)[:, self.columns]  # (n, p, N)
-            slopes = torque_derivatives(self.model, some, chi)
-            left = (self.torque[part] - self.model.torque(some, chi)).T
-            for j in range(self.model.n):
-                of_delta = sum(slope[j, :, None] * basis for slope, basis in zip(slopes, bases, strict=True))
+            phi = model.regressor(some).transpose(1, 2, 0)[:, self.columns]  # (n, p, N)
+            left = (self.torque[part] - model.torque(some, chi)).T
+            for j, seed in enumerate(np.eye(model.n)):
+                slope = model.torque_pullback(some, np.tile(seed, (len(some), 1)), chi)
+                slopes = zip((slope.q.T, slope.qd.T, slope.qdd.T), bases, strict=True)
+                of_delta = sum(one[:, None] * basis for one, basis in slopes)
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:

@@ -61,8 +61,7 @@ class Compressed:
 
     factors (G, J, p + 1, p + 1): upper triangular, R and z, and in the last corner the norm of what no parameters
     explain; rows not divided by any noise. rows (G, J): how many. independent (G, J): how many independent ones they
-    are worth (see ``Rows.independent``). run, fold (G,): where a piece comes from.
-    """
+    are worth (see ``Rows.independent``). run, fold (G,): where a piece comes from."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
@@ -280,8 +279,7 @@ class GroupFactors:
 
     The torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns.
     instants (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many
-    independent ones these are worth (see ``Rows``).
-    """
+    independent ones these are worth (see ``Rows``)."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
@@ -345,8 +343,7 @@ def compress(
     """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint.
 
     jobs: how many threads absorb pieces; whoever is free takes the next one, and what each of them has is put together
-    at the end. Results differ by rounding only.
-    """
+    at the end. Results differ by rounding only."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
     parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]

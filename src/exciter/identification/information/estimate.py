@@ -44,8 +44,7 @@ class Estimate:
     joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
     independent rows. assumptions: what the covariance rests on. condition_number (…_normalized: columns of
     length one): of W. standard: a full set of standard parameters, where the estimator gives one.
-    notes: what was done and decided.
-    """
+    notes: what was done and decided."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -132,8 +131,7 @@ def linear_estimate(
 ) -> Estimate:
     """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,).
 
-    Cov = A⁻¹ B A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹.
-    """
+    Cov = A⁻¹ B A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹."""
     inverse = np.linalg.inv(compressed.information(weights).r)
     spread = compressed.per_group(weights) ** 2 / (noise * np.sqrt(compressed.inflation))
     meat = compressed.information(spread).r @ inverse @ inverse.T

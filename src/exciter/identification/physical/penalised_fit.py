@@ -56,8 +56,7 @@ class PenalisedObjective:
     def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
         """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
 
-        start: χ of a nearby weight, from which fewer steps are needed.
-        """
+        start: χ of a nearby weight, from which fewer steps are needed."""
         sides = self._with_trace(sides)
         if self.weight == 0.0 or self.metric.quadratic:
             return self._step(sides, self.reference.chi, cones)
@@ -157,8 +156,7 @@ def weight_of_least_error(
     """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits.
 
     No standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a
-    prior that is wrong would win by being wrong.
-    """
+    prior that is wrong would win by being wrong."""
     weights = candidates(equations, reference, noise)
 
     def fits(kept: Compressed) -> Iterator[Array]:
@@ -220,8 +218,7 @@ def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] =
     """The objective's minimum within the cones, rows over ``noise`` (J,).
 
     That is the noise of the unconstrained fit: weights that followed the residuals of a wrong prior, or of bounds that
-    a missing term pushes against, would let go of the very joints that object.
-    """
+    a missing term pushes against, would let go of the very joints that object."""
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)

@@ -19,11 +19,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.problem import Problem
-from exciter.identification.uncertainty.covariance_of_correlated_errors import (
-    CorrelatedErrors,
-    StationaryErrors,
-    sandwich,
-)
+from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors, sandwich
 from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
@@ -94,17 +90,13 @@ class DriftCandidate:
     column: int
 
 
-def find_drift(
-    problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL, errors: CorrelatedErrors | None = None
-) -> tuple[Drift, ...]:
+def find_drift(problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL) -> tuple[Drift, ...]:
     """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order.
 
-    level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows.
-    """
+    level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows."""
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level is {level:g}; give the chance of a false alarm, between 0 and 1")
-    drifting = Drifting(problem, candidates(problem))
-    changes = drifting.changes(StationaryErrors() if errors is None else errors)
+    changes = Drifting(problem, candidates(problem)).changes(StationaryErrors())
     found = [change for change in changes if change.p_value * len(changes) < level and change.possible]
     return tuple(sorted(found, key=lambda change: change.p_value))
 
@@ -185,7 +177,7 @@ class Drifting:
         labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
         return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
 
-    def changes(self, errors: CorrelatedErrors) -> tuple[Drift, ...]:
+    def changes(self, errors: StationaryErrors) -> tuple[Drift, ...]:
         """Of every candidate that the motion tells from the other parameters."""
         lost = set(self.compressed.enough().information().undetermined()) - set(range(len(self.problem.names)))
         if lost:
