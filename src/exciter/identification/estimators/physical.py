@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.estimate import WHITE, assumed, filtered
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.bounds import Bound, KnownOfABody, one_by_one, physical_terms, physics
+from exciter.identification.physical.bounds import Bound, KnownOfABody, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
 from exciter.identification.physical.penalised_fit import (
     PenalisedObjective,
@@ -163,7 +163,8 @@ class PhysicallyConsistent(Estimator):
     margin: Annotated[float, Number(least=SMALLEST_MARGIN_FRACTION, below=1.0)] = 1e-4
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", one_by_one(self.bounds))
+        entries = ((one,) if isinstance(one, Bound) else one for one in self.bounds)
+        object.__setattr__(self, "bounds", tuple(chain.from_iterable(entries)))
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior

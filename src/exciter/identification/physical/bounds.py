@@ -17,7 +17,7 @@ has any sign.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -195,7 +195,7 @@ class BoundEntry(Settings):
 
 @dataclass(frozen=True)
 class KnownOfABody(Kind):
-    """An entry of ``bounds:``, which may be more than one bound: see ``one_by_one``."""
+    """An entry of ``bounds:``, which may be more than one bound: a tuple of them, then."""
 
     wanted = "a mapping with some of the keys joint, mass, centre"
 
@@ -206,10 +206,6 @@ class KnownOfABody(Kind):
 
     def schema(self) -> dict[str, Any]:
         return dict(adapter(BoundEntry).json_schema())
-
-
-def one_by_one(given: Iterable[Any]) -> tuple[Bound, ...]:
-    return tuple(bound for one in given for bound in ((one,) if isinstance(one, Bound) else one))
 
 
 def _point(values: Sequence[float]) -> str:
