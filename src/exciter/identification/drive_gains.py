@@ -84,10 +84,9 @@ class Conditions:
 
 
 def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditions:
-    """All that known parameters say about the base parameters.
-
-    A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
-    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S."""
+    """All that known parameters say about the base parameters. A standard parameter rarely stands alone in them: with
+    χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S
+    χ_S."""
     names = [item.name for item in known]
     if len(set(names)) < len(names):
         raise ParameterError(f"{next(n for n in names if names.count(n) > 1)} is given twice as known; give it once")
@@ -278,10 +277,9 @@ def in_amperes(recording: Recording, name: str = "run") -> Recording:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``.
-
-    base (b,): the base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents.
-    freedom: rows less parameters, of independent rows."""
+    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``. base (b,): the
+    base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents. freedom: rows less
+    parameters, of independent rows."""
 
     joints: tuple[str, ...]
     gains: Array

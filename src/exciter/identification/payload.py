@@ -58,7 +58,6 @@ NO_INERTIA = (
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
     """phi (10,): m, m·c, inertia about the origin of ``frame`` (Pinocchio's order), in its axes; covariance (10, 10).
-
     hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
     parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
     equations. assumptions: what the covariance rests on."""
@@ -149,9 +148,8 @@ class PayloadEstimate:
         return bool(squares > len(which) * stats.f.ppf(LOAD_CONFIDENCE, len(which), max(self.freedom, 1.0)))
 
     def consistent(self) -> PayloadEstimate:
-        """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate.
-
-        The covariance stays that of the free estimate, which is too large where a constraint holds."""
+        """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate. The
+        covariance stays that of the free estimate, which is too large where a constraint holds."""
         if self.hidden.size:
             raise ParameterError(
                 "the load is not fully determined, so there is no one nearest body; give the missing parameters"

@@ -196,11 +196,10 @@ LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kep
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
-    """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot
-    takes them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits.
-
-    offset [s]: of the recording's clock at the start of the motion. rate [Hz]: steps of the simulation, at least; a
-    controller without a rate of its own ticks with every step, as often as the virtual robot's does."""
+    """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot takes
+    them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits. offset [s]: of the recording's clock at
+    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without a rate of its own ticks
+    with every step, as often as the virtual robot's does."""
 
     robot: Robot
     control: Control

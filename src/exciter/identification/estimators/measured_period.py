@@ -45,9 +45,8 @@ class TorqueSpectrum:
 
     @classmethod
     def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
-        """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row.
-
-        analog: the filter that was undone; None: unknown, noise within the band is taken as even."""
+        """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row. analog:
+        the filter that was undone; None: unknown, noise within the band is taken as even."""
         top = int(min(bandwidth * period, (samples - 1) // 2))
         if top < 1:
             raise RecordingError(
@@ -217,10 +216,9 @@ class Measured:
         return gram
 
     def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
-        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period.
-
-        ∂τ_j/∂(q, q̇, q̈) of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included.
-        Not for terms that remember, whose torque depends on earlier instants."""
+        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period. ∂τ_j/∂(q, q̇, q̈) of all
+        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms that
+        remember, whose torque depends on earlier instants."""
         model, chi, used = self.model, self.chi(beta), self.series.used
         for part, some in self._parts(self.motion(delta)):
             bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]

@@ -218,10 +218,9 @@ class Huber(Estimator):
 
 class _Pass:
     """Once through all rows with parameters (p,), and scale (J,) that their residuals are measured with: the equations
-    reweighted, what solves them, and what their residuals say.
-
-    sums (4, J): ψ², ψ′, ψ′², equations that count less than half. taken (J,): degrees of freedom that each joint's rows
-    gave to the fit. next_scale (J,): of the residuals that were seen."""
+    reweighted, what solves them, and what their residuals say. sums (4, J): ψ², ψ′, ψ′², equations that count less than
+    half. taken (J,): degrees of freedom that each joint's rows gave to the fit. next_scale (J,): of the residuals that
+    were seen."""
 
     def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
         self.problem, self.scale, self.values = problem, scale, values

@@ -57,11 +57,10 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """G pieces of the runs times J equations per instant, for p ``parameters``.
-
-    factors (G, J, p + 1, p + 1): upper triangular, R and z, and in the last corner the norm of what no parameters
-    explain; rows not divided by any noise. rows (G, J): how many. independent (G, J): how many independent ones they
-    are worth (see ``Rows.independent``). run, fold (G,): where a piece comes from."""
+    """G pieces of the runs times J equations per instant, for p ``parameters``. factors (G, J, p + 1, p + 1): upper
+    triangular, R and z, and in the last corner the norm of what no parameters explain; rows not divided by any noise.
+    rows (G, J): how many. independent (G, J): how many independent ones they are worth (see ``Rows.independent``). run,
+    fold (G,): where a piece comes from."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
@@ -126,7 +125,6 @@ class Compressed:
 
     def taken(self, inverse: Array, sigma: Array) -> Array:
         """(G, J) degrees of freedom that rows gave to a fit; inverse: of its R, sigma (G, J): what rows are divided by.
-
         The trace of each group's part of the hat matrix; correlated rows take more (inflation)."""
         rotated = (self.factors[..., :-1] / sigma[..., None, None]) @ inverse
         return np.asarray((rotated**2).sum(axis=(2, 3)) * self.inflation)
@@ -275,11 +273,10 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
 
 
 class GroupFactors:
-    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on.
-
-    The torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns.
-    instants (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many
-    independent ones these are worth (see ``Rows``)."""
+    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on. The
+    torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns. instants
+    (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many independent
+    ones these are worth (see ``Rows``)."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
@@ -340,10 +337,9 @@ class GroupFactors:
 def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
-    """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint.
-
-    jobs: how many threads absorb pieces; whoever is free takes the next one, and what each of them has is put together
-    at the end. Results differ by rounding only."""
+    """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint. jobs: how many threads
+    absorb pieces; whoever is free takes the next one, and what each of them has is put together at the end. Results
+    differ by rounding only."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
     parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]

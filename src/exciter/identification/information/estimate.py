@@ -39,12 +39,10 @@ def finite_or_none(number: float) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Parameters (p,) by name, with their covariance (p, p).
-
-    joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
-    independent rows. assumptions: what the covariance rests on. condition_number (…_normalized: columns of
-    length one): of W. standard: a full set of standard parameters, where the estimator gives one.
-    notes: what was done and decided."""
+    """Parameters (p,) by name, with their covariance (p, p). joints, noise (J,): equations of an instant and the σ of
+    their errors. freedom: rows less parameters, of independent rows. assumptions: what the covariance rests on.
+    condition_number (…_normalized: columns of length one): of W. standard: a full set of standard parameters, where the
+    estimator gives one. notes: what was done and decided."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -129,9 +127,8 @@ def filtered(inflation: Array) -> tuple[Note, ...]:
 def linear_estimate(
     problem: Problem, compressed: Compressed, values: Array, weights: Array, noise: Array, assumptions: tuple[Note, ...]
 ) -> Estimate:
-    """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,).
-
-    Cov = A⁻¹ B A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹."""
+    """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,). Cov = A⁻¹ B
+    A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹."""
     inverse = np.linalg.inv(compressed.information(weights).r)
     spread = compressed.per_group(weights) ** 2 / (noise * np.sqrt(compressed.inflation))
     meat = compressed.information(spread).r @ inverse @ inverse.T

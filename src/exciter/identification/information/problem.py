@@ -25,10 +25,9 @@ USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first.
-
-    folds: how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many
-    threads compress the equations. balanced: whether runs of different noise are brought to equal terms first."""
+    """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first. folds:
+    how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many threads
+    compress the equations. balanced: whether runs of different noise are brought to equal terms first."""
 
     model: DynamicModel
     runs: tuple[Run, ...]

@@ -23,9 +23,8 @@ from exciter.typing import Array
 
 class SequentialEstimator:
     """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before.
-
-    forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999
-    at 1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it."""
+    forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999 at
+    1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it."""
 
     def __init__(
         self, names: Sequence[str], noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0

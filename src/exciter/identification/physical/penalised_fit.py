@@ -55,7 +55,6 @@ class PenalisedObjective:
 
     def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
         """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
-
         start: χ of a nearby weight, from which fewer steps are needed."""
         sides = self._with_trace(sides)
         if self.weight == 0.0 or self.metric.quadratic:
@@ -153,10 +152,9 @@ class WeightChoice:
 def weight_of_least_error(
     equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
 ) -> WeightChoice:
-    """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits.
-
-    No standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a
-    prior that is wrong would win by being wrong."""
+    """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits. No
+    standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a prior
+    that is wrong would win by being wrong."""
     weights = candidates(equations, reference, noise)
 
     def fits(kept: Compressed) -> Iterator[Array]:
@@ -215,10 +213,9 @@ def unconstrained(equations: StandardEquations, reference: Reference) -> Standar
 
 
 def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:
-    """The objective's minimum within the cones, rows over ``noise`` (J,).
-
-    That is the noise of the unconstrained fit: weights that followed the residuals of a wrong prior, or of bounds that
-    a missing term pushes against, would let go of the very joints that object."""
+    """The objective's minimum within the cones, rows over ``noise`` (J,). That is the noise of the unconstrained fit:
+    weights that followed the residuals of a wrong prior, or of bounds that a missing term pushes against, would let go
+    of the very joints that object."""
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)

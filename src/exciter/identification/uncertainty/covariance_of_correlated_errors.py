@@ -209,9 +209,8 @@ def with_correlated_errors(
     equations: LinearEquations, estimate: Estimate, errors: CorrelatedErrors | None = None
 ) -> Estimate:
     """The same values with a covariance that holds where errors are alike: rows that were filtered, or taken more often
-    than they change; a model that leaves something out. ``StationaryErrors`` unless given.
-
-    For estimates of ordinary or weighted least squares, with all or some of the parameters free."""
+    than they change; a model that leaves something out. ``StationaryErrors`` unless given. For estimates of ordinary or
+    weighted least squares, with all or some of the parameters free."""
     errors = StationaryErrors() if errors is None else errors
     found = sandwich(equations, linear_fit(equations, estimate), errors)
     rows = equations.compressed.rows.sum(axis=0)

@@ -91,9 +91,8 @@ class DriftCandidate:
 
 
 def find_drift(problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL) -> tuple[Drift, ...]:
-    """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order.
-
-    level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows."""
+    """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order. level:
+    chance that anything is found where nothing changes (Bonferroni). Three passes over the rows."""
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level is {level:g}; give the chance of a false alarm, between 0 and 1")
     changes = Drifting(problem, candidates(problem)).changes(StationaryErrors())

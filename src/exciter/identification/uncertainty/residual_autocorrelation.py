@@ -120,9 +120,8 @@ def by_time(rows: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LinearFit:
-    """values (p,), of which only ``free`` were estimated, with rows divided by weights (J,).
-
-    inverse_root (f, f): R⁻¹ with RᵀR = A, the Gram matrix of the weighted free columns."""
+    """values (p,), of which only ``free`` were estimated, with rows divided by weights (J,). inverse_root (f, f): R⁻¹
+    with RᵀR = A, the Gram matrix of the weighted free columns."""
 
     compressed: Compressed
     values: Array
@@ -152,7 +151,6 @@ class LinearFit:
 
 def linear_fit(equations: LinearEquations, estimate: Estimate) -> LinearFit:
     """Of an estimate that was ordinary or weighted (by its noise) least squares, perhaps of some parameters only.
-
     Parameters without any variance count as given. Any other estimate is refused: its covariance is another one."""
     compressed = equations.compressed
     if estimate.names != compressed.parameters:
@@ -337,7 +335,6 @@ def _probes(fit: LinearFit) -> Array:
 
 def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
     """Sums over a stretch, in parts: of equations (J,), products of residuals (K + 1, J, J), and of probes (K + 1, J).
-
     Pieces are put together until longer than the lags, and multiplied with themselves and the lags before."""
     before: Array | None = None
     counted, held = np.zeros(1), list[Array]()
