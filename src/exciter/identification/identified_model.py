@@ -229,18 +229,14 @@ def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
         noise=_numbers(list(noise.values())),
         freedom=float(data["degrees_of_freedom"]),
         assumptions=assumed(data["assumption"]),
-        condition_number=_number(data["condition_number"]),
-        condition_number_normalized=_number(data["condition_number_normalized"]),
+        **{key: float(_numbers([data[key]])[0]) for key in ("condition_number", "condition_number_normalized")},
         standard=chi,
         notes=tuple(done("estimate", str(text)) for text in data["words"]),
     )
 
 
-def _number(value: float | None) -> float:
-    return float("inf") if value is None else float(value)  # JSON has no infinity: null stands for it
-
-
 def _numbers(values: Any) -> Array:
+    """JSON has no infinity: null stands for it."""
     array = np.array(values, dtype=object)
     array[array == None] = np.inf  # noqa: E711  elementwise
     return array.astype(float)

@@ -179,15 +179,20 @@ def _differenced(
     time = whole.time
     first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
     end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-    wider = slice(first - 1, end + 1)
-    q = low_pass.zero_phase(whole.q, rate)[wider]
-    if whole.qd is None:
-        qd, qdd = first_difference(q, rate), second_difference(q, rate)
-    else:
-        qd = low_pass.zero_phase(whole.qd, rate)[wider]
-        qd, qdd = qd[1:-1], first_difference(qd, rate)
     part = whole[first:end]
-    return Motion(part.time, q[1:-1], qd, qdd), part
+    return Motion(part.time, *low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))), part
+
+
+def low_passed_differences(
+    low_pass: Butterworth, rate: float, q: Array, qd: Array | None, part: slice
+) -> tuple[Array, Array, Array]:
+    """q, q̇, q̈ of a part that leaves out a sample at least at each end; qd: measured, differences of q unless given."""
+    wider = slice(part.start - 1, part.stop + 1)
+    smooth = low_pass.zero_phase(q, rate)[wider]
+    if qd is None:
+        return smooth[1:-1], first_difference(smooth, rate), second_difference(smooth, rate)
+    speed = low_pass.zero_phase(qd, rate)[wider]
+    return smooth[1:-1], speed[1:-1], first_difference(speed, rate)
 
 
 @dataclass(frozen=True)

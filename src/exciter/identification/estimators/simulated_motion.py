@@ -13,7 +13,7 @@ from scipy.signal.windows import hann, parzen
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.differentiation import FilteredDifferences, low_passed_differences
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
@@ -315,7 +315,10 @@ class SimulatedPieces:
             motion = replace(found.motion[own], time=time)
             changed = piece.torque + model.torque(motion, chi) - found.torque[own]
             if low_pass is not None:
-                seen, smooth = self._differentiated(found.motion, low_pass, piece.rate, edge), np.where(dry, 0.0, chi)
+                assert self.route is not None
+                qd = found.motion.qd if self.route.measured_velocity else None
+                seen = Motion(time, *low_passed_differences(low_pass, piece.rate, found.motion.q, qd, own))
+                smooth = np.where(dry, 0.0, chi)
                 changed = changed - model.torque(motion, smooth) + model.torque(seen, smooth)
             yield replace(piece, motion=motion, torque=changed)
 
@@ -327,17 +330,6 @@ class SimulatedPieces:
             return None, 0
         low_pass = Butterworth(cutoff, route.order)
         return low_pass, max(1, low_pass.settle(piece.rate, route.edge))
-
-    def _differentiated(self, motion: Motion, low_pass: Butterworth, rate: float, edge: int) -> Motion:
-        """As ``FilteredDifferences`` does it."""
-        assert self.route is not None
-        wider = slice(edge - 1, len(motion) - edge + 1)
-        q = low_pass.zero_phase(motion.q, rate)[wider]
-        qd, qdd = first_difference(q, rate), second_difference(q, rate)
-        if self.route.measured_velocity:
-            smooth = low_pass.zero_phase(motion.qd, rate)[wider]
-            qd, qdd = smooth[1:-1], first_difference(smooth, rate)
-        return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)
 
 
 def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, interval: float) -> SimulatedRun:

@@ -80,7 +80,7 @@ class TotalLeastSquares(Estimator):
             problem,
             compressed.information(),
             values=values,
-            covariance=total_covariance(compressed, sizes, sigma, values, problem.names),
+            covariance=total_covariance(compressed, sizes, sigma, values),
             noise=sigma * np.sqrt(_amplified(sizes, values)),
             freedom=float(compressed.independent.sum() - len(values)),
             assumptions=TOTAL_ASSUMPTIONS + filtered(compressed.inflation),
@@ -146,9 +146,7 @@ def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array)
     return np.asarray(start + scale @ found.x)
 
 
-def total_covariance(
-    compressed: Compressed, sizes: Array, sigma: Array, values: Array, names: tuple[str, ...]
-) -> Array:
+def total_covariance(compressed: Compressed, sizes: Array, sigma: Array, values: Array) -> Array:
     """A⁻¹ B A⁻¹ (p, p), from errors that are Gaussian: the part of w that does not follow from its row's residual e,
     ŵ = w − e Cx̃/(x̃ᵀCx̃), is independent of it, so that B = Σ ŵᵀŵ/(σ²x̃ᵀCx̃), while A = Σ (WᵀW − Nσ²C)/(σ²x̃ᵀCx̃)
     is what W says without its errors (Gleser; Fuller)."""
@@ -165,7 +163,7 @@ def total_covariance(
     spread = 1.0 / np.sqrt(np.maximum(bread.diagonal(), 1e-300))
     smallest, directions = np.linalg.eigh(bread * np.outer(spread, spread))
     if smallest[0] <= 0.0:
-        lost = names[int(np.abs(directions[:, 0]).argmax())]
+        lost = compressed.parameters[int(np.abs(directions[:, 0]).argmax())]
         raise ParameterError(
             f"errors of the assumed size explain all that W says of {lost}; state smaller errors, or move more"
         )
