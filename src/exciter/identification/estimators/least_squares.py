@@ -199,9 +199,10 @@ class Essential(Estimator):
             free = [i for i, k in enumerate(kept) if names[k] not in self.keep]
             if not free:
                 break
-            upper = np.linalg.qr(np.column_stack([information.r[:, kept], information.z]), mode="r")
-            inverse = np.linalg.inv(upper[: len(kept), : len(kept)])
-            size = np.abs(inverse @ upper[: len(kept), -1]) / np.sqrt((inverse**2).sum(axis=1))  # over σ
+            p, sides = len(kept), np.column_stack([information.r[:, kept], information.z])
+            upper: Array = np.asarray(np.linalg.qr(sides, mode="r"))
+            inverse = np.linalg.inv(upper[:p, :p])
+            size = np.abs(inverse @ upper[:p, p]) / np.sqrt((inverse**2).sum(axis=1))  # over σ
             i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f

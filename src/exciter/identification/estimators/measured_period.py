@@ -227,7 +227,7 @@ class Measured:
             for j, seed in enumerate(np.eye(model.n)):
                 slope = model.torque_pullback(some, np.tile(seed, (len(some), 1)), chi)
                 slopes = zip((slope.q.T, slope.qd.T, slope.qdd.T), bases, strict=True)
-                of_delta = sum(one[:, None] * basis for one, basis in slopes)
+                of_delta: Array = sum((one[:, None] * basis for one, basis in slopes), np.zeros(()))
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:

@@ -62,7 +62,7 @@ class TotalLeastSquares(Estimator):
         rows, relative = np.maximum(compressed.rows.sum(axis=0), 1).astype(float), sizes / sizes[:, -1:]
         pooled = np.sqrt((rows[:, None] * relative**2).sum(axis=0) / rows.sum())  # one size per column, to start from
         stacked = (compressed.factors / sigma[:, None, None]).reshape(-1, len(pooled))
-        values = total_least_squares(np.linalg.qr(stacked, mode="r"), pooled)
+        values = total_least_squares(np.asarray(np.linalg.qr(stacked, mode="r")), pooled)
 
         def fit(sigma: Array) -> tuple[Array, Array]:
             nonlocal values
@@ -128,7 +128,7 @@ def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array)
     p = len(start)
     merged = np.linalg.qr(compressed.factors.swapaxes(0, 1).reshape(len(sigma), -1, p + 1), mode="r")
     merged = merged / sigma[:, None, None]
-    upper = np.linalg.qr(merged.reshape(-1, p + 1), mode="r")
+    upper: Array = np.asarray(np.linalg.qr(merged.reshape(-1, p + 1), mode="r"))
     scale = np.linalg.inv(upper[:p, :p])  # steps in the metric of least squares
 
     def residuals(step: Array) -> Array:
