@@ -87,7 +87,8 @@ class Compressed:
             raise ParameterError("equations of different parameters or joints cannot be put together")
         after = int(self.run.max(initial=-1)) + 1
         later = replace(other, run=other.run + after)
-        return replace(self, **{name: np.concatenate([getattr(x, name) for x in (self, later)]) for name in OF_GROUPS})
+        both: dict[str, Any] = {name: np.concatenate([getattr(x, name) for x in (self, later)]) for name in OF_GROUPS}
+        return replace(self, **both)
 
     def information(self, noise: ArrayLike = 1.0) -> Information:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
