@@ -26,7 +26,7 @@ from exciter.identification.physical.prior_metric import (
     PseudoInertia,
     Reference,
     StandardEquations,
-    fill_blocks,
+    rows_of_links,
 )
 from exciter.notes import Note, done, note
 from exciter.typing import Array
@@ -87,8 +87,7 @@ class PenalisedObjective:
 
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""
-        root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
-        fill_blocks(root, self.reference.whitening)
+        root = linalg.block_diag(*self.reference.whitening, np.diag(1.0 / self.equations.term_scale))
         root *= np.sqrt(TRACE_WEIGHT)
         if self.reference.spread is not None:
             terms = np.arange(self.equations.links, len(root))
@@ -111,8 +110,7 @@ class PenalisedObjective:
         if not self.weight:
             return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
-        block = np.zeros((target.size, len(chi)))
-        fill_blocks(block, np.sqrt(self.weight) * root)
+        block = rows_of_links(np.sqrt(self.weight) * root, len(chi))
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
 
 
@@ -155,7 +153,12 @@ def weight_of_least_error(
     """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits. No
     standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a prior
     that is wrong would win by being wrong."""
-    weights = candidates(equations, reference, noise)
+    # one per decade: from what outweighs all data to what hardly counts
+    rows, _ = equations.sides(noise)
+    blocks = rows[:, : equations.links].reshape(len(rows), -1, 10)
+    seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
+    strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
+    weights = 10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1)
 
     def fits(kept: Compressed) -> Iterator[Array]:
         """Each begins at what the weight before found."""
@@ -166,16 +169,6 @@ def weight_of_least_error(
 
     scores = cross_validate(equations.compressed, fits, noise)
     return WeightChoice(weights=weights, scores=scores, chosen=int(np.argmin([score.mean for score in scores])))
-
-
-def candidates(equations: StandardEquations, reference: Reference, noise: Array) -> Array:
-    """(K,) descending, one per decade: from what outweighs all data to what hardly counts."""
-    rows, _ = equations.sides(noise)
-    n = equations.model.n
-    blocks = rows[:, : equations.links].reshape(len(rows), n, 10)
-    seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
-    strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
-    return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
 
 
 @dataclass(frozen=True, eq=False)

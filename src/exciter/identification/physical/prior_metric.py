@@ -239,10 +239,9 @@ class Entropic(Metric):
 METRICS = Registry[Metric]("metric", PseudoInertia, Entropic)
 
 
-def fill_blocks(matrix: Array, blocks: Array) -> None:
-    """Blocks (n, 10, 10) down the diagonal."""
-    for k, block in enumerate(blocks):
-        matrix[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
+def rows_of_links(blocks: Array, p: int) -> Array:
+    """(10 n, p) blocks (n, 10, 10) down the diagonal, columns of joint terms zero."""
+    return np.pad(linalg.block_diag(*blocks), ((0, 0), (0, p - 10 * len(blocks))))
 
 
 def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) -> Array:
@@ -250,8 +249,7 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
     ``weight``. Joint terms are free in it, but for those that the reference knows (``spread``). ``base`` is of χ with
     ten parameters per link first, as ``reference``."""
     links, p = len(reference.links), len(base.standard)
-    rows = np.zeros((10 * links, p))
-    fill_blocks(rows, weight**0.5 * reference.whitening)
+    rows = rows_of_links(weight**0.5 * reference.whitening, p)
     target = weight**0.5 * np.tile(svec(np.eye(4)), links)
     if reference.spread is not None:
         known = np.flatnonzero(np.isfinite(reference.spread))
