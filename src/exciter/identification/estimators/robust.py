@@ -180,7 +180,11 @@ class IterativelyReweighted(Estimator):
             return WeightedLeastSquares().estimate(problem)
         compressed = problem.compressed.enough()
         values, _ = compressed.reweighted()
-        scale, convex, first = _first_scale(problem, values), isinstance(self.loss, HuberLoss), 0
+        rms = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(compressed.rows.sum(axis=0), 1))
+        median = AbsoluteMedian(_floored(problem, rms))  # of a first fit, which outliers may have pulled
+        for _, rows in problem.rows():
+            median.see(_residual(rows, values))
+        scale, convex, first = _scale(problem, median), isinstance(self.loss, HuberLoss), 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
             start, first = _settled(problem, HuberLoss(), scale, values, near, RESCALING_PASSES)
@@ -219,8 +223,7 @@ class Huber(Estimator):
 class _Pass:
     """Once through all rows with parameters (p,), and scale (J,) that their residuals are measured with: the equations
     reweighted, what solves them, and what their residuals say. sums (4, J): ψ², ψ′, ψ′², equations that count less than
-    half. taken (J,): degrees of freedom that each joint's rows gave to the fit. next_scale (J,): of the residuals that
-    were seen."""
+    half. next_scale (J,): of the residuals that were seen."""
 
     def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
         self.problem, self.scale, self.values = problem, scale, values
@@ -240,16 +243,15 @@ class _Pass:
 
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
         self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
-        self.taken = problem.compressed.taken_by(scale)
         self.next_values = weighted.information(scale).solve(problem.names)[0]
-        few = np.sqrt(self.rows / np.maximum(self.rows - self.taken, 1.0))
-        self.next_scale = _floored(problem, median.value * few)
+        self.next_scale = _scale(problem, median)
 
     @property
     def covariance(self) -> Array:
         """A⁻¹ B A⁻¹ with A = Σ E[ψ′] RᵀR/s² and B = Σ E[ψ²] RᵀR/s² · inflation, of rows as they are; means are those
         of the joint, over its degrees of freedom, with Huber's correction for few of them."""
-        compressed, scale, rows, taken = self.problem.compressed, self.scale, self.rows, self.taken
+        compressed, scale, rows = self.problem.compressed, self.scale, self.rows
+        taken = compressed.taken_by(scale)
         square, slope, slope_square = self.sums[0], self.sums[1] / rows, self.sums[2] / rows
         slope = np.maximum(slope, 1e-6)
         few = 1.0 + taken / rows * np.maximum(slope_square - slope**2, 0.0) / slope**2
@@ -297,14 +299,10 @@ def _notes(seen: _Pass, loss: Loss, passes: int) -> tuple[Note, ...]:
     return (done("iterations", first), *lines)
 
 
-def _first_scale(problem: Problem, values: Array) -> Array:
-    """From the residuals of a first fit, which outliers may have pulled."""
+def _scale(problem: Problem, median: AbsoluteMedian) -> Array:
+    """(J,) of residuals, with as many degrees of freedom as the fit that was weighted by the median's guess left."""
     rows = problem.compressed.rows.sum(axis=0)
-    scale = _floored(problem, np.sqrt(problem.compressed.squares(values).sum(axis=0) / np.maximum(rows, 1)))
-    median = AbsoluteMedian(scale)
-    for _, piece in problem.rows():
-        median.see(_residual(piece, values))
-    few = np.sqrt(rows / np.maximum(rows - problem.compressed.taken_by(scale), 1.0))
+    few = np.sqrt(rows / np.maximum(rows - problem.compressed.taken_by(median.guess), 1.0))
     return _floored(problem, median.value * few)
 
 

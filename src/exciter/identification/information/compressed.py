@@ -42,11 +42,7 @@ SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and 
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks at all loaded libraries, which takes a millisecond
+_controller = cache(ThreadpoolController)  # looks at all loaded libraries, which takes a millisecond
 
 
 def one_thread() -> AbstractContextManager[Any]:
