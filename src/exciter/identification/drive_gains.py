@@ -202,9 +202,7 @@ class Bilinear:
         k, r = x[self.size :], self.compressed.factors[..., :-1]
         slopes = np.zeros((*r.shape[:3], len(x)))
         slopes[..., : self.size] = k[:, None, None] * (r @ self.known.free)
-        torque = self.torques(x)
-        for j in range(len(k)):
-            slopes[:, j, :, self.size + j] = torque[:, j]
+        slopes[..., self.size :] = self.torques(x)[..., None] * np.eye(len(k))[:, None]
         return slopes
 
     def jacobian(self, x: Array, sigma: Array) -> Array:

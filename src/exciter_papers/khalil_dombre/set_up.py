@@ -245,7 +245,7 @@ def only_joints(equations: Compressed, joints: Sequence[int]) -> Compressed:
     return replace(equations, joints=tuple(equations.joints[j] for j in kept), **parts)
 
 
-def given(equations: Compressed, values: Array, known: IntArray) -> Compressed:
+def with_known(equations: Compressed, values: Array, known: IntArray) -> Compressed:
     """With the parameters ``known`` of these values: moved to the right side, and out of the way."""
     sides = equations.factors.copy()
     sides[..., -1] -= sides[..., known] @ values
@@ -257,7 +257,7 @@ def as_printed(steps: Sequence[Step], size: int) -> Found:
     in the values and in the intervals."""
     values, reach, known = np.zeros(size), np.zeros(size), np.zeros(0, dtype=np.int64)
     for step in steps:
-        left = given(step.equations, values[known], known)
+        left = with_known(step.equations, values[known], known)
         names = [step.equations.parameters[k] for k in step.unknown]
         own = left.columns([left.parameters.index(name) for name in names])
         solution, covariance = own.information().solve(own.parameters)

@@ -68,7 +68,19 @@ class StageSequence(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         stages = self.stages(problem)
-        _refuse(problem, stages)
+        joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
+        if problem.joints != joints:
+            raise ParameterError(
+                f"stages go by joints, and these equations are of {', '.join(problem.joints)}; use the inverse dynamic "
+                "or filtered dynamic model, which have one equation per joint"
+            )
+        for stage in stages:
+            if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
+                raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
+            if lost := [name for name in stage.runs or () if name not in runs]:
+                raise RecordingError(
+                    f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}"
+                )
         cells = cells_of(problem, stages)
         for j in np.unique(cells.joint):
             if not cells.factors[cells.joint == j, :, -1].any():
@@ -135,21 +147,6 @@ def _through(problem: Problem, state: State, k: int, stage: Stage) -> Note:
     if count:
         step.solve(wanted)
     return done("stage", text)
-
-
-def _refuse(problem: Problem, stages: tuple[Stage, ...]) -> None:
-    joints = problem.model.robot.joint_names
-    if problem.joints != joints:
-        raise ParameterError(
-            f"stages go by joints, and these equations are of {', '.join(problem.joints)}; use the inverse dynamic or "
-            "filtered dynamic model, which have one equation per joint"
-        )
-    runs = {run.name for run in problem.runs}
-    for stage in stages:
-        if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
-            raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
-        if lost := [name for name in stage.runs or () if name not in runs]:
-            raise RecordingError(f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}")
 
 
 class State:

@@ -89,28 +89,16 @@ def blocked(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
     if size == 1:
         yield from parts
         return
-    rest: Rows | None = None
-    for rows in parts:
-        begin = 0
-        if rest is not None:
-            begin = min(size - len(rest), len(rows))
-            rest = Rows.join([rest, rows[:begin]])
-            if len(rest) == size:
-                yield _sums(rest, 0, size)
-                rest = None
-        whole = (len(rows) - begin) // size * size
+    rest: list[Rows] = []
+    for part in parts:
+        rows = Rows.join([*rest, part])
+        whole = len(rows) // size * size
+        rest = [rows[whole:]] if whole < len(rows) else []
         if whole:
-            yield _sums(rows, begin, size)
-        if begin + whole < len(rows):
-            rest = rows[begin + whole :]
-
-
-def _sums(rows: Rows, begin: int, size: int) -> Rows:
-    end = begin + (len(rows) - begin) // size * size
-    sides, time = by_time(rows)[..., begin:end], rows.time[begin:end]
-    sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
-    sums.flags.writeable = False
-    return replace(rows, time=time.reshape(-1, size).mean(axis=1), sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
+            sides, time = by_time(rows)[..., :whole], rows.time[:whole].reshape(-1, size).mean(axis=1)
+            sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
+            sums.flags.writeable = False
+            yield replace(rows, time=time, sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
 
 
 def by_time(rows: Rows) -> Array:
