@@ -28,7 +28,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.prior_metric import Reference, StandardEquations, rows_of_links, svec
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, link_rows, svec
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
@@ -226,7 +226,7 @@ def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tup
 
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
-    g = rows_of_links(reference.whitening, len(equations.model.standard))
+    g = link_rows(reference.whitening, len(equations.model.standard))
     names = [f"the link of '{name}' is a body" for name in equations.model.robot.joint_names]
     h = -margin * svec(np.eye(4))
     bodies = [Cone("semidefinite", g[10 * j : 10 * j + 10], h, name) for j, name in enumerate(names)]

@@ -21,13 +21,7 @@ from exciter.identification.information.compressed import (
 )
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
-from exciter.identification.physical.prior_metric import (
-    Metric,
-    PseudoInertia,
-    Reference,
-    StandardEquations,
-    rows_of_links,
-)
+from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, StandardEquations, link_rows
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 
@@ -110,7 +104,7 @@ class PenalisedObjective:
         if not self.weight:
             return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
-        block = rows_of_links(np.sqrt(self.weight) * root, len(chi))
+        block = link_rows(np.sqrt(self.weight) * root, len(chi))
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
 
 

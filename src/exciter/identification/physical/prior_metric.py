@@ -239,7 +239,7 @@ class Entropic(Metric):
 METRICS = Registry[Metric]("metric", PseudoInertia, Entropic)
 
 
-def rows_of_links(blocks: Array, p: int) -> Array:
+def link_rows(blocks: Array, p: int) -> Array:
     """(10 n, p) blocks (n, 10, 10) down the diagonal, columns of joint terms zero."""
     return np.pad(linalg.block_diag(*blocks), ((0, 0), (0, p - 10 * len(blocks))))
 
@@ -249,7 +249,7 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
     ``weight``. Joint terms are free in it, but for those that the reference knows (``spread``). ``base`` is of χ with
     ten parameters per link first, as ``reference``."""
     links, p = len(reference.links), len(base.standard)
-    rows = rows_of_links(weight**0.5 * reference.whitening, p)
+    rows = link_rows(weight**0.5 * reference.whitening, p)
     target = weight**0.5 * np.tile(svec(np.eye(4)), links)
     if reference.spread is not None:
         known = np.flatnonzero(np.isfinite(reference.spread))
