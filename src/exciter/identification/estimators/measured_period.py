@@ -27,6 +27,7 @@ from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+GivenNoise = Array | None
 INSTANTS_PER_PART = 2048  # instants at a time
 LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
@@ -92,13 +93,7 @@ class Measured:
 
     @classmethod
     def of(
-        cls,
-        model: DynamicModel,
-        columns: IntArray,
-        run: Run,
-        piece: Processed,
-        angles: Array | None,
-        torques: Array | None,
+        cls, model: DynamicModel, columns: IntArray, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
     ) -> Measured:
         """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
         torque's is NaN for a single one."""

@@ -27,7 +27,6 @@ from exciter.identification.information.estimate import Estimate, assumed, filte
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive, Registry, Settings
-from exciter.settings.fill import adapter
 from exciter.typing import Array
 
 MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
@@ -154,7 +153,7 @@ class IterativelyReweighted(Estimator):
     next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
     """
 
-    word, title = "irls", "iteratively reweighted least squares"
+    word, title, also = "irls", "iteratively reweighted least squares", Bisquare
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
     tolerance: Positive = STEP_TOLERANCE_SIGMAS
 
@@ -164,11 +163,6 @@ class IterativelyReweighted(Estimator):
         if not isinstance(given, Mapping) or "c" not in given or "loss" in given:
             return given
         return {**{k: v for k, v in given.items() if k != "c"}, "loss": {Bisquare.word: {"c": given["c"]}}}
-
-    @classmethod
-    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        c = adapter(Bisquare).json_schema()["properties"]["c"]
-        return {**schema, "properties": {**schema["properties"], "c": c}}
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if isinstance(self.loss, Bisquare) and data.pop("loss", None) is not None:
