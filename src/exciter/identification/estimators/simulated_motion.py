@@ -307,29 +307,23 @@ class SimulatedPieces:
         for piece in self.run.parts:
             if not len(piece):
                 continue
-            low_pass, edge = self._differentiation(piece)
+            route, low_pass, edge = self.route, None, 0  # the low-pass of the route takes samples at each end
+            cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
+            if route is not None and cutoff is not None and np.isfinite(cutoff):
+                low_pass = Butterworth(cutoff, route.order)
+                edge = max(1, low_pass.settle(piece.rate, route.edge))
             time, beyond = piece.motion.time, np.arange(1, edge + 1) / piece.rate
             at = np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self.loop.offset
             found = _further(simulation, found, np.maximum(at, 0.0), 1.0 / piece.rate)
             own = slice(edge, len(found.torque) - edge)
             motion = replace(found.motion[own], time=time)
             changed = piece.torque + model.torque(motion, chi) - found.torque[own]
-            if low_pass is not None:
-                assert self.route is not None
-                qd = found.motion.qd if self.route.measured_velocity else None
+            if route is not None and low_pass is not None:
+                qd = found.motion.qd if route.measured_velocity else None
                 seen = Motion(time, *low_passed_differences(low_pass, piece.rate, found.motion.q, qd, own))
                 smooth = np.where(dry, 0.0, chi)
                 changed = changed - model.torque(motion, smooth) + model.torque(seen, smooth)
             yield replace(piece, motion=motion, torque=changed)
-
-    def _differentiation(self, piece: Processed) -> tuple[Butterworth | None, int]:
-        """The low-pass of the route, and samples that it takes at each end."""
-        route = self.route
-        cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
-        if route is None or cutoff is None or not np.isfinite(cutoff):
-            return None, 0
-        low_pass = Butterworth(cutoff, route.order)
-        return low_pass, max(1, low_pass.settle(piece.rate, route.edge))
 
 
 def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, interval: float) -> SimulatedRun:
