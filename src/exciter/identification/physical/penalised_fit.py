@@ -152,7 +152,7 @@ def weight_of_least_error(
     blocks = rows[:, : equations.links].reshape(len(rows), -1, 10)
     seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
     strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
-    weights = 10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1)
+    weights = np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1), dtype=np.float64)
 
     def fits(kept: Compressed) -> Iterator[Array]:
         """Each begins at what the weight before found."""
