@@ -36,11 +36,12 @@ from exciter.identification.estimators.physical import AUTO, PhysicallyConsisten
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import UNIT_PSEUDO_INERTIAS, Entropic, svec
+from exciter.identification.physical.prior_metric import Entropic, svec
 from exciter.identification.physical.prior_values import UniformRods
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, load
+from exciter.robot.spatial import pseudo_inertia
 
 TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
 REAL = Path(__file__).parents[1] / "examples" / "real"
@@ -73,7 +74,7 @@ def uncompressed(problem: Problem) -> np.ndarray:
     objective = sparse.block_diag([sparse.csc_matrix((p, p)), sparse.identity(rows)], format="csc")
     signs = np.array([flag for term in model.bound for flag in term.nonnegative])
     terms = np.eye(p)[70:][signs]
-    bodies = np.kron(np.eye(model.n), svec(UNIT_PSEUDO_INERTIAS).T)
+    bodies = np.kron(np.eye(model.n), svec(pseudo_inertia(np.eye(10))).T)
     g = np.vstack([np.pad(bodies, ((0, 0), (0, p - 70))), terms])
     top = sparse.hstack([sparse.csc_matrix(w), -sparse.identity(rows)])
     bottom = sparse.hstack([sparse.csc_matrix(-g), sparse.csc_matrix((len(g), rows))])

@@ -150,9 +150,9 @@ def online(samples: int) -> Found:
     for k in range(1, samples):
         live.update(m.q[k], m.qd[k], m.qdd[k], period.torque[k])
     whole = time.process_time()
-    difference = float(np.abs(rows.values - live.values).max())
+    difference = float(np.abs(rows.values - live.estimator.values).max())
     estimate = time.process_time()
-    _ = live.values
+    _ = live.estimator.values
     return {"rows": samples / (ready - start), "samples": (samples - 1) / (whole - ready), "difference": difference,
             "estimate": 1e3 * (time.process_time() - estimate)}  # fmt: skip
 

@@ -36,7 +36,6 @@ from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.simulated_motion import (
     DIDIM,
     InstrumentalVariables,
-    Loops,
     coloured_covariance,
 )
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -280,7 +279,7 @@ def test_seven_axes_and_a_payload():
     problem = problem_of(truth.model, simulated.recording, 30.0)
     assert problem.runs[0].payload is not None
     true = truth.model.base.base_values(truth.chi)
-    along = Loops.of(problem, loop).simulated(true)
+    along = DIDIM(loop).simulated(problem, true)
     (measured,), (piece,) = problem.runs[0].parts, along.runs[0].parts
     assert_allclose(piece.motion.q, measured.motion.q, atol=1e-3)
     estimate = DIDIM(loop).estimate(problem)

@@ -369,8 +369,8 @@ def test_samples_as_they_come(problem: Problem):
                 live.update(m.q[k], m.qd[k], m.qdd[k], piece.torque[k])
             live.update(m.q[100:], m.qd[100:], m.qdd[100:], piece.torque[100:])
     expected = WeightedLeastSquares(tuple(NOISE)).estimate(replace(problem, balanced=False))
-    assert_allclose(live.values, expected.values, rtol=1e-9, atol=1e-10 * np.abs(expected.values).max())
-    assert_allclose(np.sqrt(live.covariance.diagonal()), expected.std, rtol=1e-9)
+    assert_allclose(live.estimator.values, expected.values, rtol=1e-9, atol=1e-10 * np.abs(expected.values).max())
+    assert_allclose(np.sqrt(live.estimator.covariance.diagonal()), expected.std, rtol=1e-9)
 
 
 def test_bad_samples_are_refused(problem: Problem):

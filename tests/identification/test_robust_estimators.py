@@ -248,11 +248,11 @@ def test_covariance_where_errors_of_the_columns_are_large():
         values = total_least_squares(factor[0, 0], size)
         residual = compressed.squares(values)[0, 0] / (size**2 @ np.append(values**2, 1.0))
         found.append(values)
-        reported.append(total_covariance(compressed, size[None], np.sqrt([residual / 397]), values, names))
+        reported.append(total_covariance(compressed, size[None], np.sqrt([residual / 397]), values))
     assert (np.abs(np.mean(found, axis=0) - true) < 0.02).all()
     assert_allclose(np.std(found, axis=0), np.sqrt(np.mean(reported, axis=0).diagonal()), rtol=0.08)
     with pytest.raises(ParameterError, match="explain all that W says of b"):
-        total_covariance(compressed, np.array([[0.5, 3.0, 0.0, 0.5]]), np.ones(1), values, names)
+        total_covariance(compressed, np.array([[0.5, 3.0, 0.0, 0.5]]), np.ones(1), values)
 
 
 def test_what_total_least_squares_is_told(experiment):

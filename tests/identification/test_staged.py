@@ -37,6 +37,7 @@ from exciter.identification.stages.stage import (
 )
 from exciter.notes import in_one_line, texts
 from exciter.robot import Motion
+from exciter_papers.khalil_dombre.set_up import only_joints, with_known
 from support.given_rows import Experiment, moving, with_poses
 
 pytestmark = pytest.mark.slow
@@ -177,7 +178,7 @@ def test_earlier_errors_must_be_carried_along():
     covered, ratio = [], []
     for seed, found in enumerate(repetitions.found):
         problem = noisy(experiment, np.random.default_rng(seed), sigma)
-        rows = problem.compressed.only_joints([1]).given(found.values[first], np.flatnonzero(first))
+        rows = with_known(only_joints(problem.compressed, [1]), found.values[first], np.flatnonzero(first))
         kept = [rows.parameters.index(experiment.names[k]) for k in np.flatnonzero(second)]
         values, covariance = rows.columns(kept).information(sigma[1]).solve()
         std = np.sqrt(covariance.diagonal())

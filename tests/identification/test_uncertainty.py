@@ -16,7 +16,7 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.estimators.least_squares import Essential, OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information import estimate as estimate_module
+from exciter.identification.information import compressed as compressed_module
 from exciter.identification.information.compressed import compress
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -324,7 +324,7 @@ def test_estimates_that_are_not_least_squares_are_refused():
 
 def test_weights_that_do_not_settle_are_still_those_of_the_values(monkeypatch):
     """Few equations can take more rounds than there are; the estimate is least squares by the noise it tells."""
-    monkeypatch.setattr(estimate_module, "MOST_NOISE_ROUNDS", 1)
+    monkeypatch.setattr(compressed_module, "MOST_NOISE_ROUNDS", 1)
     problem = autoregressive(seconds=2.0).draw(3)
     found = WeightedLeastSquares().estimate(problem)
     assert LinearFit.of(problem.compressed, found.values, found.noise, np.arange(len(found.values))).is_least_squares

@@ -38,6 +38,7 @@ from exciter.identification.uncertainty.residual_autocorrelation import (
     stretches,
 )
 from exciter.notes import texts
+from exciter_papers.khalil_dombre.set_up import with_known
 from support.dense_example import (
     JOINTS,
     NAMES,
@@ -442,7 +443,7 @@ def test_least_squares_is_recognised_within_a_hundredth_of_sigma() -> None:
     fixed = replace(given, covariance=np.diag([1.0, 0.0, 1.0]))
     kept = np.array([0, 2])
     values = fit.values + np.array([0.0, 0.3, 0.0])
-    values[kept] = equations.compressed.given(values[[1]], [1]).information(WEIGHTS).solve()[0]
+    values[kept] = with_known(equations.compressed, values[[1]], np.array([1])).information(WEIGHTS).solve()[0]
     assert linear_fit(equations, replace(fixed, values=values)).free.tolist() == [0, 2]
 
 

@@ -19,7 +19,15 @@ from exciter_papers.khalil_dombre import (
     virtual,
 )
 from exciter_papers.khalil_dombre.friction_gravity import FRICTION_SAMPLE_RATE, FRICTION_SETTINGS, exciting
-from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, RepeatedLogs, Step, as_printed, link_of, recovered
+from exciter_papers.khalil_dombre.set_up import (
+    PROCEDURE_FIGURES,
+    RepeatedLogs,
+    Step,
+    as_printed,
+    link_of,
+    only_joints,
+    recovered,
+)
 from exciter_papers.khalil_dombre.virtual import payload
 from exciter_papers.paper import UNEXPLAINED, Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
@@ -109,7 +117,7 @@ def test_steps_as_printed_are_plain_least_squares(regressor):
     steps = []
     for j in (2, 1, 0):
         own = np.flatnonzero(link == j + 1)
-        steps.append(Step(problem.compressed.only_joints((j,)), own, own))
+        steps.append(Step(only_joints(problem.compressed, (j,)), own, own))
     values, reach = as_printed(steps, 21)
     assert_allclose(values, expected, rtol=1e-8, atol=1e-9)
     assert np.abs(values - true).max() < 0.5

@@ -23,12 +23,10 @@ from scipy import linalg, optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.recording import Repairs
-from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile, until_noise_settles
+from exciter.identification.information.compressed import Compressed, until_noise_settles
+from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
@@ -86,10 +84,9 @@ class Conditions:
 
 
 def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditions:
-    """All that known parameters say about the base parameters.
-
-    A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
-    are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S χ_S."""
+    """All that known parameters say about the base parameters. A standard parameter rarely stands alone in them: with
+    χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S
+    χ_S."""
     names = [item.name for item in known]
     if len(set(names)) < len(names):
         raise ParameterError(f"{next(n for n in names if names.count(n) > 1)} is given twice as known; give it once")
@@ -111,7 +108,18 @@ def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditi
         values, variances = np.array([x.value for x in parts]), np.array([x.std**2 for x in parts])
         c, d = np.vstack([c, more]), np.append(d, their @ values)
         covariance = linalg.block_diag(covariance, (their * variances) @ their.T)
-    return _split(c, d, covariance)
+    # directions without an error become exact, the others rows over their errors
+    variances, directions = np.linalg.eigh(covariance)
+    exact = variances <= EXACT_VARIANCE_FRACTION * max(float(variances.max(initial=0.0)), 0.0)
+    rotated, values = directions.T @ c, directions.T @ d
+    start, free = np.zeros(len(base)), np.eye(len(base))
+    if exact.any():
+        start = np.asarray(np.linalg.lstsq(rotated[exact], values[exact], rcond=None)[0], dtype=np.float64)
+        if np.abs(rotated[exact] @ start - values[exact]).max() > KNOWN_VALUES_TOLERANCE * np.abs(values[exact]).max():
+            raise ParameterError("the known parameters contradict each other; give one value for each, or errors")
+        free = linalg.null_space(rotated[exact], rcond=KNOWN_RANK_TOLERANCE)
+    sigma = np.sqrt(variances[~exact])
+    return Conditions(start=start, free=free, rows=rotated[~exact] / sigma[:, None], values=values[~exact] / sigma)
 
 
 def _hint(base: BaseParameters, inside: list[int]) -> str:
@@ -124,23 +132,6 @@ def _hint(base: BaseParameters, inside: list[int]) -> str:
     missing = ", ".join(base.standard[i] for i in base.members(shortest) if i not in inside)
     whole = base.expressions[shortest]
     return f"{names} alone fixes no base parameter; {whole} would be fixed if {missing} were given, too"
-
-
-def _split(c: Array, d: Array, covariance: Array) -> Conditions:
-    """Directions without an error become exact, the others rows over their errors."""
-    variances, directions = np.linalg.eigh(covariance)
-    exact = variances <= EXACT_VARIANCE_FRACTION * max(float(variances.max(initial=0.0)), 0.0)
-    rotated, values = directions.T @ c, directions.T @ d
-    start: Array = np.zeros(c.shape[1])
-    free: Array = np.eye(c.shape[1])
-    if exact.any():
-        start = np.asarray(np.linalg.lstsq(rotated[exact], values[exact], rcond=None)[0], dtype=np.float64)
-        if np.abs(rotated[exact] @ start - values[exact]).max() > KNOWN_VALUES_TOLERANCE * np.abs(values[exact]).max():
-            raise ParameterError("the known parameters contradict each other; give one value for each, or errors")
-        free = linalg.null_space(rotated[exact], rcond=KNOWN_RANK_TOLERANCE)
-    sigma = np.sqrt(variances[~exact])
-    rows, values = rotated[~exact] / sigma[:, None], values[~exact] / sigma
-    return Conditions(start=start, free=free, rows=rows, values=values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +202,7 @@ class Bilinear:
         k, r = x[self.size :], self.compressed.factors[..., :-1]
         slopes = np.zeros((*r.shape[:3], len(x)))
         slopes[..., : self.size] = k[:, None, None] * (r @ self.known.free)
-        torque = self.torques(x)
-        for j in range(len(k)):
-            slopes[:, j, :, self.size + j] = torque[:, j]
+        slopes[..., self.size :] = self.torques(x)[..., None] * np.eye(len(k))[:, None]
         return slopes
 
     def jacobian(self, x: Array, sigma: Array) -> Array:
@@ -272,11 +261,9 @@ class Bilinear:
         return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
 
 
-def current_run(
-    recording: Recording, route: Route | None = None, repairs: Repairs | None = None, name: str = "run"
-) -> Run:
+def current_run(recording: Recording, name: str = "run") -> Run:
     """A run whose torque is the current [A], whatever gains the recording has."""
-    return Run.of(in_amperes(recording, name), route, repairs, name)
+    return Run.of(in_amperes(recording, name), name=name)
 
 
 def in_amperes(recording: Recording, name: str = "run") -> Recording:
@@ -288,10 +275,9 @@ def in_amperes(recording: Recording, name: str = "run") -> Recording:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``.
-
-    base (b,): the base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents.
-    freedom: rows less parameters, of independent rows."""
+    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``. base (b,): the
+    base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents. freedom: rows less
+    parameters, of independent rows."""
 
     joints: tuple[str, ...]
     gains: Array
@@ -372,7 +358,7 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
     rows = compressed.rows.sum(axis=0)
     if rows.sum() + known.count <= len(compressed.parameters) + len(rows):
         raise ParameterError(f"{rows.sum()} equations are too few; record longer, filter or decimate less")
-    signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
+    signal = compressed.rms
     if not (signal > 0.0).all():
         joint = compressed.joints[int(np.argmin(signal))]
         raise RecordingError(f"the current of '{joint}' is zero throughout; give a log that has it, or lock the joint")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class BesideKnown:
 class IdentifiedModel:
     """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
     filtered, to do the same with others. data: the whole of result.json. folder: where it came from. description: the
-    robot's file."""
+    robot's file, its copy in the folder where there is one."""
 
     model: DynamicModel
     estimate: Estimate
@@ -71,35 +71,23 @@ class IdentifiedModel:
     description: Path | None = None
 
     @classmethod
-    def read(cls, folder: Path) -> IdentifiedModel:
+    def read(cls, folder: Path) -> Self:
         """Of a folder that ``exciter identify`` wrote."""
-        data = read_result(folder)
+        data, where = read_result(folder), str(folder / RESULT_FILE)
         try:
-            config = IdentifyConfig.of(data["settings"], str(folder / RESULT_FILE))
-            found = cls.of(data, _robot(folder, config, data["robot"]), folder=folder)
+            config = IdentifyConfig.of(data["settings"], where)
+            robot, file = _robot(folder, config, data["robot"]), data["robot"]["file"]
+            model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
+            found = cls.of(data, model, config, where)
             _ = found.gains
-            return found
+            return replace(found, folder=folder, description=None if file is None else inside(folder, file))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
             raise ExciterError(f"'{folder / RESULT_FILE}' is damaged ({why}); identify again") from None
 
     @classmethod
-    def of(
-        cls,
-        data: Mapping[str, Any],
-        robot: Robot,
-        *,
-        made: tuple[DynamicModel, IdentifyConfig] | None = None,
-        folder: Path | None = None,
-        description: Path | None = None,
-    ) -> IdentifiedModel:
-        """Of the content of a result.json. made: model and settings, where they are there as objects. description: the
-        robot's file, its copy in the folder where there is one."""
-        where = "result" if folder is None else str(folder / RESULT_FILE)
-        if made is None:
-            terms = terms_of(data["terms"] or "none", f"{where}: terms") or ()
-            made = DynamicModel(robot, terms), IdentifyConfig.of(data["settings"], where)
-        model, config = made
+    def of(cls, data: Mapping[str, Any], model: DynamicModel, config: IdentifyConfig, where: str = "result") -> Self:
+        """Of the content of a result.json, which is ``where``."""
         estimate = _estimate(data, model)
         if estimate.names != model.base.names:
             raise ParameterError(
@@ -110,10 +98,7 @@ class IdentifiedModel:
             through = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
             judge = fill(IdentifySettings, through, where)
             config = config.with_settings(filter=judge.filter, dead_zone=judge.dead_zone)
-        file = data["robot"]["file"]
-        copy = description if folder is None or file is None else inside(folder, file)
-        config = replace(config, terms=model.terms)
-        return cls(model=model, estimate=estimate, config=config, data=data, folder=folder, description=copy)
+        return cls(model=model, estimate=estimate, config=replace(config, terms=model.terms), data=data)
 
     def __repr__(self) -> str:
         return f"<{self.model.robot.name}: {self.estimate!r}>"
@@ -180,7 +165,8 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     if about["file"] is None:  # Python code made the robot, or changed it
-        return _kept(folder)
+        made: Robot = _kept(folder)
+        return made
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
@@ -193,13 +179,8 @@ def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Ro
     robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT_FILE} beside it: its joints differ; identify again")
-    return _looking_the_same(replace(robot, name=str(about["name"])), folder)
-
-
-def _looking_the_same(robot: Robot, folder: Path) -> Robot:
-    """With the shapes that it was identified with, whose files may be far from the copy of the description; without
-    them where the archive has none."""
-    try:
+    robot = replace(robot, name=str(about["name"]))
+    try:  # with the shapes it was identified with, whose files may be far from the copy; not where the archive has none
         kept = _kept(folder)
         seen: Any = {key: getattr(kept, key) for key in ("shapes", "capsules", "collision_pairs")}
     except (ExciterError, AttributeError):
@@ -207,11 +188,10 @@ def _looking_the_same(robot: Robot, folder: Path) -> Robot:
     return replace(robot, **seen) if kept.joint_names == robot.joint_names else robot
 
 
-def _kept(folder: Path) -> Robot:
+def _kept(folder: Path) -> Any:
     """The robot of the archive."""
     whole: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
-    robot: Robot = whole.robot
-    return robot
+    return whole.robot
 
 
 def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
@@ -234,18 +214,14 @@ def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
         noise=_numbers(list(noise.values())),
         freedom=float(data["degrees_of_freedom"]),
         assumptions=assumed(data["assumption"]),
-        condition_number=_number(data["condition_number"]),
-        condition_number_normalized=_number(data["condition_number_normalized"]),
+        **{key: float(_numbers([data[key]])[0]) for key in ("condition_number", "condition_number_normalized")},
         standard=chi,
         notes=tuple(done("estimate", str(text)) for text in data["words"]),
     )
 
 
-def _number(value: float | None) -> float:
-    return float("inf") if value is None else float(value)  # JSON has no infinity: null stands for it
-
-
 def _numbers(values: Any) -> Array:
+    """JSON has no infinity: null stands for it."""
     array = np.array(values, dtype=object)
     array[array == None] = np.inf  # noqa: E711  elementwise
     return array.astype(float)

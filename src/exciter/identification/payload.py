@@ -21,16 +21,8 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import (
-    EXACT_DATA_NOISE,
-    WHITE,
-    Estimate,
-    assumed,
-    finite_or_none,
-    student_quantile,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, Compressed, until_noise_settles
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_quantile
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest
@@ -66,7 +58,6 @@ NO_INERTIA = (
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
     """phi (10,): m, m·c, inertia about the origin of ``frame`` (Pinocchio's order), in its axes; covariance (10, 10).
-
     hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
     parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
     equations. assumptions: what the covariance rests on."""
@@ -125,11 +116,6 @@ class PayloadEstimate:
         """(3, 3) [kg·m²] about the centre, in axes of the frame."""
         return inertial.symmetric(*self.values[4:])
 
-    @property
-    def frame_std(self) -> Array:
-        """(10,) σ of phi."""
-        return np.sqrt(self.covariance.diagonal())
-
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What a person should know, notes of the fit included."""
@@ -157,9 +143,8 @@ class PayloadEstimate:
         return bool(squares > len(which) * stats.f.ppf(LOAD_CONFIDENCE, len(which), max(self.freedom, 1.0)))
 
     def consistent(self) -> PayloadEstimate:
-        """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate.
-
-        The covariance stays that of the free estimate, which is too large where a constraint holds."""
+        """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate. The
+        covariance stays that of the free estimate, which is too large where a constraint holds."""
         if self.hidden.size:
             raise ParameterError(
                 "the load is not fully determined, so there is no one nearest body; give the missing parameters"
@@ -188,7 +173,7 @@ class PayloadEstimate:
             ],
             "level": LOAD_CONFIDENCE,
             "frame_parameters": dict(zip(inertial.INERTIAL_NAMES, self.phi.tolist(), strict=True)),
-            "frame_std": dict(zip(inertial.INERTIAL_NAMES, self.frame_std.tolist(), strict=True)),
+            "frame_std": dict(zip(inertial.INERTIAL_NAMES, np.sqrt(self.covariance.diagonal()).tolist(), strict=True)),
             "frame_covariance": self.covariance.tolist(),
             "freedom": float(self.freedom),
             "assumption": in_one_line(self.assumptions),
@@ -293,10 +278,18 @@ def payload_of(
     if unloaded is not None:
         equations = _with_load(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
         carries = np.append(np.zeros(len(unloaded.run), dtype=np.int64), carries)
-    known = _known(robot, names, len(labels))
+    known = Information.empty(len(labels))
+    if robot is not None:
+        if robot.names != names:
+            raise ParameterError(
+                f"the robot's estimate has {len(robot.names)} parameters, these equations {b}, or others: make both "
+                "with the same model and formulation"
+            )
+        alone = robot.information
+        known = known.add(np.pad(alone.r, ((0, 0), (0, len(kept)))), alone.z)
     values, covariance, noise = _fitted(equations, known, carries)
     before = noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
-    alone = Estimate(
+    fitted = Estimate(
         names=names,
         units=units or ("",) * b,
         values=values[:b],
@@ -312,9 +305,9 @@ def payload_of(
         covariance[b:, b:],
         frame=frame,
         hidden=hidden,
-        freedom=alone.freedom,
-        robot=alone,
-        assumptions=alone.assumptions,
+        freedom=fitted.freedom,
+        robot=fitted,
+        assumptions=fitted.assumptions,
         fit_notes=() if before is None else _compared(equations, carries, before, noise[-1], robot),
     )
 
@@ -385,19 +378,6 @@ def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -
     square = np.zeros((*sides.shape[:2], len(labels) + 1, len(labels) + 1))
     square[:, :, : sides.shape[2]] = sides
     return replace(compressed, parameters=labels, factors=square)
-
-
-def _known(robot: Estimate | None, names: tuple[str, ...], p: int) -> Information:
-    """What is known of the robot, as information on all unknowns."""
-    if robot is None:
-        return Information.empty(p)
-    if robot.names != names:
-        raise ParameterError(
-            f"the robot's estimate has {len(robot.names)} parameters, these equations {len(names)}, or others: make "
-            "both with the same model and formulation"
-        )
-    known = robot.information
-    return Information.empty(p).add(np.pad(known.r, ((0, 0), (0, p - len(names)))), known.z)
 
 
 def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> tuple[Array, Array, Array]:

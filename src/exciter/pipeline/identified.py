@@ -272,8 +272,7 @@ class Identified:
     @cached_property
     def as_model(self) -> IdentifiedModel:
         """What predicts, validates and is exported."""
-        made = (self.model, self.config)
-        return IdentifiedModel.of(self.to_dict(), self.robot, made=made, description=self.description)
+        return replace(IdentifiedModel.of(self.to_dict(), self.model, self.config), description=self.description)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""

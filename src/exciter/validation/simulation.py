@@ -24,8 +24,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline
 
-from exciter.dynamics.engine import writable
-from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
@@ -226,10 +224,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: Index, ends: Index) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
-    kernel, dynamics = kernels("forward", loops.CLOSED_LOOP_KERNELS), arm.model.dynamics
-    chain, inertias = dynamics.chain, dynamics.chain_inertias(arm.chi[: 10 * arm.model.n])
-    fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, loops.joint_forces(arm.model, arm.chi))
-    simulated = (chain.parent, chain.prismatic, *fixed)  # as the kernel takes an arm
+    kernel, simulated = loops.forward_kernel(arm.model, arm.chi)
     torque = part.torque - arm.recorded(part.motion)
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
     held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)

@@ -41,6 +41,7 @@ from exciter_papers.khalil_dombre.set_up import (
     link_of,
     median_errors,
     noisy,
+    only_joints,
     percent,
     repeat,
     sampled,
@@ -166,7 +167,7 @@ def _friction_then_rest(problem: Problem, cruising: Sequence[NDArray[np.bool_]])
     each = []
     for j, chosen in enumerate(cruising):
         run = part_of(piece, chosen, "cruises")
-        equations = Problem(problem.model, (run,), folds=1).compressed.only_joints((j,))
+        equations = only_joints(Problem(problem.model, (run,), folds=1).compressed, (j,))
         acts = np.flatnonzero(np.abs(equations.factors[..., :-1]).max(axis=(0, 1, 2)) > 1e-9)
         unknown = _independent(equations.factors[0, 0, :-1, acts].T, acts, dry)
         each.append(Step(equations, unknown, np.flatnonzero(dry & (link == j + 1))))

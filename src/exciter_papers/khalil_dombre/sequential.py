@@ -273,7 +273,7 @@ def printed_links(problem: Problem) -> set_up.Found:
     each = []
     for j in reversed(range(problem.model.n)):
         own = np.flatnonzero(link == j + 1)
-        each.append(set_up.Step(problem.compressed.only_joints((j,)), own, own))
+        each.append(set_up.Step(set_up.only_joints(problem.compressed, (j,)), own, own))
     return set_up.as_printed(each, len(link))
 
 
@@ -297,8 +297,8 @@ def wrist_first(effort: Effort) -> Part:
 
     def printed(problem: Problem) -> set_up.Found:
         rows = problem.compressed
-        first = rows.where(rows.run == 0).only_joints(range(robot.n - wrist, robot.n))
-        second = rows.where(rows.run == 1).only_joints(range(robot.n - wrist))
+        first = set_up.only_joints(rows.where(rows.run == 0), range(robot.n - wrist, robot.n))
+        second = set_up.only_joints(rows.where(rows.run == 1), range(robot.n - wrist))
         return set_up.as_printed((set_up.Step(first, hand, hand), set_up.Step(second, shoulder, shoulder)), len(link))
 
     methods = {

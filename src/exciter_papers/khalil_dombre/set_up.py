@@ -8,7 +8,7 @@ motion is a Fourier series whose size was chosen for cond(W), without regard to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -239,12 +239,25 @@ class Step:
     kept: IntArray
 
 
+def only_joints(equations: Compressed, joints: Sequence[int]) -> Compressed:
+    kept = list(joints)
+    parts = {name: getattr(equations, name)[:, kept] for name in ("factors", "rows", "independent")}
+    return replace(equations, joints=tuple(equations.joints[j] for j in kept), **parts)
+
+
+def with_known(equations: Compressed, values: Array, known: IntArray) -> Compressed:
+    """With the parameters ``known`` of these values: moved to the right side, and out of the way."""
+    sides = equations.factors.copy()
+    sides[..., -1] -= sides[..., known] @ values
+    return replace(equations, factors=sides).columns(np.setdiff1d(np.arange(len(equations.parameters)), known))
+
+
 def as_printed(steps: Sequence[Step], size: int) -> Found:
     """Steps as the chapter writes them, [12.23] and [12.24]: least squares, what earlier steps found taken as exact,
     in the values and in the intervals."""
     values, reach, known = np.zeros(size), np.zeros(size), np.zeros(0, dtype=np.int64)
     for step in steps:
-        left = step.equations.given(values[known], known)
+        left = with_known(step.equations, values[known], known)
         names = [step.equations.parameters[k] for k in step.unknown]
         own = left.columns([left.parameters.index(name) for name in names])
         solution, covariance = own.information().solve(own.parameters)

@@ -131,12 +131,10 @@ class FilteredDifferences(StreamingRoute):
             time = whole.time
             first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
             end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-            part, wider = whole[first:end], slice(first - 1, end + 1)
-            q = low_pass.zero_phase(whole.q, rate)[wider]
-            if whole.qd is None:
-                return Motion(part.time, q[1:-1], first_difference(q, rate), second_difference(q, rate)), part
-            qd = low_pass.zero_phase(whole.qd, rate)[wider]
-            return Motion(part.time, q[1:-1], qd[1:-1], first_difference(qd, rate)), part
+            part = whole[first:end]
+            return Motion(
+                part.time, *low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
+            ), part
 
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
@@ -171,6 +169,18 @@ class FilteredDifferences(StreamingRoute):
 def _positions(part: Recording, rate: float) -> Array:
     """(N, n) at uniform instants."""
     return resample(replace(part, qd=None, torque=None, current=None), rate).q
+
+
+def low_passed_differences(
+    low_pass: Butterworth, rate: float, q: Array, qd: Array | None, part: slice
+) -> tuple[Array, Array, Array]:
+    """q, q̇, q̈ of a part that leaves out a sample at least at each end; qd: measured, differences of q unless given."""
+    wider = slice(part.start - 1, part.stop + 1)
+    smooth = low_pass.zero_phase(q, rate)[wider]
+    if qd is None:
+        return smooth[1:-1], first_difference(smooth, rate), second_difference(smooth, rate)
+    speed = low_pass.zero_phase(qd, rate)[wider]
+    return smooth[1:-1], speed[1:-1], first_difference(speed, rate)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,13 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
     forces = np.zeros((row.FORCE_ROW_COUNT, model.n))
     at = 10 * model.n
     for term, bound in zip(model.terms, model.bound, strict=True):
-        _refuse_other(term)
+        if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
+            shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
+            raise ParameterError(
+                f"the closed loop cannot be simulated with {type(term).__name__}{shape}; it has "
+                f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
+                "estimator, or leave the term out"
+            )
         values = chi[at : at + len(bound.names)]
         at += len(bound.names)
         if isinstance(term, terms.GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
@@ -76,15 +82,11 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
     return forces
 
 
-def _refuse_other(term: terms.JointTerm) -> None:
-    """One line for a term that the simulation does not have."""
-    if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
-        shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
-        raise ParameterError(
-            f"the closed loop cannot be simulated with {type(term).__name__}{shape}; it has "
-            f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
-            "estimator, or leave the term out"
-        )
+def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...]]:
+    """The compiled steps in time (``kernels.forward``), and as they take it the arm with standard parameters χ (p,)."""
+    chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: 10 * model.n])
+    fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, joint_forces(model, chi))
+    return kernels("forward", CLOSED_LOOP_KERNELS), (chain.parent, chain.prismatic, *fixed)
 
 
 def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
@@ -130,10 +132,7 @@ class Simulation:
     def __init__(
         self, model: DynamicModel, chi: Array, law: Law, limit: Array, ticks: Ticks, start: tuple[Array, Array]
     ) -> None:
-        dynamics, chain = model.dynamics, model.dynamics.chain
-        fixed = writable(chain.rotation, chain.origin, chain.gravity, dynamics.chain_inertias(chi[: 10 * model.n]))
-        self._arm: tuple[Any, ...] = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(model, chi)))
-        self._kernel = kernels("forward", CLOSED_LOOP_KERNELS)
+        self._kernel, self._arm = forward_kernel(model, chi)
         self._law, self._limit, self._ticks, self._tick = law, limit, ticks, 0
         self._q, self._qd = start[0].copy(), start[1].copy()
         self._names = model.robot.joint_names
@@ -152,19 +151,14 @@ class Simulation:
         seen, torque = np.empty((3, len(instants), n)), np.empty((len(instants), n))
         for k, (tick, after) in enumerate(zip(number.tolist(), late.tolist(), strict=True)):
             while self._tick < tick:
-                self._step()
+                good = self._kernel.advance(self._arm, self._q, self._qd, self._torque, ticks.step, ticks.every, 0.0)
+                self._tick += 1
+                if not good or not self._qd @ self._qd < DIVERGED_SPEED_RAD_S**2:
+                    self._lost(good)
+                self._ask()
             seen[:, k] = self._look(after)
             torque[k] = self._torque
         return SimulatedRun(Motion(instants, *seen), torque)
-
-    def _step(self) -> None:
-        """One tick further."""
-        ticks = self._ticks
-        good = self._kernel.advance(self._arm, self._q, self._qd, self._torque, ticks.step, ticks.every, 0.0)
-        self._tick += 1
-        if not good or not self._qd @ self._qd < DIVERGED_SPEED_RAD_S**2:
-            self._lost(good)
-        self._ask()
 
     def _ask(self) -> None:
         asked = self._law(self._tick, self._q, self._qd)
@@ -202,11 +196,10 @@ LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kep
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
-    """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot
-    takes them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits.
-
-    offset [s]: of the recording's clock at the start of the motion. rate [Hz]: steps of the simulation, at least; a
-    controller without a rate of its own ticks with every step, as often as the virtual robot's does."""
+    """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot takes
+    them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits. offset [s]: of the recording's clock at
+    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without a rate of its own ticks
+    with every step, as often as the virtual robot's does."""
 
     robot: Robot
     control: Control
@@ -271,21 +264,10 @@ class ClosedLoop:
         return 2.0 * float(np.abs(np.linalg.eigvals(np.linalg.solve(inertia, damping))).max())
 
     @cached_property
-    def reference(self) -> Motion:
-        """One sample per tick."""
-        at = np.minimum(np.arange(self.ticks.count) * self.ticks.interval, self.plan.curve.end)
-        return self.plan.curve.motion(at)
-
-    @cached_property
     def _law(self) -> Law:
-        return self.control.law(self.believed, self.reference)
-
-    @cached_property
-    def _from(self) -> tuple[Array, Array]:
-        """q and q̇ at the start."""
-        first = self.plan.curve.motion([0.0])
-        q = first.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
-        return q, np.zeros(self.robot.n) if self.start.at_rest else first.qd[0].copy()
+        """Along the reference, one sample per tick."""
+        at = np.minimum(np.arange(self.ticks.count) * self.ticks.interval, self.plan.curve.end)
+        return self.control.law(self.believed, self.plan.curve.motion(at))
 
     def refuse(self, model: DynamicModel, span: tuple[float, float], name: str = "the log") -> None:
         """A model of another robot, and a log (from, to) [s] that the reference does not cover."""
@@ -306,7 +288,10 @@ class ClosedLoop:
         values = np.asarray(chi, dtype=float)
         if values.shape != (len(model.standard),) or not np.isfinite(values).all():
             raise ParameterError(f"χ must be {len(model.standard)} finite numbers; given shape {values.shape}")
-        return Simulation(model, values, self._law, self.robot.limit("torque"), self.ticks, self._from)
+        first = self.plan.curve.motion([0.0])
+        q = first.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
+        start = q, np.zeros(self.robot.n) if self.start.at_rest else first.qd[0]
+        return Simulation(model, values, self._law, self.robot.limit("torque"), self.ticks, start)
 
     def run(self, model: DynamicModel, chi: ArrayLike, time: ArrayLike) -> SimulatedRun:
         """What a robot with χ does at instants ``time`` (N,) [s] of the recording's clock."""

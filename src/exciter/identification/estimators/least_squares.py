@@ -15,16 +15,7 @@ from scipy.optimize import nnls
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import (
-    GIVEN,
-    WHITE,
-    Estimate,
-    assumed,
-    enough_rows,
-    linear_estimate,
-    noise_of,
-    until_noise_settles,
-)
+from exciter.identification.information.estimate import GIVEN, WHITE, Estimate, assumed, linear_estimate
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator
@@ -48,9 +39,9 @@ class OrdinaryLeastSquares(Estimator):
     word, title = "ols", "ordinary least squares"
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed, alike = enough_rows(problem.compressed), np.ones(len(problem.joints))
+        compressed, alike = problem.compressed.enough(), np.ones(len(problem.joints))
         values, _ = compressed.information().solve(problem.names)
-        return linear_estimate(problem, compressed, values, alike, noise_of(compressed, values, alike), WHITE)
+        return linear_estimate(problem, compressed, values, alike, compressed.noise_of(values, alike), WHITE)
 
 
 @dataclass(frozen=True)
@@ -68,25 +59,13 @@ class WeightedLeastSquares(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = enough_rows(problem.compressed)
+        compressed = problem.compressed.enough()
         if self.noise is None:
-            values, noise = reweighted(compressed, problem.names)
+            values, noise = compressed.reweighted()
             return linear_estimate(problem, compressed, values, noise, noise, WHITE)
         noise = compressed.per_group(self.noise)[0].copy()
         values, _ = compressed.information(noise).solve(problem.names)
         return linear_estimate(problem, compressed, values, noise, noise, WHITE + GIVEN)
-
-
-def reweighted(compressed: Compressed, names: tuple[str, ...]) -> tuple[Array, Array]:
-    """Parameters (p,) and noise (J,) that agree with each other."""
-
-    def fit(noise: Array) -> tuple[Array, Array]:
-        values, _ = compressed.information(noise).solve(names)
-        return values, noise_of(compressed, values, noise)
-
-    values, noise, settled = until_noise_settles(fit, fit(np.ones(len(compressed.joints)))[1])
-    # few equations settle slowly: then at least the values are those of the weights that are reported
-    return values if settled else compressed.information(noise).solve(names)[0], noise
 
 
 @dataclass(frozen=True)
@@ -97,8 +76,8 @@ class Sequential(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed, given = enough_rows(problem.compressed), () if self.noise is None else GIVEN
-        weights = reweighted(compressed, problem.names)[1] if self.noise is None else self.noise
+        compressed, given = problem.compressed.enough(), () if self.noise is None else GIVEN
+        weights = compressed.reweighted()[1] if self.noise is None else self.noise
         noise = compressed.per_group(weights)[0]
         live = SequentialEstimator(problem.names, noise)
         for _, rows in problem.rows():
@@ -119,13 +98,12 @@ class NonNegative(Estimator):
     word, title = "nonnegative", "least squares with friction and rotor inertia not negative"
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed, bound = enough_rows(StandardEquations.of(problem).whole), nonnegative_base(problem)
+        compressed, bound = StandardEquations.of(problem).whole.enough(), nonnegative_base(problem)
 
-        def fit(noise: Array) -> tuple[Array, Array]:
-            values = bounded(compressed.information(noise), bound)
-            return values, noise_of(compressed, values, noise)
+        def solve(noise: Array) -> Array:
+            return bounded(compressed.information(noise), bound)
 
-        values, noise, _ = until_noise_settles(fit, reweighted(compressed, problem.names)[1])
+        values, noise, _ = compressed.settled(solve, compressed.reweighted()[1])
         found = linear_estimate(problem, compressed, values, noise, noise, WHITE + NONNEGATIVE_ASSUMPTIONS)
         held = [name for name, value, b in zip(problem.names, values, bound, strict=True) if b and value == 0.0]
         text = f"held at zero: {', '.join(held)}" if held else "no bound was reached"
@@ -193,12 +171,12 @@ class Essential(Estimator):
     keep: Names = ()
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = enough_rows(problem.compressed)
+        compressed = problem.compressed.enough()
         steps = self.steps(compressed)
         dropped = {step.name for step in steps if step.dropped}
         kept = np.array([k for k, name in enumerate(problem.names) if name not in dropped], dtype=np.int64)
         reduced = compressed.columns(kept)
-        values, noise = reweighted(reduced, reduced.parameters)
+        values, noise = reduced.reweighted()
         found = linear_estimate(problem, reduced, values, noise, noise, WHITE + CHOSEN_BY_THE_DATA)
         every, covariance = np.zeros(len(problem.names)), np.zeros((len(problem.names),) * 2)
         every[kept], covariance[np.ix_(kept, kept)] = values, found.covariance
@@ -210,7 +188,7 @@ class Essential(Estimator):
         names = compressed.parameters
         if unknown := [name for name in self.keep if name not in names]:
             raise ParameterError(unknown_name("parameter", unknown[0], names))
-        _, noise = reweighted(compressed, names)
+        _, noise = compressed.reweighted()
         # over its noise and √inflation, a group of rows counts for as many as are independent
         information = compressed.information(compressed.per_group(noise) * np.sqrt(compressed.inflation))
         rows = float(compressed.independent.sum())
@@ -218,11 +196,13 @@ class Essential(Estimator):
         kept, squares, risen = list(range(len(names))), information.residual, 0.0
         steps: list[EliminationStep] = []
         while len(kept) > 1:
-            values, std = _solved(information.r[:, kept], information.z)
             free = [i for i, k in enumerate(kept) if names[k] not in self.keep]
             if not free:
                 break
-            size = np.abs(values) / std
+            p, sides = len(kept), np.column_stack([information.r[:, kept], information.z])
+            upper: Array = np.asarray(np.linalg.qr(sides, mode="r"))
+            inverse = np.linalg.inv(upper[:p, :p])
+            size = np.abs(inverse @ upper[:p, p]) / np.sqrt((inverse**2).sum(axis=1))  # over σ
             i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
@@ -243,11 +223,3 @@ class Essential(Estimator):
             squares += f
             kept.pop(i)
         return tuple(steps)
-
-
-def _solved(r: Array, z: Array) -> tuple[Array, Array]:
-    """Parameters (k,) of R x = z (p, k) and their standard deviations for rows of unit variance."""
-    factor: Array = np.asarray(np.linalg.qr(np.column_stack([r, z]), mode="r"))
-    k = r.shape[1]
-    inverse = np.linalg.inv(factor[:k, :k])
-    return inverse @ factor[:k, k], np.sqrt((inverse**2).sum(axis=1))

@@ -117,10 +117,12 @@ class MaximumLikelihood(Estimator):
         errors that another trajectory explains are none."""
         at, iterations = minimise(start, ROUGH_FIT_ITERATIONS)
         for _ in range(MOST_LIKELIHOOD_NOISE_ROUNDS if self.torque_noise is None else 0):
-            noise = [
-                np.where(np.isnan(old) | (residual > limit * old), residual, old)
-                for (residual, limit), old in zip(_residuals(at), stated, strict=True)
-            ]
+            noise = []
+            for k, (one, delta, gram, old) in enumerate(zip(at.measured, at.deltas, at.grams, stated, strict=True)):
+                freedom = np.maximum(one.rows - at.newton.taken(k, gram, one.noise), 1.0)
+                residual = np.maximum(np.sqrt(one.squares(delta, at.beta) / freedom), one.floor)
+                chance = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))  # over the true σ
+                noise.append(np.where(np.isnan(old) | (residual > chance * old), residual, old))
             before = [one.noise for one in at.measured]
             if all((np.abs(a - b) <= AGREED_NOISE_CHANGE * b).all() for a, b in zip(noise, before, strict=True)):
                 break
@@ -154,17 +156,6 @@ def _start(problem: Problem, used: tuple[Measured, ...]) -> tuple[LinearisedLike
     left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
     used = with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
     return LinearisedLikelihood.at(used, tuple(one.delta for one in used), beta), plain
-
-
-def _residuals(at: LinearisedLikelihood) -> list[tuple[Array, Array]]:
-    """Of every period: σ (n,) by its residuals, and how much larger than the true σ chance makes it at most."""
-    all_of_them = []
-    for k, (one, delta, gram) in enumerate(zip(at.measured, at.deltas, at.grams, strict=True)):
-        freedom = np.maximum(one.rows - at.newton.taken(k, gram, one.noise), 1.0)
-        residual = np.sqrt(one.squares(delta, at.beta) / freedom)
-        limit = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))
-        all_of_them.append((np.maximum(residual, one.floor), limit))
-    return all_of_them
 
 
 # -- Levenberg–Marquardt -----------------------------------------------------------------------------------------------

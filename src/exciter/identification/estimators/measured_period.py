@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -27,21 +27,12 @@ from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+GivenNoise = Array | None
 INSTANTS_PER_PART = 2048  # instants at a time
 LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
 UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
 NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
-
-
-def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> Array:
-    """(3, n, n, N): ∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i of standard parameters χ, at [:, j, i].
-
-    Row j of all instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms
-    that remember, whose torque depends on earlier instants."""
-    seeds = (np.tile(seed, (len(motion), 1)) for seed in np.eye(model.n))
-    gradients = [model.torque_pullback(motion, seed, chi) for seed in seeds]
-    return np.stack([(found.q.T, found.qd.T, found.qdd.T) for found in gradients], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +46,8 @@ class TorqueSpectrum:
 
     @classmethod
     def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
-        """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row.
-
-        analog: the filter that was undone; None: unknown, noise within the band is taken as even."""
+        """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row. analog:
+        the filter that was undone; None: unknown, noise within the band is taken as even."""
         top = int(min(bandwidth * period, (samples - 1) // 2))
         if top < 1:
             raise RecordingError(
@@ -103,13 +93,7 @@ class Measured:
 
     @classmethod
     def of(
-        cls,
-        model: DynamicModel,
-        columns: IntArray,
-        run: Run,
-        piece: Processed,
-        angles: Array | None,
-        torques: Array | None,
+        cls, model: DynamicModel, columns: IntArray, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
     ) -> Measured:
         """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
         torque's is NaN for a single one."""
@@ -227,15 +211,18 @@ class Measured:
         return gram
 
     def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
-        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period."""
-        chi, used = self.chi(beta), self.series.used
+        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period. ∂τ_j/∂(q, q̇, q̈) of all
+        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms that
+        remember, whose torque depends on earlier instants."""
+        model, chi, used = self.model, self.chi(beta), self.series.used
         for part, some in self._parts(self.motion(delta)):
             bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]
-            phi = self.model.regressor(some).transpose(1, 2, 0)[:, self.columns]  # (n, p, N)
-            slopes = torque_derivatives(self.model, some, chi)
-            left = (self.torque[part] - self.model.torque(some, chi)).T
-            for j in range(self.model.n):
-                of_delta = sum(slope[j, :, None] * basis for slope, basis in zip(slopes, bases, strict=True))
+            phi = model.regressor(some).transpose(1, 2, 0)[:, self.columns]  # (n, p, N)
+            left = (self.torque[part] - model.torque(some, chi)).T
+            for j, seed in enumerate(np.eye(model.n)):
+                slope = model.torque_pullback(some, np.tile(seed, (len(some), 1)), chi)
+                slopes = zip((slope.q.T, slope.qd.T, slope.qdd.T), bases, strict=True)
+                of_delta: Array = sum((one[:, None] * basis for one, basis in slopes), np.zeros(()))
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:

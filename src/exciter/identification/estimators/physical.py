@@ -12,22 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Annotated, Any
 
 import numpy as np
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import ResidualSizes
-from exciter.identification.information.estimate import WHITE, assumed, enough_rows, filtered
+from exciter.identification.information.estimate import WHITE, assumed, filtered
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.bounds import Bound, KnownOfABody, one_by_one, physical_terms, physics
+from exciter.identification.physical.bounds import Bound, KnownOfABody, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
 from exciter.identification.physical.penalised_fit import (
     PenalisedObjective,
     PhysicalEstimate,
-    StandardFit,
-    WeightChoice,
     base_covariance,
     residual_rise,
     settled,
@@ -49,6 +47,11 @@ from exciter.settings import Number, OneOf, Switch
 from exciter.typing import Array
 
 Limits = Callable[[StandardEquations, Reference], Sequence[Cone]]
+Finish = Callable[[Array, PenalisedObjective], tuple[Array, list[Note]]]
+CONSISTENT_ASSUMPTIONS = assumed(
+    "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
+    "from the unbounded one, in the measure of that covariance"
+)
 AUTO = "auto"  #: weight of a prior: by cross-validation
 
 
@@ -59,49 +62,6 @@ class Weight(Number):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         found = super().check(given, context)
         return self.open if found is None else found
-
-
-@dataclass(frozen=True, eq=False)
-class Pull:
-    """An objective with its prior in place, the fit without it, bounds, and how that came about."""
-
-    objective: PenalisedObjective
-    free: StandardFit
-    cones: tuple[Cone, ...]
-    choice: WeightChoice | None
-    notes: tuple[Note, ...]
-
-    def estimate(
-        self, problem: Problem, found: StandardFit, assumptions: tuple[Note, ...], *notes: Note
-    ) -> PhysicalEstimate:
-        """Of what was found, compared with the fit without prior and bounds."""
-        objective, equations, base = self.objective, self.objective.equations, problem.base
-        before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (self.free, found))
-        alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
-        squares = objective.weight and objective.metric.quadratic and alike  # the prior is rows for base parameters
-        return PhysicalEstimate.of(
-            problem,
-            equations.whole.information(),
-            values=equations.grouping @ found.chi,
-            covariance=base_covariance(equations, found),
-            noise=found.noise,
-            freedom=float(equations.compressed.independent.sum() - len(problem.names)),
-            assumptions=(*WHITE, *assumptions, *filtered(equations.compressed.inflation)),
-            standard=found.chi,
-            notes=(*self.notes, *notes, residual_rise(before, after)),
-            choice=self.choice,
-            free=before,
-            weights=found.weights,
-            prior=base_prior(base, objective.reference, objective.weight) if squares else None,
-            pulled=assumptions,
-        )
-
-    @property
-    def assumptions(self) -> tuple[Note, ...]:
-        if not self.objective.weight:
-            return assumed("no prior")
-        share = 100.0 / self.objective.weight**0.5
-        return assumed(f"the prior's links are off by about {share:.3g} % of their size (its weight), at random")
 
 
 @dataclass(frozen=True)
@@ -122,18 +82,13 @@ class Prior(Estimator):
     noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
-        pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
-        found = settled(pull.objective, pull.free.noise, pull.cones)
-        links, _ = pull.objective.equations.split(found.chi)
-        bodies = consistency(links, problem.model.robot.joint_names).links
-        bad = [link.name for link in bodies if not link.consistent]
-        text = f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that"
-        return pull.estimate(problem, found, pull.assumptions, *([warning("bodies", text)] if bad else []))
+        return self.within(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
 
-    def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
-        """What is to be minimised for this problem; limits: bounds within which it will be."""
-        enough_rows(problem.compressed)
-        equations = StandardEquations.of(problem)
+    def within(self, problem: Problem, limits: Limits | None, finish: Finish | None = None) -> PhysicalEstimate:
+        """The best fit pulled to the prior, compared with the fit without prior and bounds. limits: bounds within which
+        it will be. finish: puts right what the solver left outside of them, and says which of them hold."""
+        problem.compressed.enough()
+        equations, base = StandardEquations.of(problem), problem.base
         reference = self.values.reference(equations)
         free = unconstrained(equations, reference)
         if self.noise is not None:
@@ -150,14 +105,40 @@ class Prior(Estimator):
         else:
             text = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
         objective = PenalisedObjective(equations, reference, self.metric, weight)
-        notes = (*reference.notes, done("prior", text))
-        return Pull(objective=objective, free=free, cones=cones, choice=choice, notes=notes)
+        found = settled(objective, free.noise, cones)
+        pulled = assumed("no prior") if finish is None else ()
+        if weight:
+            share = 100.0 / weight**0.5
+            pulled = assumed(f"the prior's links are off by about {share:.3g} % of their size (its weight), at random")
+        if finish is None:
+            bodies = consistency(equations.split(found.chi)[0], problem.model.robot.joint_names).links
+            bad = ", ".join(link.name for link in bodies if not link.consistent)
+            told = f"no body can have the inertias found for {bad}; PhysicallyConsistent prevents that"
+            notes = [warning("bodies", told)] if bad else []
+        else:
+            chi, notes = finish(found.chi, objective)
+            found, pulled = replace(found, chi=chi), pulled + CONSISTENT_ASSUMPTIONS
+        before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
+        alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
+        squares = weight and self.metric.quadratic and alike  # the prior is rows for base parameters
+        return PhysicalEstimate.of(
+            problem,
+            equations.whole.information(),
+            values=equations.grouping @ found.chi,
+            covariance=base_covariance(equations, found),
+            noise=found.noise,
+            freedom=float(equations.compressed.independent.sum() - len(problem.names)),
+            assumptions=(*WHITE, *pulled, *filtered(equations.compressed.inflation)),
+            standard=found.chi,
+            notes=(*reference.notes, done("prior", text), *notes, residual_rise(before, after)),
+            choice=choice,
+            free=before,
+            weights=found.weights,
+            prior=base_prior(base, reference, weight) if squares else None,
+            pulled=pulled,
+        )
 
 
-CONSISTENT_ASSUMPTIONS = assumed(
-    "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
-    "from the unbounded one, in the measure of that covariance"
-)
 ACTIVE_BOUND_FRACTION = 1e-6  # of the reference: links and terms nearer to their bound than this are named
 SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would decide
 
@@ -182,35 +163,29 @@ class PhysicallyConsistent(Estimator):
     margin: Annotated[float, Number(least=SMALLEST_MARGIN_FRACTION, below=1.0)] = 1e-4
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", one_by_one(self.bounds))
+        entries = ((one,) if isinstance(one, Bound) else one for one in self.bounds)
+        object.__setattr__(self, "bounds", tuple(chain.from_iterable(entries)))
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
-        pull = prior.pull(problem, self._limits)
-        found = settled(pull.objective, pull.free.noise, pull.cones)
-        found = replace(found, chi=self._inside(found.chi, pull.objective))
-        pulled = pull.assumptions if pull.objective.weight else ()
-        return pull.estimate(problem, found, pulled + CONSISTENT_ASSUMPTIONS, *self._active(found.chi, pull.objective))
+        return prior.within(problem, self._limits, self._inside)
 
     def _limits(self, equations: StandardEquations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]
         return [*physics(equations, reference, self.margin), *given]
 
-    def _inside(self, chi: Array, objective: PenalisedObjective) -> Array:
-        """χ with what the solver's tolerance left outside put right: a trace of the reference body added, terms cut."""
-        links, terms = objective.equations.split(chi)
-        lacking = np.maximum(self.margin - objective.reference.thinnest(links), 0.0)
-        inside = links + lacking[:, None] * objective.reference.links
-        return np.concatenate([inside.ravel(), objective.equations.nonnegative_part(terms)])
-
-    def _active(self, chi: Array, objective: PenalisedObjective) -> list[Note]:
-        """Which bounds of physics hold the estimate."""
-        equations = objective.equations
+    def _inside(self, chi: Array, objective: PenalisedObjective) -> tuple[Array, list[Note]]:
+        """χ with what the solver's tolerance left outside put right: a trace of the reference body added, terms cut;
+        and which bounds of physics hold the estimate."""
+        equations, reference = objective.equations, objective.reference
         links, terms = equations.split(chi)
-        thin = objective.reference.thinnest(links) - self.margin < ACTIVE_BOUND_FRACTION
+        lacking = np.maximum(self.margin - reference.thinnest(links), 0.0)
+        links, terms = links + lacking[:, None] * reference.links, equations.nonnegative_part(terms)
+        thin = reference.thinnest(links) - self.margin < ACTIVE_BOUND_FRACTION
         zero = equations.nonnegative & (terms / equations.term_scale < ACTIVE_BOUND_FRACTION)
         held = {
             "links held at the limit of what can exist": compress(equations.model.robot.joint_names, thin),
             "held at zero": compress(equations.model.standard[equations.links :], zero),
         }
-        return [done("bounds", f"{how}: {named}") for how, names in held.items() if (named := ", ".join(names))]
+        notes = [done("bounds", f"{how}: {named}") for how, names in held.items() if (named := ", ".join(names))]
+        return np.concatenate([links.ravel(), terms]), notes

@@ -21,14 +21,12 @@ from scipy import stats
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
-from exciter.identification.information.compressed import Labelled, compress
-from exciter.identification.information.estimate import EXACT_DATA_NOISE, Estimate, assumed, enough_rows, filtered
-from exciter.identification.information.estimate import taken as taken_of
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, Labelled, compress
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive, Registry, Settings
-from exciter.settings.fill import json_schema
 from exciter.typing import Array
 
 MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
@@ -155,7 +153,7 @@ class IterativelyReweighted(Estimator):
     next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
     """
 
-    word, title = "irls", "iteratively reweighted least squares"
+    word, title, also = "irls", "iteratively reweighted least squares", Bisquare
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
     tolerance: Positive = STEP_TOLERANCE_SIGMAS
 
@@ -166,11 +164,6 @@ class IterativelyReweighted(Estimator):
             return given
         return {**{k: v for k, v in given.items() if k != "c"}, "loss": {Bisquare.word: {"c": given["c"]}}}
 
-    @classmethod
-    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        c = json_schema(Bisquare)["properties"]["c"]
-        return {**schema, "properties": {**schema["properties"], "c": c}}
-
     def spelling(self, data: dict[str, Any]) -> Any:
         if isinstance(self.loss, Bisquare) and data.pop("loss", None) is not None:
             data["c"] = self.loss.c
@@ -179,9 +172,13 @@ class IterativelyReweighted(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         if self.loss is None:
             return WeightedLeastSquares().estimate(problem)
-        compressed = enough_rows(problem.compressed)
-        values, _ = reweighted(compressed, problem.names)
-        scale, convex, first = _first_scale(problem, values), isinstance(self.loss, HuberLoss), 0
+        compressed = problem.compressed.enough()
+        values, _ = compressed.reweighted()
+        rms = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(compressed.rows.sum(axis=0), 1))
+        median = AbsoluteMedian(_floored(problem, rms))  # of a first fit, which outliers may have pulled
+        for _, rows in problem.rows():
+            median.see(_residual(rows, values))
+        scale, convex, first = _scale(problem, median), isinstance(self.loss, HuberLoss), 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
             start, first = _settled(problem, HuberLoss(), scale, values, near, RESCALING_PASSES)
@@ -219,10 +216,8 @@ class Huber(Estimator):
 
 class _Pass:
     """Once through all rows with parameters (p,), and scale (J,) that their residuals are measured with: the equations
-    reweighted, what solves them, and what their residuals say.
-
-    sums (4, J): ψ², ψ′, ψ′², equations that count less than half. taken (J,): degrees of freedom that each joint's rows
-    gave to the fit. next_scale (J,): of the residuals that were seen."""
+    reweighted, what solves them, and what their residuals say. sums (4, J): ψ², ψ′, ψ′², equations that count less than
+    half. next_scale (J,): of the residuals that were seen."""
 
     def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
         self.problem, self.scale, self.values = problem, scale, values
@@ -242,16 +237,15 @@ class _Pass:
 
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
         self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
-        self.taken = taken_of(problem.compressed, scale)
         self.next_values = weighted.information(scale).solve(problem.names)[0]
-        few = np.sqrt(self.rows / np.maximum(self.rows - self.taken, 1.0))
-        self.next_scale = _floored(problem, median.value * few)
+        self.next_scale = _scale(problem, median)
 
     @property
     def covariance(self) -> Array:
         """A⁻¹ B A⁻¹ with A = Σ E[ψ′] RᵀR/s² and B = Σ E[ψ²] RᵀR/s² · inflation, of rows as they are; means are those
         of the joint, over its degrees of freedom, with Huber's correction for few of them."""
-        compressed, scale, rows, taken = self.problem.compressed, self.scale, self.rows, self.taken
+        compressed, scale, rows = self.problem.compressed, self.scale, self.rows
+        taken = compressed.taken_by(scale)
         square, slope, slope_square = self.sums[0], self.sums[1] / rows, self.sums[2] / rows
         slope = np.maximum(slope, 1e-6)
         few = 1.0 + taken / rows * np.maximum(slope_square - slope**2, 0.0) / slope**2
@@ -299,14 +293,10 @@ def _notes(seen: _Pass, loss: Loss, passes: int) -> tuple[Note, ...]:
     return (done("iterations", first), *lines)
 
 
-def _first_scale(problem: Problem, values: Array) -> Array:
-    """From the residuals of a first fit, which outliers may have pulled."""
+def _scale(problem: Problem, median: AbsoluteMedian) -> Array:
+    """(J,) of residuals, with as many degrees of freedom as the fit that was weighted by the median's guess left."""
     rows = problem.compressed.rows.sum(axis=0)
-    scale = _floored(problem, np.sqrt(problem.compressed.squares(values).sum(axis=0) / np.maximum(rows, 1)))
-    median = AbsoluteMedian(scale)
-    for _, piece in problem.rows():
-        median.see(_residual(piece, values))
-    few = np.sqrt(rows / np.maximum(rows - taken_of(problem.compressed, scale), 1.0))
+    few = np.sqrt(rows / np.maximum(rows - problem.compressed.taken_by(median.guess), 1.0))
     return _floored(problem, median.value * few)
 
 
@@ -317,5 +307,4 @@ def _residual(rows: Rows, values: Array) -> Array:
 
 def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:
     """Exact data leave rounding only."""
-    rows = np.maximum(problem.compressed.rows.sum(axis=0), 1)
-    return np.asarray(np.maximum(scale, floor * np.sqrt(problem.compressed.signal / rows)))
+    return np.asarray(np.maximum(scale, floor * problem.compressed.rms))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy import fft
@@ -12,29 +13,14 @@ from scipy.signal.windows import hann, parzen
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.differentiation import FilteredDifferences, low_passed_differences
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.identification.closed_loop.closed_loop import (
-    ClosedLoop,
-    SimulatedRun,
-    Simulation,
-    Unmovable,
-    dry_friction,
-)
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Unmovable, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds
-from exciter.identification.estimators.least_squares import reweighted
-from exciter.identification.information.compressed import Labelled, compress
-from exciter.identification.information.estimate import (
-    WHITE,
-    Estimate,
-    assumed,
-    enough_rows,
-    linear_estimate,
-    noise_of,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import Labelled, compress, until_noise_settles
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, linear_estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, done, note, warning
@@ -50,8 +36,116 @@ WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is acce
 FIRST_SIMULATIONS = 3  # but not in the first rounds
 
 
+class SimulatingEstimator(Estimator):
+    """route: how the measured motion was differentiated, where that is to be made up for. exact: whether the answer
+    must be one that can be simulated; otherwise it is accepted after several shortened steps in a row, since
+    instruments of nearby parameters serve as well."""
+
+    loop: ClosedLoop | tuple[ClosedLoop, ...] | None
+    route: FilteredDifferences | None = None
+    rounds: int
+    tolerance: float
+    exact: ClassVar[bool]
+
+    @abstractmethod
+    def update(self, problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
+        """From the equations ``along`` the simulated motion; noise (J,): of least squares on the measured one."""
+
+    def loops(self, problem: Problem) -> tuple[ClosedLoop, ...]:
+        """Of every run: one for all, where they repeat the same motion, or one of each."""
+        if self.loop is None:
+            raise ParameterError("the controlled robot is simulated; give the closed loop of the experiment")
+        loops = self.loop if isinstance(self.loop, tuple) else (self.loop,) * len(problem.runs)
+        if len(loops) != len(problem.runs):
+            raise ParameterError(
+                f"{len(loops)} closed loops for {len(problem.runs)} recordings; give one for all, or one for each"
+            )
+        if not np.array_equal(problem.base.independent, problem.model.base.independent):
+            raise ParameterError(
+                f"{type(problem.formulation).__name__} does not tell all that a simulation needs; use a formulation "
+                "of joint torques (InverseDynamic, for example)"
+            )
+        for run, one in zip(problem.runs, loops, strict=True):
+            assert run.span is not None
+            one.refuse(problem.model, run.span, run.name)
+        return loops
+
+    def simulated(self, problem: Problem, values: Array) -> Problem:
+        """The same torques beside the motion of a robot with base parameters ``values`` (p,): ``SimulatedPieces``."""
+        chi = np.zeros(len(problem.model.standard))
+        chi[problem.base.independent] = values
+        runs = []
+        for run, loop in zip(problem.runs, self.loops(problem), strict=True):
+            pieces = SimulatedPieces(run, loop, problem.model, chi, self.route)
+            runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
+        return problem.along(tuple(runs))
+
+    def settle(self, problem: Problem) -> SimulatedFit:
+        """Simulate, update, and again, until the parameters change by less than the tolerance.
+
+        From weighted least squares on the measured motion; where that leads to parameters no arm can be simulated with,
+        from the nominal values. A step to such parameters is halved.
+
+        A joint that rests in one simulation and creeps in the next changes sides of its dry friction: such a change
+        need not fall to nothing, and is accepted when it is small beside σ."""
+        self.loops(problem)
+        start, noise = problem.compressed.enough().reweighted()
+        try:
+            return self._settle(problem, start, noise)
+        except Unmovable as error:
+            found = self._settle(problem, problem.base.base_values(problem.model.nominal), noise)
+            text = f"started from nominal values: from those of least squares, {error.why}"
+            return replace(found, notes=(note("start", text), *found.notes))
+
+    def _settle(self, problem: Problem, start: Array, noise: Array) -> SimulatedFit:
+        before, blocked, moved = np.inf, 0, np.inf
+        along = self.simulated(problem, start)
+        for number in range(1, self.rounds + 1):
+            found = self.update(problem, noise, along)
+            change = found.values - start
+            moved = float(np.abs(change / found.std).max())
+            size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
+            wanders = number > FIRST_SIMULATIONS and not blocked and 0.5 * before < moved < WANDERING_CHANGE_SIGMAS
+            if moved <= self.tolerance or size <= NEGLIGIBLE_CHANGE_FRACTION or wanders:
+                text = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
+                return replace(found, notes=(done("iterations", text),))
+            if blocked >= MOST_SHORTENED_STEPS and not self.exact:
+                text = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
+                return replace(found, notes=(warning("instruments", text),))
+            part, along = self._towards(problem, start, change)
+            before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
+        raise ParameterError(
+            f"after {self.rounds} simulations the parameters still change by {moved:.2g} σ; is this the controller and "
+            "the reference the robot had (gains, rate, clock's offset)? If so, allow more rounds"
+        )
+
+    def _towards(self, problem: Problem, start: Array, change: Array) -> tuple[float, Problem]:
+        """The largest part of the step, 1, ½, ¼, …, after which an arm can be simulated; and that."""
+        part = 1.0
+        while True:
+            try:
+                return part, self.simulated(problem, start + part * change)
+            except Unmovable:
+                if part < SHORTEST_STEP_FRACTION:
+                    raise
+                part *= 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFit:
+    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
+    simulated problem they come from; notes: how it went."""
+
+    values: Array
+    std: Array
+    noise: Array
+    factor: Array
+    along: Problem
+    notes: tuple[Note, ...] = ()
+
+
 @dataclass(frozen=True)
-class DIDIM(Estimator):
+class DIDIM(SimulatingEstimator):
     """Direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
     loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
     than this part of its σ.
@@ -59,33 +153,28 @@ class DIDIM(Estimator):
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
-    It starts from weighted least squares on the measured motion.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
     torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
     above the noise of the torque tell."""
 
     word, title = "didim", "matching the torque of a simulation (DIDIM)"
-    inner = ("loop",)
+    inner, exact = ("loop",), True
     loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
     rounds: Rounds = 20
     tolerance: Positive = 1e-3
 
     def estimate(self, problem: Problem) -> Estimate:
-        loops = Loops.of(problem, self.loop)
-        start, _ = reweighted(enough_rows(problem.compressed), problem.names)
-        found = loops.settle(start, _matched, self.rounds, self.tolerance, exact=True)
+        found = self.settle(problem)
         compressed, noise, assumptions = found.along.compressed, found.noise, WHITE + KNOWN_CONTROLLER
         estimate = linear_estimate(problem, compressed, found.values, noise, noise, assumptions)
         return replace(estimate, notes=found.notes)
 
-
-def _matched(along: Problem) -> SimulatedFit:
-    compressed = along.compressed
-    values, noise = reweighted(compressed, along.names)
-    information = compressed.information(noise)
-    std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
-    return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
+    def update(self, problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
+        values, noise = along.compressed.reweighted()
+        information = along.compressed.information(noise)
+        std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
+        return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
 
 
 INSTRUMENT_ASSUMPTIONS = assumed(
@@ -95,7 +184,7 @@ INSTRUMENT_ASSUMPTIONS = assumed(
 
 
 @dataclass(frozen=True)
-class InstrumentalVariables(Estimator):
+class InstrumentalVariables(SimulatingEstimator):
     """Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
     loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
     than this part of its σ.
@@ -113,18 +202,14 @@ class InstrumentalVariables(Estimator):
     the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``coloured_covariance``."""
 
     word, title = "iv", "instrumental variables"
-    inner = ("loop", "route")
+    inner, exact = ("loop", "route"), False
     loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
     route: FilteredDifferences | None = None
     rounds: Rounds = 20
     tolerance: Positive = 1e-3
 
     def estimate(self, problem: Problem) -> Estimate:
-        loops = Loops.of(problem, self.loop, self.route)
-        compressed = enough_rows(problem.compressed)
-        start, noise = reweighted(compressed, problem.names)
-        update = partial(_update, problem, noise)
-        found = loops.settle(start, update, self.rounds, self.tolerance, exact=False)
+        found, compressed = self.settle(problem), problem.compressed
         independent = float(compressed.independent.sum())
         freedom = max(independent - len(found.values), 1.0)
         meat = coloured_covariance(lambda: _series(problem, found), found.noise)
@@ -140,30 +225,29 @@ class InstrumentalVariables(Estimator):
             notes=found.notes,
         )
 
+    def update(self, problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
+        """χ with the instruments of ``along``, weights and residuals in agreement; σ as if errors were white."""
+        p = len(problem.names)
+        cross = np.zeros((len(problem.joints), p, 2 * p + 1))  # Zᵀ [W y Z] per joint
 
-def _update(problem: Problem, noise: Array, along: Problem) -> SimulatedFit:
-    """χ with the instruments of ``along``, weights and residuals in agreement; σ as if errors were white."""
-    p = len(problem.names)
-    cross = np.zeros((len(problem.joints), p, 2 * p + 1))  # Zᵀ [W y Z] per joint
+        def labelled() -> Iterator[Labelled]:
+            for run, measured, instruments in _pairs(problem, along):
+                z = instruments.w.transpose(1, 2, 0)
+                cross[:, :, : p + 1] += z @ measured.sides.transpose(1, 0, 2)
+                cross[:, :, p + 1 :] += z @ z.transpose(0, 2, 1)
+                yield run, np.zeros(len(measured), dtype=np.int64), measured
 
-    def labelled() -> Iterator[Labelled]:
-        for run, measured, instruments in _pairs(problem, along):
-            z = instruments.w.transpose(1, 2, 0)
-            cross[:, :, : p + 1] += z @ measured.sides.transpose(1, 0, 2)
-            cross[:, :, p + 1 :] += z @ z.transpose(0, 2, 1)
-            yield run, np.zeros(len(measured), dtype=np.int64), measured
+        compressed = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1)
 
-    compressed = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1)
+        def fit(noise: Array) -> tuple[tuple[Array, Array], Array]:
+            weighted = (cross / (noise**2)[:, None, None]).sum(axis=0)
+            values = _solved(weighted[:, :p], weighted[:, p])
+            return (values, weighted), compressed.noise_of(values, noise)
 
-    def fit(noise: Array) -> tuple[tuple[Array, Array], Array]:
-        weighted = (cross / (noise**2)[:, None, None]).sum(axis=0)
-        values = _solved(weighted[:, :p], weighted[:, p])
-        return (values, weighted), noise_of(compressed, values, noise)
-
-    (values, weighted), noise, _ = until_noise_settles(fit, noise)
-    inverse = np.linalg.inv(weighted[:, :p])
-    std = np.sqrt(np.diag(inverse @ weighted[:, p + 1 :] @ inverse.T))
-    return SimulatedFit(values=values, std=std, noise=noise, factor=weighted[:, :p], along=along)
+        (values, weighted), noise, _ = until_noise_settles(fit, noise)
+        inverse = np.linalg.inv(weighted[:, :p])
+        std = np.sqrt(np.diag(inverse @ weighted[:, p + 1 :] @ inverse.T))
+        return SimulatedFit(values=values, std=std, noise=noise, factor=weighted[:, :p], along=along)
 
 
 def _solved(matrix: Array, right: Array) -> Array:
@@ -196,7 +280,7 @@ def _series(problem: Problem, found: SimulatedFit) -> Iterator[Rows]:
         yield replace(instruments, sides=sides)
 
 
-# -- the problem along the simulated motion, and how estimators come to rest on it -------------------------------------
+# -- the problem along the simulated motion ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,37 +307,23 @@ class SimulatedPieces:
         for piece in self.run.parts:
             if not len(piece):
                 continue
-            filter_, edge = self._differentiation(piece)
+            route, low_pass, edge = self.route, None, 0  # the low-pass of the route takes samples at each end
+            cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
+            if route is not None and cutoff is not None and np.isfinite(cutoff):
+                low_pass = Butterworth(cutoff, route.order)
+                edge = max(1, low_pass.settle(piece.rate, route.edge))
             time, beyond = piece.motion.time, np.arange(1, edge + 1) / piece.rate
             at = np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self.loop.offset
             found = _further(simulation, found, np.maximum(at, 0.0), 1.0 / piece.rate)
             own = slice(edge, len(found.torque) - edge)
             motion = replace(found.motion[own], time=time)
             changed = piece.torque + model.torque(motion, chi) - found.torque[own]
-            if filter_ is not None:
-                seen, smooth = self._differentiated(found.motion, filter_, piece.rate, edge), np.where(dry, 0.0, chi)
+            if route is not None and low_pass is not None:
+                qd = found.motion.qd if route.measured_velocity else None
+                seen = Motion(time, *low_passed_differences(low_pass, piece.rate, found.motion.q, qd, own))
+                smooth = np.where(dry, 0.0, chi)
                 changed = changed - model.torque(motion, smooth) + model.torque(seen, smooth)
             yield replace(piece, motion=motion, torque=changed)
-
-    def _differentiation(self, piece: Processed) -> tuple[Butterworth | None, int]:
-        """The low-pass of the route, and samples that it takes at each end."""
-        route = self.route
-        cutoff = None if route is None else piece.position_bandwidth if route.cutoff is None else route.cutoff
-        if route is None or cutoff is None or not np.isfinite(cutoff):
-            return None, 0
-        low_pass = Butterworth(cutoff, route.order)
-        return low_pass, max(1, low_pass.settle(piece.rate, route.edge))
-
-    def _differentiated(self, motion: Motion, low_pass: Butterworth, rate: float, edge: int) -> Motion:
-        """As ``FilteredDifferences`` does it."""
-        assert self.route is not None
-        wider = slice(edge - 1, len(motion) - edge + 1)
-        q = low_pass.zero_phase(motion.q, rate)[wider]
-        qd, qdd = first_difference(q, rate), second_difference(q, rate)
-        if self.route.measured_velocity:
-            smooth = low_pass.zero_phase(motion.qd, rate)[wider]
-            qd, qdd = smooth[1:-1], first_difference(smooth, rate)
-        return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)
 
 
 def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, interval: float) -> SimulatedRun:
@@ -263,117 +333,6 @@ def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, inter
     kept = slice(int(np.searchsorted(last.motion.time, at[0] - 0.5 * interval)), None)
     new = simulation.at(at[at > last.motion.time[-1] + 0.5 * interval])
     return SimulatedRun(last.motion[kept].followed_by(new.motion), np.concatenate([last.torque[kept], new.torque]))
-
-
-@dataclass(frozen=True, eq=False)
-class Loops:
-    """The closed loop of every run of a problem; route: how the measured motion was differentiated, where that is to
-    be made up for."""
-
-    problem: Problem
-    loops: tuple[ClosedLoop, ...]
-    route: FilteredDifferences | None = None
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        loop: ClosedLoop | tuple[ClosedLoop, ...] | None,
-        route: FilteredDifferences | None = None,
-    ) -> Loops:
-        """loop: one for all runs, where they repeat the same motion, or one for each."""
-        if loop is None:
-            raise ParameterError("the controlled robot is simulated; give the closed loop of the experiment")
-        loops = loop if isinstance(loop, tuple) else (loop,) * len(problem.runs)
-        if len(loops) != len(problem.runs):
-            raise ParameterError(
-                f"{len(loops)} closed loops for {len(problem.runs)} recordings; give one for all, or one for each"
-            )
-        if not np.array_equal(problem.base.independent, problem.model.base.independent):
-            raise ParameterError(
-                f"{type(problem.formulation).__name__} does not tell all that a simulation needs; use a formulation "
-                "of joint torques (InverseDynamic, for example)"
-            )
-        for run, one in zip(problem.runs, loops, strict=True):
-            assert run.span is not None
-            one.refuse(problem.model, run.span, run.name)
-        return cls(problem, loops, route)
-
-    def simulated(self, values: Array) -> Problem:
-        """The same torques beside the motion of a robot with base parameters ``values`` (p,): ``SimulatedPieces``."""
-        chi = np.zeros(len(self.problem.model.standard))
-        chi[self.problem.base.independent] = values
-        runs = []
-        for run, loop in zip(self.problem.runs, self.loops, strict=True):
-            pieces = SimulatedPieces(run, loop, self.problem.model, chi, self.route)
-            runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
-        return self.problem.along(tuple(runs))
-
-    def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
-        """Simulate, update, and again, until the parameters change by less than ``tolerance`` σ.
-
-        start (p,): where to begin; where that leads to parameters no arm can be simulated with, at the nominal values.
-        A step to such parameters is halved. exact: whether the answer must be one that can be simulated; otherwise it
-        is accepted after several halved steps in a row, since instruments of nearby parameters serve as well.
-
-        A joint that rests in one simulation and creeps in the next changes sides of its dry friction: such a change
-        need not fall to nothing, and is accepted when it is small beside σ."""
-        try:
-            return self._settle(start, update, rounds, tolerance, exact)
-        except Unmovable as error:
-            nominal = self.problem.base.base_values(self.problem.model.nominal)
-            found = self._settle(nominal, update, rounds, tolerance, exact)
-            text = f"started from nominal values: from those of least squares, {error.why}"
-            return replace(found, notes=(note("start", text), *found.notes))
-
-    def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
-        before, blocked, moved = np.inf, 0, np.inf
-        along = self.simulated(start)
-        for number in range(1, rounds + 1):
-            found = update(along)
-            change = found.values - start
-            moved = float(np.abs(change / found.std).max())
-            size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
-            wanders = number > FIRST_SIMULATIONS and not blocked and 0.5 * before < moved < WANDERING_CHANGE_SIGMAS
-            if moved <= tolerance or size <= NEGLIGIBLE_CHANGE_FRACTION or wanders:
-                text = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
-                return replace(found, notes=(done("iterations", text),))
-            if blocked >= MOST_SHORTENED_STEPS and not exact:
-                text = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
-                return replace(found, notes=(warning("instruments", text),))
-            part, along = self._towards(start, change)
-            before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
-        raise ParameterError(
-            f"after {rounds} simulations the parameters still change by {moved:.2g} σ; is this the controller and the "
-            "reference the robot had (gains, rate, clock's offset)? If so, allow more rounds"
-        )
-
-    def _towards(self, start: Array, change: Array) -> tuple[float, Problem]:
-        """The largest part of the step, 1, ½, ¼, …, after which an arm can be simulated; and that."""
-        part = 1.0
-        while True:
-            try:
-                return part, self.simulated(start + part * change)
-            except Unmovable:
-                if part < SHORTEST_STEP_FRACTION:
-                    raise
-                part *= 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class SimulatedFit:
-    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
-    simulated problem they come from; notes: how it went."""
-
-    values: Array
-    std: Array
-    noise: Array
-    factor: Array
-    along: Problem
-    notes: tuple[Note, ...] = ()
-
-
-Update = Callable[[Problem], SimulatedFit]
 
 
 # -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------

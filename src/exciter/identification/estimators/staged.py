@@ -28,13 +28,8 @@ import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.information.estimate import (
-    EXACT_DATA_NOISE,
-    Estimate,
-    assumed,
-    filtered,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import EXACT_DATA_NOISE, until_noise_settles
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE, Information
 from exciter.identification.information.problem import Problem, zero_torque
 from exciter.identification.stages.stage import (
@@ -73,7 +68,19 @@ class StageSequence(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         stages = self.stages(problem)
-        _refuse(problem, stages)
+        joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
+        if problem.joints != joints:
+            raise ParameterError(
+                f"stages go by joints, and these equations are of {', '.join(problem.joints)}; use the inverse dynamic "
+                "or filtered dynamic model, which have one equation per joint"
+            )
+        for stage in stages:
+            if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
+                raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
+            if lost := [name for name in stage.runs or () if name not in runs]:
+                raise RecordingError(
+                    f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}"
+                )
         cells = cells_of(problem, stages)
         for j in np.unique(cells.joint):
             if not cells.factors[cells.joint == j, :, -1].any():
@@ -84,7 +91,7 @@ class StageSequence(Estimator):
             raise ParameterError(
                 f"no stage determines {', '.join(missing)}; add a stage that asks for them, or move more"
             )
-        used = np.isfinite(state.noise)
+        used, root = np.isfinite(state.noise), state.root
         joint, rows, squares = cells.joint[used], cells.rows[used], state.noise[used] ** 2
         total = np.maximum(np.bincount(joint, rows, len(problem.joints)), 1.0)
         everything = Information.empty(len(problem.names))
@@ -99,7 +106,7 @@ class StageSequence(Estimator):
             problem,
             everything,
             values=state.values,
-            covariance=state.covariance,
+            covariance=root @ root.T,
             noise=np.sqrt(np.bincount(joint, rows * squares, len(problem.joints)) / total),  # whatever stage used them
             freedom=state.freedom,
             assumptions=(*STAGE_ASSUMPTIONS, *assumed(*alone), *filtered(cells.inflation)),
@@ -142,21 +149,6 @@ def _through(problem: Problem, state: State, k: int, stage: Stage) -> Note:
     return done("stage", text)
 
 
-def _refuse(problem: Problem, stages: tuple[Stage, ...]) -> None:
-    joints = problem.model.robot.joint_names
-    if problem.joints != joints:
-        raise ParameterError(
-            f"stages go by joints, and these equations are of {', '.join(problem.joints)}; use the inverse dynamic or "
-            "filtered dynamic model, which have one equation per joint"
-        )
-    runs = {run.name for run in problem.runs}
-    for stage in stages:
-        if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
-            raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
-        if lost := [name for name in stage.runs or () if name not in runs]:
-            raise RecordingError(f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}")
-
-
 class State:
     """What is known so far: values (p,), known (p,), errors H (p, c, p) for the rows of z of every cell, and noise σ
     (c,) of one equation of a cell, NaN where no stage used it; with how many degrees of freedom left (c,) it was
@@ -167,12 +159,6 @@ class State:
         self.cells, self.values, self.known = cells, np.zeros(p), np.zeros(p, dtype=bool)
         self.errors, self.noise, self.left = np.zeros((p, c, p)), np.full(c, np.nan), np.ones(c)
         self.source = np.full(c, -1)
-
-    @property
-    def covariance(self) -> Array:
-        """(p, p); rows and columns of unknown parameters are zero."""
-        root = self.root
-        return root @ root.T
 
     @property
     def freedom(self) -> float:
@@ -214,11 +200,8 @@ class StageSolver:
 
     def solve(self, wanted: BoolArray) -> None:
         """The unknown parameters ``wanted`` (u,) become known, with noise from the residuals, both in agreement."""
-
-        def fit(sigma: Array) -> tuple[None, Array]:
-            return None, self._solve(sigma)[2]
-
-        _, sigma, _ = until_noise_settles(fit, self._solve(np.ones(int(self.mine.sum())))[2])
+        first = self._solve(np.ones(int(self.mine.sum())))[2]
+        _, sigma, _ = until_noise_settles(lambda sigma: (None, self._solve(sigma)[2]), first)
         found, gain, _, left = self._solve(sigma)
         state, mine, own, gain = self.state, np.flatnonzero(self.mine), self.unknown[wanted], gain[wanted]
         joint = state.cells.joint

@@ -27,16 +27,8 @@ from scipy import linalg, optimize
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import reweighted
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import (
-    Estimate,
-    assumed,
-    enough_rows,
-    filtered,
-    noise_of,
-    until_noise_settles,
-)
+from exciter.identification.information.compressed import Compressed, until_noise_settles
+from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.problem import Problem
 from exciter.notes import done
 from exciter.parameters.parameter_names import split_name
@@ -64,30 +56,31 @@ class TotalLeastSquares(Estimator):
     exact: Names = ("Fs", "off")
 
     def estimate(self, problem: Problem) -> Estimate:
-        compressed = enough_rows(problem.compressed)
+        compressed = problem.compressed.enough()
         sizes = self.sizes(compressed)
-        _, sigma = reweighted(compressed, problem.names)
-        rows, relative = _rows(compressed), sizes / sizes[:, -1:]
+        _, sigma = compressed.reweighted()
+        rows, relative = np.maximum(compressed.rows.sum(axis=0), 1).astype(float), sizes / sizes[:, -1:]
         pooled = np.sqrt((rows[:, None] * relative**2).sum(axis=0) / rows.sum())  # one size per column, to start from
-        values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), pooled)
+        stacked = (compressed.factors / sigma[:, None, None]).reshape(-1, len(pooled))
+        values = total_least_squares(np.asarray(np.linalg.qr(stacked, mode="r")), pooled)
 
         def fit(sigma: Array) -> tuple[Array, Array]:
             nonlocal values
             values = _minimised(compressed, sizes, sigma, values)
             growth = np.sqrt(_amplified(sizes, values))
-            return values, noise_of(compressed, values, sigma * growth) / growth
+            return values, compressed.noise_of(values, sigma * growth) / growth
 
         values, sigma, _ = until_noise_settles(fit, sigma, SETTLED_TOTAL_NOISE_CHANGE)
         noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
         how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
-        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / rows)
+        shares = sigma * sizes[:, -1] / compressed.rms
         found = ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
         text = f"total least squares: errors in {noisy} of {len(values)} columns, {how}; found in y: {found}"
         return Estimate.of(
             problem,
             compressed.information(),
             values=values,
-            covariance=total_covariance(compressed, sizes, sigma, values, problem.names),
+            covariance=total_covariance(compressed, sizes, sigma, values),
             noise=sigma * np.sqrt(_amplified(sizes, values)),
             freedom=float(compressed.independent.sum() - len(values)),
             assumptions=TOTAL_ASSUMPTIONS + filtered(compressed.inflation),
@@ -96,7 +89,8 @@ class TotalLeastSquares(Estimator):
 
     def sizes(self, compressed: Compressed) -> Array:
         """c (J, p + 1): of the errors in every column of [W y] of each joint, up to a factor per joint; zero: exact."""
-        root_mean_square = np.sqrt((compressed.factors**2).sum(axis=(0, 2)) / _rows(compressed)[:, None])
+        rows = np.maximum(compressed.rows.sum(axis=0), 1)
+        root_mean_square = np.sqrt((compressed.factors**2).sum(axis=(0, 2)) / rows[:, None])
         names = compressed.parameters
         if self.errors is None:
             sizes = root_mean_square
@@ -131,8 +125,11 @@ def total_least_squares(sides: Array, sizes: Array) -> Array:
 
 def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array) -> Array:
     """x (p,) that minimises the sum over joints, with their σ (J,) known."""
-    merged = np.array([_stacked(compressed.factors[:, [j]]) for j in range(len(sigma))]) / sigma[:, None, None]
-    scale = np.linalg.inv(_stacked(merged[:, None])[:-1, :-1])  # steps in the metric of least squares
+    p = len(start)
+    merged = np.linalg.qr(compressed.factors.swapaxes(0, 1).reshape(len(sigma), -1, p + 1), mode="r")
+    merged = merged / sigma[:, None, None]
+    upper: Array = np.asarray(np.linalg.qr(merged.reshape(-1, p + 1), mode="r"))
+    scale = np.linalg.inv(upper[:p, :p])  # steps in the metric of least squares
 
     def residuals(step: Array) -> Array:
         x = start + scale @ step
@@ -143,17 +140,13 @@ def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array)
         total = _amplified(sizes, x)[:, None, None]
         error = (merged @ np.append(x, -1.0))[:, :, None]
         slope = merged[..., :-1] - error * (sizes[:, None, :-1] ** 2 * x) / total
-        return np.asarray((slope / np.sqrt(total)).reshape(-1, len(x)) @ scale)
+        return np.asarray((slope / np.sqrt(total)).reshape(-1, p) @ scale)
 
-    found = optimize.least_squares(
-        residuals, np.zeros(len(start)), jacobian, method="lm", xtol=1e-13, ftol=1e-15, gtol=1e-14
-    )
+    found = optimize.least_squares(residuals, np.zeros(p), jacobian, method="lm", xtol=1e-13, ftol=1e-15, gtol=1e-14)
     return np.asarray(start + scale @ found.x)
 
 
-def total_covariance(
-    compressed: Compressed, sizes: Array, sigma: Array, values: Array, names: tuple[str, ...]
-) -> Array:
+def total_covariance(compressed: Compressed, sizes: Array, sigma: Array, values: Array) -> Array:
     """A⁻¹ B A⁻¹ (p, p), from errors that are Gaussian: the part of w that does not follow from its row's residual e,
     ŵ = w − e Cx̃/(x̃ᵀCx̃), is independent of it, so that B = Σ ŵᵀŵ/(σ²x̃ᵀCx̃), while A = Σ (WᵀW − Nσ²C)/(σ²x̃ᵀCx̃)
     is what W says without its errors (Gleser; Fuller)."""
@@ -170,7 +163,7 @@ def total_covariance(
     spread = 1.0 / np.sqrt(np.maximum(bread.diagonal(), 1e-300))
     smallest, directions = np.linalg.eigh(bread * np.outer(spread, spread))
     if smallest[0] <= 0.0:
-        lost = names[int(np.abs(directions[:, 0]).argmax())]
+        lost = compressed.parameters[int(np.abs(directions[:, 0]).argmax())]
         raise ParameterError(
             f"errors of the assumed size explain all that W says of {lost}; state smaller errors, or move more"
         )
@@ -181,16 +174,3 @@ def total_covariance(
 def _amplified(sizes: Array, values: Array) -> Array:
     """x̃ᵀ C x̃ (J,): variance of a row's residual over σ²."""
     return np.asarray((sizes**2) @ np.append(values**2, 1.0))
-
-
-def _stacked(factors: Array) -> Array:
-    """(p + 1, p + 1) triangular factor of all groups together."""
-    p = factors.shape[-1]
-    upper = np.zeros((p, p))
-    found = np.linalg.qr(factors.reshape(-1, p), mode="r")
-    upper[: len(found)] = found
-    return upper
-
-
-def _rows(compressed: Compressed) -> Array:
-    return np.asarray(np.maximum(compressed.rows.sum(axis=0), 1), dtype=float)

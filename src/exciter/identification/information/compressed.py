@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from threading import Event, Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,18 +32,17 @@ from exciter.identification.information.information import Information
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
+Fit = TypeVar("Fit")
 Labelled = tuple[int, IntArray, Rows]
 OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
 OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
-MOST_SCALE_ROUNDS = 10
+MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
+SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks at all loaded libraries, which takes a millisecond
+_controller = cache(ThreadpoolController)  # looks at all loaded libraries, which takes a millisecond
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -54,12 +53,10 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """G pieces of the runs times J equations per instant, for p ``parameters``.
-
-    factors (G, J, p + 1, p + 1): upper triangular, R and z, and in the last corner the norm of what no parameters
-    explain; rows not divided by any noise. rows (G, J): how many. independent (G, J): how many independent ones they
-    are worth (see ``Rows.independent``). run, fold (G,): where a piece comes from.
-    """
+    """G pieces of the runs times J equations per instant, for p ``parameters``. factors (G, J, p + 1, p + 1): upper
+    triangular, R and z, and in the last corner the norm of what no parameters explain; rows not divided by any noise.
+    rows (G, J): how many. independent (G, J): how many independent ones they are worth (see ``Rows.independent``). run,
+    fold (G,): where a piece comes from."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
@@ -73,11 +70,6 @@ class Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
-    def only_joints(self, joints: Sequence[int]) -> Compressed:
-        kept = list(joints)
-        parts = {name: getattr(self, name)[:, kept] for name in ("factors", "rows", "independent")}
-        return replace(self, joints=tuple(self.joints[j] for j in kept), **parts)
-
     def columns(self, chosen: ArrayLike) -> Compressed:
         """Some of the parameters, in the given order; the others are zero."""
         kept = np.asarray(chosen, dtype=np.int64)
@@ -85,21 +77,13 @@ class Compressed:
         factors: Array = np.asarray(np.linalg.qr(sides, mode="r"))
         return replace(self, parameters=tuple(self.parameters[k] for k in kept), factors=factors)
 
-    def given(self, values: ArrayLike, columns: ArrayLike) -> Compressed:
-        """With the parameters ``columns`` known to have ``values``: moved to the right side, and out of the way."""
-        known = np.asarray(columns, dtype=np.int64)
-        sides = self.factors.copy()
-        sides[..., -1] -= sides[..., known] @ np.asarray(values, dtype=float)
-        unknown = np.setdiff1d(np.arange(len(self.parameters)), known)
-        return replace(self, factors=sides).columns(unknown)
-
     def merge(self, other: Compressed) -> Compressed:
         """Both together; runs of the other are numbered after those of this one."""
         if self.parameters != other.parameters or self.joints != other.joints:
             raise ParameterError("equations of different parameters or joints cannot be put together")
         after = int(self.run.max(initial=-1)) + 1
         later = replace(other, run=other.run + after)
-        both: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in OF_GROUPS}
+        both: dict[str, Any] = {name: np.concatenate([getattr(x, name) for x in (self, later)]) for name in OF_GROUPS}
         return replace(self, **both)
 
     def information(self, noise: ArrayLike = 1.0) -> Information:
@@ -109,12 +93,12 @@ class Compressed:
             stacked = self._by_joint / sigma[0, :, None, None]
         else:
             stacked = self.factors / sigma[..., None, None]
-        return Information.of_factor(_triangular(stacked), int(self.rows.sum()))
+        return Information.of_factor(triangular(stacked), int(self.rows.sum()))
 
     @cached_property
     def _by_joint(self) -> Array:
         """(J, p + 1, p + 1) one factor for all pieces."""
-        return np.stack([_triangular(self.factors[:, j]) for j in range(len(self.joints))])
+        return np.stack([triangular(self.factors[:, j]) for j in range(len(self.joints))])
 
     def squares(self, values: ArrayLike) -> Array:
         """(G, J) sum of squared residuals of parameters (p,)."""
@@ -138,10 +122,55 @@ class Compressed:
 
     def taken(self, inverse: Array, sigma: Array) -> Array:
         """(G, J) degrees of freedom that rows gave to a fit; inverse: of its R, sigma (G, J): what rows are divided by.
-
         The trace of each group's part of the hat matrix; correlated rows take more (inflation)."""
         rotated = (self.factors[..., :-1] / sigma[..., None, None]) @ inverse
         return np.asarray((rotated**2).sum(axis=(2, 3)) * self.inflation)
+
+    def taken_by(self, weights: ArrayLike) -> Array:
+        """(J,) the same of each joint's rows and a fit that was weighted by 1/``weights`` (J,)."""
+        inverse: Array = np.asarray(np.linalg.inv(self.information(weights).r), dtype=float)
+        return np.asarray(self.taken(inverse, self.per_group(weights)).sum(axis=0))
+
+    def noise_of(self, values: Array, weights: ArrayLike) -> Array:
+        """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e²
+        of a joint has as many degrees of freedom as rows less what the fit took."""
+        return self.residual_noise(values, self.taken_by(weights))
+
+    def residual_noise(self, values: Array, took: Array) -> Array:
+        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
+        sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
+        return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300)))
+
+    def settled(self, solve: Callable[[Array], Array], noise: Array) -> tuple[Array, Array, bool]:
+        """Values (p,) of ``solve`` with weights 1/noise and noise (J,) of their residuals: ``until_noise_settles``."""
+
+        def fit(noise: Array) -> tuple[Array, Array]:
+            values = solve(noise)
+            return values, self.noise_of(values, noise)
+
+        return until_noise_settles(fit, noise)
+
+    def reweighted(self) -> tuple[Array, Array]:
+        """Least squares: parameters (p,) and noise (J,) that agree with each other."""
+
+        def solve(noise: Array) -> Array:
+            return self.information(noise).solve(self.parameters)[0]
+
+        alike = np.ones(len(self.joints))
+        values, noise, settled = self.settled(solve, self.noise_of(solve(alike), alike))
+        # few equations settle slowly: then at least the values are those of the weights that are reported
+        return values if settled else solve(noise), noise
+
+    def enough(self) -> Compressed:
+        """The same, where there is at least one equation more than parameters."""
+        have, p, worth = int(self.rows.sum()), len(self.parameters), self.independent.sum()
+        if min(have, worth) <= p:
+            alike = "" if have <= p else f", worth {worth:.0f} independent ones,"
+            raise ParameterError(
+                f"{have} equations{alike} for {p} parameters; record longer, filter or decimate less, or ask for fewer "
+                "parameters"
+            )
+        return self
 
     def per_group(self, noise: ArrayLike) -> Array:
         """(G, J) positive standard deviations, from one, (J,) or (G, J)."""
@@ -155,7 +184,20 @@ class Compressed:
         return np.broadcast_to(given, shape)
 
 
-def _triangular(factors: Array) -> Array:
+def until_noise_settles(
+    fit: Callable[[Array], tuple[Fit, Array]], noise: Array, change: float = SETTLED_NOISE_CHANGE
+) -> tuple[Fit, Array, bool]:
+    """A fit with weights 1/``noise`` (J,) gives what it found and the σ (J,) of its residuals, again and again until
+    weights and residuals agree: the last fit, that σ, and whether they do."""
+    for _ in range(MOST_NOISE_ROUNDS):
+        found, after = fit(noise)
+        before, noise = noise, after
+        if (np.abs(noise - before) <= change * noise).all():
+            return found, noise, True
+    return found, noise, False
+
+
+def triangular(factors: Array) -> Array:
     """One factor (p + 1, p + 1) for all (…, p + 1, p + 1)."""
     size = factors.shape[-1]
     rows = factors.reshape(-1, size)
@@ -228,12 +270,10 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
 
 
 class GroupFactors:
-    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on.
-
-    The torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns.
-    instants (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many
-    independent ones these are worth.
-    """
+    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on. The
+    torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns. instants
+    (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many independent
+    ones these are worth (see ``Rows``)."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
@@ -243,16 +283,21 @@ class GroupFactors:
         self._seen[:, -1] = True  # y
         self._factors: dict[tuple[int, int], Array] = {}
 
-    def add(self, group: int, sides: Array, share: float = 1.0, present: Array | None = None) -> None:
-        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one (see ``Rows``)."""
-        bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
-        for equation, side in enumerate(sides):
-            self._widen(equation, bits[equation] != 0)
-            self._absorb(group, equation, side[self._seen[equation]])
-        count = sides.shape[2] * (1.0 if present is None else present)
-        self.instants[group] += sides.shape[2]
-        self.rows[group] += count
-        self.independent[group] += share * count
+    def add(self, first: int, fold: IntArray, rows: Rows) -> None:
+        """More rows, of the groups ``first`` + ``fold`` (N,)."""
+        rows[:0].equations()  # refuses what must not be used; all of them would be a copy
+        share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
+        for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
+            if start < end:
+                group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]
+                bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: fast
+                for equation, side in enumerate(sides):
+                    self._widen(equation, bits[equation] != 0)
+                    self._absorb(group, equation, side[self._seen[equation]])
+                count = (end - start) * present
+                self.instants[group] += end - start
+                self.rows[group] += count
+                self.independent[group] += share * count
 
     def dense(self, group: int) -> Array:
         """(J, p + 1, p + 1) the factors of a group, with zeros for columns that are not there."""
@@ -289,11 +334,9 @@ class GroupFactors:
 def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
-    """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint.
-
-    jobs: how many threads absorb pieces; whoever is free takes the next one, and what each of them has is put together
-    at the end. Results differ by rounding only.
-    """
+    """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint. jobs: how many threads
+    absorb pieces; whoever is free takes the next one, and what each of them has is put together at the end. Results
+    differ by rounding only."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
     parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]
@@ -305,7 +348,8 @@ def compress(
                 item = next(stream, None)
             if item is None:
                 return
-            _add(part, *item, folds)
+            run, fold, rows = item
+            part.add(run * folds, fold, rows)
 
     with one_thread():
         if jobs == 1:
@@ -325,21 +369,12 @@ def compress(
     return Compressed(
         parameters=tuple(parameters),
         joints=tuple(joints),
-        factors=dense[:, :, 0] if jobs == 1 else np.stack([[_triangular(one) for one in some] for some in dense]),
+        factors=dense[:, :, 0] if jobs == 1 else np.stack([[triangular(one) for one in some] for some in dense]),
         rows=np.rint(rows[kept]).astype(np.int64),
         independent=independent[kept],
         run=kept // folds,
         fold=kept % folds,
     )
-
-
-def _add(part: GroupFactors, run: int, fold: IntArray, rows: Rows, folds: int) -> None:
-    rows[:0].equations()  # refuses what must not be used; all of them would be a copy
-    share = rows.independent / max(len(rows), 1)
-    sides = rows.sides.transpose(1, 2, 0)
-    for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
-        if start < end:
-            part.add(run * folds + int(fold[start]), sides[:, :, start:end], share, rows.present)
 
 
 # -- blocked cross-validation: a fold is left out, the fit is judged on it, nothing is re-read -------------------------

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from scipy import stats
 
-from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
@@ -17,11 +15,7 @@ from exciter.notes import Note, note
 from exciter.typing import Array
 
 POOR_STD_RATIO = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
-EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
-MOST_NOISE_ROUNDS = 100
-SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
-Fit = TypeVar("Fit")
 
 
 def assumed(*texts: str) -> tuple[Note, ...]:
@@ -45,13 +39,10 @@ def finite_or_none(number: float) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Parameters (p,) by name, with their covariance (p, p).
-
-    joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
-    independent rows. assumptions: what the covariance rests on. condition_number (…_normalized: columns of
-    length one): of W. standard: a full set of standard parameters, where the estimator gives one.
-    notes: what was done and decided.
-    """
+    """Parameters (p,) by name, with their covariance (p, p). joints, noise (J,): equations of an instant and the σ of
+    their errors. freedom: rows less parameters, of independent rows. assumptions: what the covariance rests on.
+    condition_number (…_normalized: columns of length one): of W. standard: a full set of standard parameters, where the
+    estimator gives one. notes: what was done and decided."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -128,63 +119,16 @@ class Estimate:
         return Information.of_estimate(self.values, self.covariance)
 
 
-def enough_rows(compressed: Compressed) -> Compressed:
-    """The same, where there is at least one equation more than parameters."""
-    have, p = int(compressed.rows.sum()), len(compressed.parameters)
-    worth = compressed.independent.sum()
-    if min(have, worth) <= p:
-        alike = "" if have <= p else f", worth {worth:.0f} independent ones,"
-        raise ParameterError(
-            f"{have} equations{alike} for {p} parameters; record longer, filter or decimate less, or ask for fewer "
-            "parameters"
-        )
-    return compressed
-
-
-def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
-    """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e² of a
-    joint has as many degrees of freedom as rows less what the fit took."""
-    return residual_noise(compressed, values, taken(compressed, weights))
-
-
-def residual_noise(compressed: Compressed, values: Array, took: Array) -> Array:
-    """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
-    rows = compressed.rows.sum(axis=0)
-    sigma = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows - took, 1.0))
-    return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * compressed.rms, 1e-300)))
-
-
-def until_noise_settles(
-    fit: Callable[[Array], tuple[Fit, Array]], noise: Array, change: float = SETTLED_NOISE_CHANGE
-) -> tuple[Fit, Array, bool]:
-    """A fit with weights 1/``noise`` (J,) gives what it found and the σ (J,) of its residuals, again and again until
-    weights and residuals agree: the last fit, that σ, and whether they do."""
-    for _ in range(MOST_NOISE_ROUNDS):
-        found, after = fit(noise)
-        before, noise = noise, after
-        if (np.abs(noise - before) <= change * noise).all():
-            return found, noise, True
-    return found, noise, False
-
-
 def filtered(inflation: Array) -> tuple[Note, ...]:
     """What is assumed where rows are not independent; see ``Compressed.inflation``."""
     return FILTERED if inflation.max() > 1.0 + 1e-9 else ()
 
 
-def taken(compressed: Compressed, weights: Array) -> Array:
-    """(J,) degrees of freedom that each joint's rows gave to a fit that was weighted by 1/``weights`` (J,)."""
-    inverse: Array = np.asarray(np.linalg.inv(compressed.information(weights).r), dtype=float)
-    return np.asarray(compressed.taken(inverse, compressed.per_group(weights)).sum(axis=0))
-
-
 def linear_estimate(
     problem: Problem, compressed: Compressed, values: Array, weights: Array, noise: Array, assumptions: tuple[Note, ...]
 ) -> Estimate:
-    """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,).
-
-    Cov = A⁻¹ B A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹.
-    """
+    """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,). Cov = A⁻¹ B
+    A⁻¹ with A = Σ RᵀR/w² and B = Σ RᵀR σ²/w⁴ · inflation; where w = σ and rows are independent, A⁻¹."""
     inverse = np.linalg.inv(compressed.information(weights).r)
     spread = compressed.per_group(weights) ** 2 / (noise * np.sqrt(compressed.inflation))
     meat = compressed.information(spread).r @ inverse @ inverse.T

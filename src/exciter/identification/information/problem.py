@@ -25,11 +25,9 @@ USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first.
-
-    folds: how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many
-    threads compress the equations. balanced: whether runs of different noise are brought to equal terms first.
-    """
+    """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first. folds:
+    how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many threads
+    compress the equations. balanced: whether runs of different noise are brought to equal terms first."""
 
     model: DynamicModel
     runs: tuple[Run, ...]
@@ -104,7 +102,11 @@ class Problem:
         """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
         scales = self.scales
         for index, rows in self._as_measured():
-            yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])
+            if (scales[index] != 1.0).any():
+                sides = rows.sides / scales[index][:, None]
+                sides.flags.writeable = False
+                rows = replace(rows, sides=sides)
+            yield index, rows
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
         for index, run in enumerate(self.runs):
@@ -155,9 +157,3 @@ def zero_torque(joint: str, run: str = "") -> RecordingError:
         f"the torque of '{joint}' is zero throughout{f' {run}' if run else ''}: it was not recorded, or the drive was "
         "off; lock the joint, or give a log that has it"
     )
-
-
-def _divided(rows: Rows, scales: Array) -> Rows:
-    sides = rows.sides / scales[:, None]
-    sides.flags.writeable = False
-    return replace(rows, sides=sides)

@@ -23,10 +23,8 @@ from exciter.typing import Array
 
 class SequentialEstimator:
     """names: of the parameters. noise: σ (J,) of the J equations of an instant. prior: what is known before.
-
-    forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999
-    at 1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it.
-    """
+    forgetting: how much of the weight of earlier instants is left at every new one, for parameters that drift (0.999 at
+    1 kHz: about a second). What is not excited is forgotten, too; an estimate is refused then, naming it."""
 
     def __init__(
         self, names: Sequence[str], noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
@@ -79,10 +77,8 @@ class SequentialEstimator:
 
 
 class LiveIdentification:
-    """Base parameters of a model from samples as they come; see ``SequentialEstimator`` for prior and forgetting.
-
-    noise: σ of the torque [N·m], one for all joints or one each.
-    """
+    """Base parameters of a model from samples as they come: those of ``estimator``, which says what prior and
+    forgetting are. noise: σ of the torque [N·m], one for all joints or one each."""
 
     def __init__(
         self, model: DynamicModel, noise: ArrayLike, prior: Information | None = None, forgetting: float = 1.0
@@ -101,16 +97,6 @@ class LiveIdentification:
         motion, torque = Motion.at(q, qd, qdd), np.atleast_2d(np.asarray(torque, dtype=float))
         for part, w in self.model.regressor_chunks(motion, layout=self._layout):
             self.estimator.update(w, torque[part])
-
-    @property
-    def values(self) -> Array:
-        """The estimate (p,) of ``model.base.names``."""
-        return self.estimator.values
-
-    @property
-    def covariance(self) -> Array:
-        """(p, p) of the estimate."""
-        return self.estimator.covariance
 
 
 def _absorb(factor: Array, sides: Array, forgetting: float) -> None:

@@ -17,7 +17,7 @@ has any sign.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -28,7 +28,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.prior_metric import Reference, StandardEquations, fill_blocks, svec
+from exciter.identification.physical.prior_metric import Reference, StandardEquations, link_rows, svec
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia
@@ -194,7 +194,7 @@ class BoundEntry(Settings):
 
 @dataclass(frozen=True)
 class KnownOfABody(Kind):
-    """An entry of ``bounds:``, which may be more than one bound: see ``one_by_one``."""
+    """An entry of ``bounds:``, which may be more than one bound: a tuple of them, then."""
 
     wanted = "a mapping with some of the keys joint, mass, centre"
 
@@ -205,10 +205,6 @@ class KnownOfABody(Kind):
 
     def schema(self) -> dict[str, Any]:
         return dict(json_schema(BoundEntry))
-
-
-def one_by_one(given: Iterable[Any]) -> tuple[Bound, ...]:
-    return tuple(bound for one in given for bound in ((one,) if isinstance(one, Bound) else one))
 
 
 def _point(values: Sequence[float]) -> str:
@@ -229,8 +225,7 @@ def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tup
 
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
-    g = np.zeros((equations.links, len(equations.model.standard)))
-    fill_blocks(g, reference.whitening)
+    g = link_rows(reference.whitening, len(equations.model.standard))
     names = [f"the link of '{name}' is a body" for name in equations.model.robot.joint_names]
     h = -margin * svec(np.eye(4))
     bodies = [Cone("semidefinite", g[10 * j : 10 * j + 10], h, name) for j, name in enumerate(names)]

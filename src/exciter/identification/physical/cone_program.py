@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal
 
 import clarabel  # type: ignore[import-untyped]
@@ -21,8 +22,6 @@ CONE_SOLVER_TOLERANCE = 1e-9
 LARGEST_CONE_VIOLATION = 1e-6  #: scaled violation that is put right afterwards; more means that the solver failed
 FARTHEST_NOISE_UNITS = 1e3  # units of noise
 BLAMED_PROOF_SHARE = 1e-3  #: share in a proof of infeasibility, over the largest, of bounds that are named
-
-
 ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
 
 
@@ -39,11 +38,9 @@ class Cone:
 
 
 def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
-    """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular.
-
-    known: a χ whose distance from ``best`` is a measure of how far the answer may be. A clear error that names the
-    given bounds which contradict each other, if they do.
-    """
+    """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular. known: a χ whose distance from
+    ``best`` is a measure of how far the answer may be. A clear error that names the given bounds which contradict each
+    other, if they do."""
     g = np.vstack([cone.g for cone in cones])
     value = g @ best + np.concatenate([cone.h for cone in cones])
     if _inside(value, cones):
@@ -53,7 +50,10 @@ def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> 
     if not np.linalg.norm(u) <= FARTHEST_NOISE_UNITS:  # not found, or so far that its own size is the better unit
         u, solution = _in_units(float(np.linalg.norm(factor @ (known - best))), a, value, cones)
         if "PrimalInfeasible" in str(solution.status):
-            raise ParameterError(_contradiction(np.array(solution.z), cones))
+            shares = np.array([np.linalg.norm(part) for part in _parts(np.array(solution.z), cones)])
+            blamed = compress(cones, shares > BLAMED_PROOF_SHARE * shares.max())
+            named = "; ".join(dict.fromkeys(cone.name for cone in blamed if cone.given)) or "bounds"
+            raise ParameterError(f"no robot satisfies all bounds; these clash: {named}; widen or remove one of them")
         finer, _ = _in_units(float(np.linalg.norm(u)), a, value, cones)
         u = finer if np.linalg.norm(finer) < np.linalg.norm(u) else u
     if not np.isfinite(u).all():
@@ -75,22 +75,18 @@ def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tup
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CONE_SOLVER_TOLERANCE
     settings.max_threads = 1
-    kinds, p = [_clarabel(cone) for cone in cones], a.shape[1]
+    made = {
+        "nonnegative": clarabel.NonnegativeConeT,
+        "second-order": clarabel.SecondOrderConeT,
+        "semidefinite": lambda size: clarabel.PSDTriangleConeT(_side(size)),
+    }
+    kinds, p = [made[cone.kind](len(cone.h)) for cone in cones], a.shape[1]
     identity = sparse.identity(p, format="csc")  # min ½‖x‖² with value − unit a x in the cones
     solver = clarabel.DefaultSolver(identity, np.zeros(p), sparse.csc_matrix(unit * a), value, kinds, settings)
     solution = solver.solve()
     u = unit * np.array(solution.x)
     inside = np.isfinite(u).all() and _inside(value - a @ u, cones, LARGEST_CONE_VIOLATION)
     return (u if inside else np.full_like(u, np.nan)), solution
-
-
-def _clarabel(cone: Cone) -> Any:
-    size = len(cone.h)
-    if cone.kind == "nonnegative":
-        return clarabel.NonnegativeConeT(size)
-    if cone.kind == "second-order":
-        return clarabel.SecondOrderConeT(size)
-    return clarabel.PSDTriangleConeT(_side(size))
 
 
 def _side(size: int) -> int:
@@ -117,15 +113,9 @@ def smat(values: Array) -> Array:
 
 
 def _inside(value: Array, cones: Sequence[Cone], tolerance: float = 0.0) -> bool:
-    cuts = np.cumsum([len(cone.h) for cone in cones])[:-1]
-    return all(slack(c, v) >= -tolerance for c, v in zip(cones, np.split(value, cuts), strict=True))
+    return all(slack(c, v) >= -tolerance for c, v in zip(cones, _parts(value, cones), strict=True))
 
 
-def _contradiction(proof: Array, cones: Sequence[Cone]) -> str:
-    cuts = np.cumsum([len(cone.h) for cone in cones])[:-1]
-    shares = np.array([np.linalg.norm(part) for part in np.split(proof, cuts)])
-    blamed = [
-        c.name for c, share in zip(cones, shares, strict=True) if c.given and share > BLAMED_PROOF_SHARE * shares.max()
-    ]
-    named = "; ".join(dict.fromkeys(blamed)) or "bounds"
-    return f"no robot satisfies all bounds; these clash: {named}; widen or remove one of them"
+def _parts(value: Array, cones: Sequence[Cone]) -> list[Array]:
+    """Of every cone."""
+    return np.split(value, np.cumsum([len(cone.h) for cone in cones])[:-1])

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.information.compressed import Compressed, ResidualSizes, Score, cross_validate
-from exciter.identification.information.estimate import MOST_NOISE_ROUNDS, Estimate
-from exciter.identification.physical.cone_program import Cone, nearest
-from exciter.identification.physical.prior_metric import (
-    Metric,
-    PseudoInertia,
-    Reference,
-    StandardEquations,
-    fill_blocks,
+from exciter.identification.information.compressed import (
+    Compressed,
+    ResidualSizes,
+    Score,
+    cross_validate,
+    until_noise_settles,
 )
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.physical.cone_program import Cone, nearest
+from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, StandardEquations, link_rows
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 
@@ -49,9 +49,7 @@ class PenalisedObjective:
 
     def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
         """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
-
-        start: χ of a nearby weight, from which fewer steps are needed.
-        """
+        start: χ of a nearby weight, from which fewer steps are needed."""
         sides = self._with_trace(sides)
         if self.weight == 0.0 or self.metric.quadratic:
             return self._step(sides, self.reference.chi, cones)
@@ -83,8 +81,7 @@ class PenalisedObjective:
 
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""
-        root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
-        fill_blocks(root, self.reference.whitening)
+        root = linalg.block_diag(*self.reference.whitening, np.diag(1.0 / self.equations.term_scale))
         root *= np.sqrt(TRACE_WEIGHT)
         if self.reference.spread is not None:
             terms = np.arange(self.equations.links, len(root))
@@ -107,8 +104,7 @@ class PenalisedObjective:
         if not self.weight:
             return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
-        block = np.zeros((target.size, len(chi)))
-        fill_blocks(block, np.sqrt(self.weight) * root)
+        block = link_rows(np.sqrt(self.weight) * root, len(chi))
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
 
 
@@ -148,32 +144,25 @@ class WeightChoice:
 def weight_of_least_error(
     equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
 ) -> WeightChoice:
-    """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits.
-
-    No standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a
-    prior that is wrong would win by being wrong.
-    """
-    weights = candidates(equations, reference, noise)
+    """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits. No
+    standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a prior
+    that is wrong would win by being wrong."""
+    # one per decade: from what outweighs all data to what hardly counts
+    rows, _ = equations.sides(noise)
+    blocks = rows[:, : equations.links].reshape(len(rows), -1, 10)
+    seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
+    strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
+    weights = np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1), dtype=np.float64)
 
     def fits(kept: Compressed) -> Iterator[Array]:
         """Each begins at what the weight before found."""
-        sides, chi = equations.where(kept).sides(noise), None
+        sides, chi = replace(equations, compressed=kept).sides(noise), None
         for weight in weights:
             chi, _ = PenalisedObjective(equations, reference, metric, float(weight)).minimum(sides, cones, chi)
             yield np.asarray(equations.grouping @ chi)
 
     scores = cross_validate(equations.compressed, fits, noise)
     return WeightChoice(weights=weights, scores=scores, chosen=int(np.argmin([score.mean for score in scores])))
-
-
-def candidates(equations: StandardEquations, reference: Reference, noise: Array) -> Array:
-    """(K,) descending, one per decade: from what outweighs all data to what hardly counts."""
-    rows, _ = equations.sides(noise)
-    n = equations.model.n
-    blocks = rows[:, : equations.links].reshape(len(rows), n, 10)
-    seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
-    strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
-    return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,20 +192,17 @@ class StandardFit:
 def unconstrained(equations: StandardEquations, reference: Reference) -> StandardFit:
     """The best fit, without prior (but for a trace) and without bounds."""
     plain = PenalisedObjective(equations, reference, PseudoInertia())
-    found = settled(plain, equations.signal)
-    for _ in range(MOST_NOISE_ROUNDS):
-        before, found = found, settled(plain, found.noise)
-        if (np.abs(found.weights - before.weights) <= SETTLED_WEIGHT_CHANGE * found.weights).all():
-            break
-    return found
+
+    def fit(weights: Array) -> tuple[None, Array]:
+        return None, equations.weights(settled(plain, weights).noise)
+
+    return settled(plain, until_noise_settles(fit, equations.signal, SETTLED_WEIGHT_CHANGE)[1])
 
 
 def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:
-    """The objective's minimum within the cones, rows over ``noise`` (J,).
-
-    That is the noise of the unconstrained fit: weights that followed the residuals of a wrong prior, or of bounds that
-    a missing term pushes against, would let go of the very joints that object.
-    """
+    """The objective's minimum within the cones, rows over ``noise`` (J,). That is the noise of the unconstrained fit:
+    weights that followed the residuals of a wrong prior, or of bounds that a missing term pushes against, would let go
+    of the very joints that object."""
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)

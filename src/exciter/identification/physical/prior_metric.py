@@ -29,7 +29,6 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import residual_noise
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
 from exciter.parameters.base import BaseParameters
@@ -40,7 +39,6 @@ from exciter.typing import Array
 
 FLATTEST_BODY_FRACTION = 1e-12  # of the reference: beyond it rounding decides whether a body is one
 LEAST_WEIGHT_FRACTION = 1e-6  #: of the torque: less noise is not believed, so that numbers are what solvers bear
-UNIT_PSEUDO_INERTIAS = pseudo_inertia(np.eye(10))  # (10, 4, 4): J of each of the ten parameters
 
 
 def svec(matrix: ArrayLike) -> Array:
@@ -50,20 +48,15 @@ def svec(matrix: ArrayLike) -> Array:
     return np.asarray(array[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0)))
 
 
-def whitened(matrices: Array, lower: Array) -> Array:
-    """L⁻¹ M L⁻ᵀ of (…, 4, 4) matrices with (…, 4, 4) factors."""
-    half: Array = np.asarray(np.linalg.solve(lower, matrices))
+def whitened_links(links: ArrayLike, lower: Array) -> Array:
+    """(…, 4, 4) L⁻¹ J L⁻ᵀ of links (…, 10) with factors L (…, 4, 4)."""
+    half: Array = np.asarray(np.linalg.solve(lower, pseudo_inertia(links)))
     return np.asarray(np.linalg.solve(lower, half.swapaxes(-1, -2)))
 
 
 def whitening(lower: Array) -> Array:
     """(n, 10, 10) matrices φ ↦ svec(L⁻¹ J(φ) L⁻ᵀ) of factors (n, 4, 4)."""
-    return np.asarray(svec(whitened(UNIT_PSEUDO_INERTIAS, lower[:, None])).swapaxes(-1, -2))
-
-
-def whitened_links(links: ArrayLike, lower: Array) -> Array:
-    """(n, 4, 4) L⁻¹ J L⁻ᵀ of links (n, 10)."""
-    return whitened(pseudo_inertia(links), lower)
+    return np.asarray(svec(whitened_links(np.eye(10), lower[:, None])).swapaxes(-1, -2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +80,6 @@ class StandardEquations:
         grouping[:, [standard.index(name) for name in base.standard]] = base.grouping
         return cls(problem.model, problem.compressed, grouping)
 
-    def where(self, compressed: Compressed) -> StandardEquations:
-        """Other equations of the same parameters: some folds, for example."""
-        return replace(self, compressed=compressed)
-
     @property
     def links(self) -> int:
         """10 n: how many of χ belong to links; joint terms follow."""
@@ -113,14 +102,11 @@ class StandardEquations:
     def whole(self) -> Compressed:
         """The same equations, folds of a run put together: fewer and quicker."""
         old = self.compressed
-        runs = np.unique(old.run)
-        shape = (len(runs), *old.factors.shape[1:])
-        factors, rows, independent = np.zeros(shape), np.zeros(shape[:2], dtype=np.int64), np.zeros(shape[:2])
-        for k, run in enumerate(runs):
-            chosen = old.run == run
-            stacked = old.factors[chosen].swapaxes(0, 1).reshape(shape[1], -1, shape[3])
-            factors[k] = np.linalg.qr(stacked, mode="r")
-            rows[k], independent[k] = old.rows[chosen].sum(axis=0), old.independent[chosen].sum(axis=0)
+        runs, (_, joints, _, size) = np.unique(old.run), old.factors.shape
+        chosen = [old.run == run for run in runs]
+        stacked = (old.factors[mine].swapaxes(0, 1).reshape(joints, -1, size) for mine in chosen)
+        factors = np.array([np.linalg.qr(rows, mode="r") for rows in stacked])
+        rows, independent = (np.array([x[mine].sum(axis=0) for mine in chosen]) for x in (old.rows, old.independent))
         return replace(old, factors=factors, rows=rows, independent=independent, run=runs, fold=np.zeros_like(runs))
 
     @cached_property
@@ -149,15 +135,13 @@ class StandardEquations:
 
     def noise(self, chi: Array, factor: Array, weights: Array) -> Array:
         """σ (J,) of a row from the residuals of χ, which was found with rows over ``weights`` (J,); factor K (p, p):
-        KᵀK is all that was known, prior included.
-
-        As many degrees of freedom are gone as the trace of the joint's part of the hat matrix says, prior apart.
-        """
+        KᵀK is all that was known, prior included. As many degrees of freedom are gone as the trace of the joint's part
+        of the hat matrix says, prior apart."""
         whole = self.whole
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
         taken = ((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0)
-        return residual_noise(whole, self.grouping @ chi, taken)
+        return whole.residual_noise(self.grouping @ chi, taken)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,10 +239,9 @@ class Entropic(Metric):
 METRICS = Registry[Metric]("metric", PseudoInertia, Entropic)
 
 
-def fill_blocks(matrix: Array, blocks: Array) -> None:
-    """Blocks (n, 10, 10) down the diagonal."""
-    for k, block in enumerate(blocks):
-        matrix[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
+def link_rows(blocks: Array, p: int) -> Array:
+    """(10 n, p) blocks (n, 10, 10) down the diagonal, columns of joint terms zero."""
+    return np.pad(linalg.block_diag(*blocks), ((0, 0), (0, p - 10 * len(blocks))))
 
 
 def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) -> Array:
@@ -266,8 +249,7 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
     ``weight``. Joint terms are free in it, but for those that the reference knows (``spread``). ``base`` is of χ with
     ten parameters per link first, as ``reference``."""
     links, p = len(reference.links), len(base.standard)
-    rows = np.zeros((10 * links, p))
-    fill_blocks(rows, weight**0.5 * reference.whitening)
+    rows = link_rows(weight**0.5 * reference.whitening, p)
     target = weight**0.5 * np.tile(svec(np.eye(4)), links)
     if reference.spread is not None:
         known = np.flatnonzero(np.isfinite(reference.spread))

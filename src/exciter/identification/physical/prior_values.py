@@ -32,11 +32,9 @@ REPAIRED_BODY_FRACTION = 0.1
 
 
 def uniform_rods(robot: Robot) -> Array:
-    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together.
-
-    A rod reaches from the joint's origin to the mean of what it carries (the next joints; at the end the farthest
-    frame). Where that is no way at all, a stub along the joint's axis, about its origin.
-    """
+    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together. A rod reaches
+    from the joint's origin to the mean of what it carries (the next joints; at the end the farthest frame). Where that
+    is no way at all, a stub along the joint's axis, about its origin."""
     ends = np.array([_end(robot, j) for j in range(robot.n)])
     lengths = np.linalg.norm(ends, axis=1)
     mean = float(lengths.sum()) / robot.n or UNKNOWN_LENGTH_M
@@ -76,8 +74,7 @@ class Described(PriorValues):
     """Inertias and friction of the robot's description (URDF, MJCF, table), whatever they are worth.
 
     A body that cannot exist, or is a point or a line, gets what it lacks from a rod in its place. Masses that are wrong
-    by orders of magnitude are scaled, all by one factor.
-    """
+    by orders of magnitude are scaled, all by one factor."""
 
     word, title = "description", "the inertias of the description"
 

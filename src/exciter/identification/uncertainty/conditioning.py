@@ -46,17 +46,15 @@ def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
     """A note on every parameter that is not well identified, from the equations it was estimated with."""
     if estimate.names != compressed.parameters:
         raise ParameterError("the estimate is of other parameters than the equations")
-    weak = [k for k, status in enumerate(estimate.status) if status != WELL]
-    return tuple(note(estimate.names[k], _sentence(compressed, estimate, k)) for k in weak)
-
-
-def _sentence(compressed: Compressed, estimate: Estimate, k: int) -> str:
-    name, status = estimate.names[k], estimate.status[k]
-    if estimate.std[k] == 0.0:
-        return f"{name} is {status}: it was not estimated"
-    if (reason := _others(estimate, k)) is None:
-        reason = _share(compressed, estimate, k)
-    return f"{name} is {status} (σ {estimate.std[k]:.2g} {estimate.units[k]}): {reason}".replace(" )", ")")
+    notes = []
+    for k, (name, status) in enumerate(zip(estimate.names, estimate.status, strict=True)):
+        if status != WELL and estimate.std[k] == 0.0:
+            notes.append(note(name, f"{name} is {status}: it was not estimated"))
+        elif status != WELL:
+            sigma = f"σ {estimate.std[k]:.2g} {estimate.units[k]}".rstrip()
+            reason = _others(estimate, k) or _share(compressed, estimate, k)
+            notes.append(note(name, f"{name} is {status} ({sigma}): {reason}"))
+    return tuple(notes)
 
 
 def _others(estimate: Estimate, k: int) -> str | None:

@@ -109,8 +109,7 @@ class StationaryErrors(CorrelatedErrors):
     """Errors whose correlation depends on the time between them alone: estimated from all residuals, so few numbers
     are needed, and the covariance is nearly as sharp as with independent errors.
 
-    across_joints: whether errors of different joints may be correlated, too.
-    """
+    across_joints: whether errors of different joints may be correlated, too."""
 
     word, title = "correlated", "errors that are alike for a while"
     across_joints: Switch = True
@@ -210,10 +209,8 @@ def with_correlated_errors(
     equations: LinearEquations, estimate: Estimate, errors: CorrelatedErrors | None = None
 ) -> Estimate:
     """The same values with a covariance that holds where errors are alike: rows that were filtered, or taken more often
-    than they change; a model that leaves something out. ``StationaryErrors`` unless given.
-
-    For estimates of ordinary or weighted least squares, with all or some of the parameters free.
-    """
+    than they change; a model that leaves something out. ``StationaryErrors`` unless given. For estimates of ordinary or
+    weighted least squares, with all or some of the parameters free."""
     errors = StationaryErrors() if errors is None else errors
     found = sandwich(equations, linear_fit(equations, estimate), errors)
     rows = equations.compressed.rows.sum(axis=0)

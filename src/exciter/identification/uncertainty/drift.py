@@ -17,15 +17,9 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed, compress
-from exciter.identification.information.estimate import enough_rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.uncertainty.covariance_of_correlated_errors import (
-    CorrelatedErrors,
-    StationaryErrors,
-    sandwich,
-)
+from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors, sandwich
 from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
@@ -96,17 +90,12 @@ class DriftCandidate:
     column: int
 
 
-def find_drift(
-    problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL, errors: CorrelatedErrors | None = None
-) -> tuple[Drift, ...]:
-    """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order.
-
-    level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows.
-    """
+def find_drift(problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL) -> tuple[Drift, ...]:
+    """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order. level:
+    chance that anything is found where nothing changes (Bonferroni). Three passes over the rows."""
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level is {level:g}; give the chance of a false alarm, between 0 and 1")
-    drifting = Drifting(problem, candidates(problem))
-    changes = drifting.changes(StationaryErrors() if errors is None else errors)
+    changes = Drifting(problem, candidates(problem)).changes(StationaryErrors())
     found = [change for change in changes if change.p_value * len(changes) < level and change.possible]
     return tuple(sorted(found, key=lambda change: change.p_value))
 
@@ -187,14 +176,13 @@ class Drifting:
         labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
         return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
 
-    def changes(self, errors: CorrelatedErrors) -> tuple[Drift, ...]:
+    def changes(self, errors: StationaryErrors) -> tuple[Drift, ...]:
         """Of every candidate that the motion tells from the other parameters."""
-        enough_rows(self.compressed)
-        lost = set(self.compressed.information().undetermined()) - set(range(len(self.problem.names)))
+        lost = set(self.compressed.enough().information().undetermined()) - set(range(len(self.problem.names)))
         if lost:
             kept = tuple(c for k, c in enumerate(self.candidates) if k + len(self.problem.names) not in lost)
             return Drifting(self.problem, kept).changes(errors)
-        values, noise = reweighted(self.compressed, self.names)
+        values, noise = self.compressed.reweighted()
         fit = LinearFit.of(self.compressed, values, noise, np.arange(len(values)))
         found = sandwich(self, fit, errors)
         std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))

@@ -67,8 +67,7 @@ def stretches(
     is gone when the next one is asked for.
 
     block [s]: rows within so much time are put together to one, see ``blocked``; rate is then that of the blocks.
-    combinations (m, p + 1): of columns of W and y, in their place; the last is y.
-    """
+    combinations (m, p + 1): of columns of W and y, in their place; the last is y."""
     for _, numbered in groupby(equations, key=itemgetter(0)):
         first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
         if first is not None:
@@ -90,28 +89,16 @@ def blocked(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
     if size == 1:
         yield from parts
         return
-    rest: Rows | None = None
-    for rows in parts:
-        begin = 0
-        if rest is not None:
-            begin = min(size - len(rest), len(rows))
-            rest = Rows.join([rest, rows[:begin]])
-            if len(rest) == size:
-                yield _sums(rest, 0, size)
-                rest = None
-        whole = (len(rows) - begin) // size * size
+    rest: list[Rows] = []
+    for part in parts:
+        rows = Rows.join([*rest, part])
+        whole = len(rows) // size * size
+        rest = [rows[whole:]] if whole < len(rows) else []
         if whole:
-            yield _sums(rows, begin, size)
-        if begin + whole < len(rows):
-            rest = rows[begin + whole :]
-
-
-def _sums(rows: Rows, begin: int, size: int) -> Rows:
-    end = begin + (len(rows) - begin) // size * size
-    sides, time = by_time(rows)[..., begin:end], rows.time[begin:end]
-    sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
-    sums.flags.writeable = False
-    return replace(rows, time=time.reshape(-1, size).mean(axis=1), sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
+            sides, time = by_time(rows)[..., :whole], rows.time[:whole].reshape(-1, size).mean(axis=1)
+            sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
+            sums.flags.writeable = False
+            yield replace(rows, time=time, sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
 
 
 def by_time(rows: Rows) -> Array:
@@ -121,10 +108,8 @@ def by_time(rows: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LinearFit:
-    """values (p,), of which only ``free`` were estimated, with rows divided by weights (J,).
-
-    inverse_root (f, f): R⁻¹ with RᵀR = A, the Gram matrix of the weighted free columns.
-    """
+    """values (p,), of which only ``free`` were estimated, with rows divided by weights (J,). inverse_root (f, f): R⁻¹
+    with RᵀR = A, the Gram matrix of the weighted free columns."""
 
     compressed: Compressed
     values: Array
@@ -154,9 +139,7 @@ class LinearFit:
 
 def linear_fit(equations: LinearEquations, estimate: Estimate) -> LinearFit:
     """Of an estimate that was ordinary or weighted (by its noise) least squares, perhaps of some parameters only.
-
-    Parameters without any variance count as given. Any other estimate is refused: its covariance is another one.
-    """
+    Parameters without any variance count as given. Any other estimate is refused: its covariance is another one."""
     compressed = equations.compressed
     if estimate.names != compressed.parameters:
         raise ParameterError("the estimate is of other parameters than the equations")
@@ -191,8 +174,7 @@ def fading(correlation: Array, rows: float) -> Fading:
 
     The first lag m such that all of m … 2m + 5 are within 3 standard errors √((1 + 2 Σ_{k<m} ρ²)/N) (Bartlett): a
     window that grows, for slow correlations pass through zero slowly. Errors that swing for ever make these standard
-    errors large, so the correlation in the second half of the lags is judged by its size.
-    """
+    errors large, so the correlation in the second half of the lags is judged by its size."""
     squares = np.cumsum(np.append(0.0, correlation[1:] ** 2))
     small, most = np.abs(correlation), len(correlation) - 1
     faded = most < 2 * FADED_EXTRA_LAGS or bool(small[most // 2 :].max() <= LASTING_CORRELATION)
@@ -271,8 +253,7 @@ class Correlation:
         """To be summed: six times the lag of fading, or more where that changes the inflation by more than chance.
 
         A small correlation that lasts is not seen at any single lag, and yet adds up. Of lags that double, the first
-        is taken with which all longer ones agree within their standard errors √(2/ν) (Lepski).
-        """
+        is taken with which all longer ones agree within their standard errors √(2/ν) (Lepski)."""
         most = len(self.covariance) - 1
         lags = min(max(TAPER_FADING_RATIO * f.lag for f in self.fading), most)
         choices = [lags]
@@ -292,8 +273,7 @@ class Correlation:
 
         The fit takes errors that look like columns of W. Of a spectrum smoothed by the taper it takes, on average over
         the frequencies that W has, Σ_k taper(k) a(k)² / (N a(0)) with a: the leverage; N lags of none: a(0)/N, the
-        well-known p/N.
-        """
+        well-known p/N."""
         a = self.leverage[: taper.lags + 1]
         took = [
             taper.both_sides(column**2) / max(column[0] * rows, 1e-300)
@@ -343,9 +323,7 @@ def _probes(fit: LinearFit) -> Array:
 
 def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
     """Sums over a stretch, in parts: of equations (J,), products of residuals (K + 1, J, J), and of probes (K + 1, J).
-
-    Pieces are put together until longer than the lags, and multiplied with themselves and the lags before.
-    """
+    Pieces are put together until longer than the lags, and multiplied with themselves and the lags before."""
     before: Array | None = None
     counted, held = np.zeros(1), list[Array]()
     for piece in pieces:
