@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ UNSETTLED = note(
 ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
+CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
 Slots = tuple[tuple[JointTerm, tuple[int, ...]], ...]
 
 
@@ -187,14 +189,14 @@ def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm
 
 def _swept(
     equations: FrictionEquations, allowed: Sequence[Sequence[int]]
-) -> tuple[list[int], Array, list[list[Score]], bool]:
+) -> tuple[list[int], Array, list[dict[int, Score]], bool]:
     """The candidate of each joint, of those ``allowed``, changed until it stays; the noise (J,) in whose unit scores
-    are; the last scores of all candidates on each joint; and whether it stayed."""
+    are; the last scores of those allowed on each joint; and whether it stayed."""
     columns = [equations.columns(candidate) for candidate in equations.candidates]
     choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
     noise = equations.noise([columns[k] for k in choice])
     families = [candidate.family for candidate in equations.candidates]
-    scores = [list[Score]() for _ in choice]
+    scores = [dict[int, Score]() for _ in choice]
     seen: list[list[int] | None] = [None] * len(choice)
     for _ in range(MOST_SWEEPS):
         before = list(choice)
@@ -203,7 +205,8 @@ def _swept(
             if others == seen[j]:
                 continue  # nothing it depends on has changed
             seen[j] = others
-            scores[j] = equations.scores(j, columns, [columns[k] for k in choice], noise)
+            found = equations.scores(j, [columns[k] for k in some], [columns[k] for k in choice], noise)
+            scores[j] = dict(zip(some, found, strict=True))
             family = families[some[simplest_within_error([scores[j][k] for k in some])]]
             alike = [k for k in some if families[k] == family]
             choice[j] = min(alike, key=lambda k: scores[j][k].mean)
@@ -268,45 +271,57 @@ class FrictionEquations:
     def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
         """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
         in every fold, over noise²."""
-        p = self.rigid
-        factors = np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
-        inverses = [np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE) for upper in factors]
-        scores = []
-        for columns in candidates:
-            squares = []
-            everything = zip(factors, inverses, self.held[:, j], self._friction(factors, columns), strict=True)
-            for upper, inverse, held, friction in everything:
-                beta = inverse @ (upper[:p, -1] - upper[:p, p:-1] @ friction)
-                left = held @ np.concatenate([-beta, -friction, [1.0]])
-                squares.append([float(left @ left) / noise[j] ** 2])
-            scores.append(Score(np.array(squares), self.rows[:, [j]]))
-        return scores
+        p, found = self.rigid, np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
+        friction = np.stack([self._friction(found, columns) for columns in candidates], axis=2)  # (K, c, candidates)
+        inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
+        beta = inverse @ (found[:, :p, -1:] - found[:, :p, p:-1] @ friction)
+        held = self.held[:, j]
+        left = held[..., -1:] - held[..., :p] @ beta - held[..., p:-1] @ friction
+        squares = (left**2).sum(axis=1) / noise[j] ** 2
+        return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
 
     def _factor(self, k: int, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
         """Of all equations without fold k, joint j with all of its columns, the rigid ones first: below them is what
         friction has to explain when the rigid part does its best."""
         p = self.rigid
-        others = [self._marginal(self.train[k, i], chosen[i]) / noise[i] for i in range(len(noise)) if i != j]
+        others = [self._without_fold(k, i, tuple(chosen[i])) / noise[i] for i in range(len(noise)) if i != j]
         own = self.train[k, j] / noise[j]
         both = np.vstack([*others, self.prior])
         wide = np.zeros((len(both), own.shape[1]))
         wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
         return _merged([wide, own])
 
+    def _without_fold(self, k: int, i: int, columns: tuple[int, ...]) -> Array:
+        """``_marginal`` of joint i without fold k; kept, for it is asked for while every other joint chooses."""
+        if (k, i, columns) not in self._marginals:
+            self._marginals[k, i, columns] = self._marginal(self.train[k, i], np.array(columns, dtype=np.int64))
+        return self._marginals[k, i, columns]
+
+    @cached_property
+    def _marginals(self) -> dict[tuple[int, int, tuple[int, ...]], Array]:
+        return {}
+
     def _friction(self, factors: Array, columns: IntArray) -> Array:
         """(K, c) the columns that a candidate has, least squares in each of K factors, with friction ≥ 0."""
-        w, y = factors[:, self.rigid : -1, self.rigid : -1], factors[:, self.rigid : -1, -1]
-        found = np.zeros(w.shape[::2])
+        found = np.zeros(factors[:, self.rigid : -1, -1].shape)
         if not len(columns):
             return found
         bound = self.nonnegative[columns]
         order = np.concatenate([columns[~bound], columns[bound]])
-        free = int((~bound).sum())
-        for k, (q, r) in enumerate(zip(*np.linalg.qr(w[:, :, order]), strict=True)):  # many small ones at once
-            right = q.T @ y[k]
-            below = optimize.nnls(r[free:, free:], right[free:])[0] if bound.any() else np.zeros(0)
-            above = _solved(r[:free, :free], right[:free] - r[:free, free:] @ below) if free else np.zeros(0)
-            found[k, order] = np.concatenate([above, below])
+        free, count = int((~bound).sum()), len(order)
+        both = np.linalg.qr(factors[:, self.rigid : -1, [*(self.rigid + order), -1]], mode="r")  # many small at once
+        r, right = both[:, :count, :count], both[:, :count, count]
+        diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
+        plain = diagonal.min(axis=1) > CLEAR_DIAGONAL_RATIO * np.abs(r).max(axis=(1, 2))
+        values = np.zeros(right.shape)
+        if plain.any():
+            values[plain] = np.linalg.solve(r[plain], right[plain][..., None])[..., 0]
+            plain &= (values[:, free:] >= 0.0).all(axis=1)  # then no bound holds anything
+        for k in np.flatnonzero(~plain):
+            below = optimize.nnls(r[k, free:, free:], right[k, free:])[0] if bound.any() else np.zeros(0)
+            above = _solved(r[k, :free, :free], right[k, :free] - r[k, :free, free:] @ below) if free else np.zeros(0)
+            values[k] = np.concatenate([above, below])
+        found[:, order] = values
         return found
 
     def _marginal(self, factor: Array, columns: IntArray) -> Array:
