@@ -39,6 +39,7 @@ LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_SCALE_ROUNDS = 10
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
+ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
 @cache
@@ -383,10 +384,12 @@ def cross_validate(
 
 def simplest_within_error(scores: Sequence[Score], largest_excess: float = np.inf) -> int:
     """Which of several, ordered from the simplest: the first whose score is not worse than the best's by more than the
-    standard error of the difference, nor by more than ``largest_excess`` of the best's."""
+    standard error of the difference, nor by more than ``largest_excess`` of the best's. A model with more columns whose
+    best values are zero is the same model: rounding must not decide for it."""
     best = int(np.argmin([score.mean for score in scores]))
     for index, score in enumerate(scores[:best]):
-        excess = score.mean - scores[best].mean
-        if excess <= min(score.error_of_difference(scores[best]), largest_excess * scores[best].mean):
+        excess, least = score.mean - scores[best].mean, ROUNDING_EXCESS * scores[best].mean
+        error = max(score.error_of_difference(scores[best]), least)
+        if excess <= min(error, largest_excess * scores[best].mean):
             return index
     return best

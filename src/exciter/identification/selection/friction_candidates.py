@@ -21,6 +21,7 @@ from exciter.experiment.recording.recording_facts import LINK_SIDE
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
+    BoundTerm,
     Coulomb,
     CoupledSqrtViscous,
     Dahl,
@@ -31,6 +32,7 @@ from exciter.parameters.terms import (
     JointTerm,
     LoadFriction,
     Offset,
+    RigidTorque,
     Ripple,
     Sign,
     Spring,
@@ -97,6 +99,18 @@ class FrictionCandidate:
                 raise ParameterError(
                     f"candidate '{self.name}' has a {type(term).__name__} with joints of its own; leave them open"
                 )
+
+
+@dataclass(frozen=True)
+class LabelledTerm(JointTerm):
+    """A term whose parameters have a label: several of a kind can be in one model."""
+
+    term: JointTerm
+    label: str
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        bound = self.term.bind(robot, rigid)
+        return replace(bound, columns=replace(bound.columns, names=tuple(f"{self.label}{n}" for n in bound.names)))
 
 
 def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:

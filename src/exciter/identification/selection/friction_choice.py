@@ -20,27 +20,32 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import IntArray, Score, compress, simplest_within_error
+from exciter.identification.information.compressed import (
+    ROUNDING_EXCESS,
+    IntArray,
+    Score,
+    compress,
+    simplest_within_error,
+)
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import (
     FrictionCandidate,
+    LabelledTerm,
     distinct_terms,
     friction_parts,
     on_joints,
     usual_candidates,
 )
 from exciter.notes import Note, done, note, texts
-from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
-from exciter.robot.robot import Robot
+from exciter.parameters.terms import JointTerm
 from exciter.typing import Array
 
 MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
     "friction", f"joints still changed their minds after {MOST_SWEEPS} rounds: some candidates are as good as others"
 )
-ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
 CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
@@ -215,18 +220,6 @@ def _swept(
     return choice, noise, scores, False
 
 
-@dataclass(frozen=True)
-class _Labelled(JointTerm):
-    """A term whose parameters have a label: several of a kind can be in one model."""
-
-    term: JointTerm
-    label: str
-
-    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        bound = self.term.bind(robot, rigid)
-        return replace(bound, columns=replace(bound.columns, names=tuple(f"{self.label}{n}" for n in bound.names)))
-
-
 @dataclass(frozen=True, eq=False)
 class FrictionEquations:
     """p rigid columns and c friction columns of the own joint, in factors (J, p + c + 1, p + c + 1).
@@ -348,7 +341,7 @@ def friction_equations(
     rigid = base.independent
     prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
     distinct = distinct_terms(candidates)
-    labelled = tuple(_Labelled(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
+    labelled = tuple(LabelledTerm(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
     union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
     slots, own, nonnegative = _own_columns(union, distinct, len(kept))
     first = len(rigid_model.standard)
