@@ -10,9 +10,10 @@ errors, so folds of single samples would flatter whatever fits noise in a cross-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -39,6 +40,7 @@ LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_SCALE_ROUNDS = 10
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
+_LIMITED = ContextVar("limited", default=False)  # already to one thread, which takes its time
 ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
@@ -47,10 +49,18 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks at all loaded libraries, which takes a millisecond
 
 
-def one_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """While it lasts, BLAS and LAPACK use one thread."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return limited
+    if _LIMITED.get():
+        yield
+        return
+    limited = _LIMITED.set(True)
+    try:
+        with _controller().limit(limits=1):
+            yield
+    finally:
+        _LIMITED.reset(limited)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +83,21 @@ class Compressed:
     def where(self, chosen: NDArray[np.bool_]) -> Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
+
+    def without_fold(self, fold: int) -> Compressed:
+        """All pieces but those; what is put together for it is kept, for models are judged by the same folds again."""
+        kept = self.where(self.fold != fold)
+        if fold not in self._without:
+            self._without[fold] = np.zeros(self.factors.shape[1:])
+            for joint, factors in zip(self._without[fold], kept.factors.swapaxes(0, 1), strict=True):
+                seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns
+                joint[np.ix_(seen, seen)] = _triangular(factors[..., seen])
+        kept.__dict__["_by_joint"] = self._without[fold]
+        return kept
+
+    @cached_property
+    def _without(self) -> dict[int, Array]:
+        return {}
 
     def only_joints(self, joints: Sequence[int]) -> Compressed:
         kept = list(joints)
@@ -374,9 +399,9 @@ def cross_validate(
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
     sigma = compressed.per_group(noise)
     squares, rows = [], []
-    for fold in folds:
+    for fold in folds.tolist():
         held_out = compressed.fold == fold
-        found = fits(compressed.where(~held_out))
+        found = fits(compressed.without_fold(fold))
         squares.append([(compressed.squares(values) / sigma**2)[held_out].sum(axis=0) for values in found])
         rows.append(compressed.rows[held_out].sum(axis=0))
     return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))

@@ -20,6 +20,7 @@ from exciter.identification.runs.run import Run, without_load
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
+HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 
@@ -107,12 +108,21 @@ class Problem:
             yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
+        if "_held" in self.__dict__:
+            yield from self.__dict__["_held"]
+            return
+        held, size = list[tuple[int, Rows]](), 0
         for index, run in enumerate(self.runs):
             try:
                 for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
+                    size += rows.sides.nbytes
+                    if size <= HELD_ROWS_BYTES:
+                        held.append((index, rows))
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
+        if size <= HELD_ROWS_BYTES:
+            self.__dict__["_held"] = tuple(held)
 
     @cached_property
     def measured(self) -> Compressed:

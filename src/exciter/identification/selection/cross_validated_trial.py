@@ -113,7 +113,8 @@ class Trial:
     def fit(self, information: Information, weight: float) -> Array:
         """(b,) β of equations over their noise, with a prior of ``weight``."""
         rows = self.prior(weight)
-        return bounded(information.add(rows[:, :-1], rows[:, -1]), self._bound)
+        r, z = np.vstack([information.r, rows[:, :-1]]), np.append(information.z, rows[:, -1])
+        return bounded(Information(r, z), self._bound)
 
     def scores(self, weights: Array, noise: Array) -> tuple[Score, ...]:
         """Of fits with each of ``weights``, on what was left out; noise (J,): weights of equations, and their unit."""

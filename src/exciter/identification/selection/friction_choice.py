@@ -305,15 +305,14 @@ class FrictionEquations:
         both = np.linalg.qr(factors[:, self.rigid : -1, [*(self.rigid + order), -1]], mode="r")  # many small at once
         r, right = both[:, :count, :count], both[:, :count, count]
         diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
-        plain = diagonal.min(axis=1) > CLEAR_DIAGONAL_RATIO * np.abs(r).max(axis=(1, 2))
+        clear = diagonal.min(axis=1) > CLEAR_DIAGONAL_RATIO * np.abs(r).max(axis=(1, 2))
         values = np.zeros(right.shape)
-        if plain.any():
-            values[plain] = np.linalg.solve(r[plain], right[plain][..., None])[..., 0]
-            plain &= (values[:, free:] >= 0.0).all(axis=1)  # then no bound holds anything
-        for k in np.flatnonzero(~plain):
-            below = optimize.nnls(r[k, free:, free:], right[k, free:])[0] if bound.any() else np.zeros(0)
-            above = _solved(r[k, :free, :free], right[k, :free] - r[k, :free, free:] @ below) if free else np.zeros(0)
-            values[k] = np.concatenate([above, below])
+        values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
+        for k in np.flatnonzero(~clear | (values[:, free:] < 0.0).any(axis=1)):  # of others no bound holds anything
+            if bound.any():
+                values[k, free:] = optimize.nnls(r[k, free:, free:], right[k, free:])[0]
+            above = right[k, :free] - r[k, :free, free:] @ values[k, free:]
+            values[k, :free] = (np.linalg.solve if clear[k] else _solved)(r[k, :free, :free], above)
         found[:, order] = values
         return found
 
