@@ -139,11 +139,12 @@ def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tu
     found = []
     names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
     chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
+    parts = {
+        dry: {"√": SqrtViscous(), "ripple": Ripple(), "load": load and replace(load, shape=shape)}
+        for dry, shape in DRY_FRICTION_SHAPES.items()
+    }
     for some, (dry, shape) in product(chosen, DRY_FRICTION_SHAPES.items()):
-        more: dict[str, JointTerm] = {"√": SqrtViscous(), "ripple": Ripple()}
-        if load is not None:
-            more["load"] = LoadFriction(shape, links=load.links, springs=load.springs)
-        terms = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
+        terms = (Viscous(), Coulomb(shape), Offset(), *(parts[dry][name] for name in some))
         found.append(FrictionCandidate(" + ".join(["viscous", dry, *some, "offset"]), terms))
     return tuple(found)
 

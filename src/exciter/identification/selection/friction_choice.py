@@ -8,6 +8,7 @@ rigid parameters fitted anew each time, until no joint changes its mind.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -265,7 +266,7 @@ class FrictionEquations:
         """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
         in every fold, over noise²."""
         p, found = self.rigid, np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
-        friction = np.stack([self._friction(found, columns) for columns in candidates], axis=2)  # (K, c, candidates)
+        friction = self._friction(found, candidates)
         inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
         beta = inverse @ (found[:, :p, -1:] - found[:, :p, p:-1] @ friction)
         held = self.held[:, j]
@@ -294,26 +295,20 @@ class FrictionEquations:
     def _marginals(self) -> dict[tuple[int, int, tuple[int, ...]], Array]:
         return {}
 
-    def _friction(self, factors: Array, columns: IntArray) -> Array:
-        """(K, c) the columns that a candidate has, least squares in each of K factors, with friction ≥ 0."""
-        found = np.zeros(factors[:, self.rigid : -1, -1].shape)
-        if not len(columns):
-            return found
-        bound = self.nonnegative[columns]
-        order = np.concatenate([columns[~bound], columns[bound]])
-        free, count = int((~bound).sum()), len(order)
-        both = np.linalg.qr(factors[:, self.rigid : -1, [*(self.rigid + order), -1]], mode="r")  # many small at once
-        r, right = both[:, :count, :count], both[:, :count, count]
-        diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
-        clear = diagonal.min(axis=1) > CLEAR_DIAGONAL_RATIO * np.abs(r).max(axis=(1, 2))
-        values = np.zeros(right.shape)
-        values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
-        for k in np.flatnonzero(~clear | (values[:, free:] < 0.0).any(axis=1)):  # of others no bound holds anything
-            if bound.any():
-                values[k, free:] = optimize.nnls(r[k, free:, free:], right[k, free:])[0]
-            above = right[k, :free] - r[k, :free, free:] @ values[k, free:]
-            values[k, :free] = (np.linalg.solve if clear[k] else _solved)(r[k, :free, :free], above)
-        found[:, order] = values
+    def _friction(self, factors: Array, candidates: Sequence[IntArray]) -> Array:
+        """(K, c, candidates) the columns that each has, least squares in each of K factors, with friction ≥ 0; those
+        with as many columns at once."""
+        found = np.zeros((len(factors), factors.shape[2] - self.rigid - 1, len(candidates)))
+        alike = defaultdict[tuple[int, int], list[int]](list)
+        for at, columns in enumerate(candidates):
+            alike[len(columns), int(self.nonnegative[columns].sum())].append(at)
+        for (count, bound), members in alike.items():
+            order = [candidates[at][np.argsort(self.nonnegative[candidates[at]], kind="stable")] for at in members]
+            chosen = np.column_stack([self.rigid + np.array(order).reshape(-1, count), np.full(len(order), -1)])
+            upper = np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r")
+            values = _bounded(upper[..., :count, :count], upper[..., :count, count], count - bound)
+            for at, columns, one in zip(members, order, values.swapaxes(0, 1), strict=True):
+                found[:, columns, at] = one
         return found
 
     def _marginal(self, factor: Array, columns: IntArray) -> Array:
@@ -401,6 +396,20 @@ def _own_rows(piece: Rows, p: int, own: IntArray, parameters: tuple[str, ...]) -
         sides[:, j, p:-1] = piece.sides[:, j, p + columns]
     sides.flags.writeable = False
     return replace(piece, sides=sides, parameters=parameters)
+
+
+def _bounded(r: Array, right: Array, free: int) -> Array:
+    """(…, k) least squares of triangular r (…, k, k) and right sides (…, k); all but the first ``free`` are ≥ 0."""
+    size = np.abs(r).max(axis=(-2, -1), initial=0.0)
+    clear = np.abs(np.diagonal(r, axis1=-2, axis2=-1)).min(axis=-1, initial=np.inf) > CLEAR_DIAGONAL_RATIO * size
+    values = np.zeros(right.shape)
+    values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
+    for at in zip(*np.nonzero(~clear | (values[..., free:] < 0.0).any(axis=-1)), strict=True):  # a bound holds others
+        if free < right.shape[-1]:
+            values[at][free:] = optimize.nnls(r[at][free:, free:], right[at][free:])[0]
+        above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
+        values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
+    return values
 
 
 def _merged(factors: Sequence[Array] | Array) -> Array:
