@@ -236,9 +236,9 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
 
     def value(q: Array) -> tuple[float, Array]:
         eigen, vectors = _smallest(_matrices(model, chi, q), scale)
-        both = Motion.at(np.stack([q, q]), None, np.stack([vectors[0], np.zeros(model.n)]))  # accelerated, and at rest
-        slope = model.torque_pullback(both, np.stack([vectors[0]] * 2), chi).q
-        return float(eigen[0]), slope[0] - slope[1]
+        seed = vectors[:1]
+        moved = model.torque_pullback(Motion.at(q, None, seed), seed, chi).q
+        return float(eigen[0]), (moved - model.torque_pullback(Motion.at(q), seed, chi).q)[0]
 
     bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
     found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
