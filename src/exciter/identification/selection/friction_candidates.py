@@ -136,15 +136,14 @@ def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTe
 def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tuple[FrictionCandidate, ...]:
     """From the simplest on, pre-sliding from the shortest on; load: with its shape open, None where gears are not in
     the torque. ripple: whether joints turn."""
-    found = []
-    names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
+    shapes = DRY_FRICTION_SHAPES
+    loads = {} if load is None else {dry: replace(load, shape=shape) for dry, shape in shapes.items()}
+    names = ["√", *(["load"] if loads else []), *(["ripple"] if ripple else [])]
     chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
-    parts = {
-        dry: {"√": SqrtViscous(), "ripple": Ripple(), "load": load and replace(load, shape=shape)}
-        for dry, shape in DRY_FRICTION_SHAPES.items()
-    }
-    for some, (dry, shape) in product(chosen, DRY_FRICTION_SHAPES.items()):
-        terms = (Viscous(), Coulomb(shape), Offset(), *(parts[dry][name] for name in some))
+    found = []
+    for some, (dry, shape) in product(chosen, shapes.items()):
+        more = {"√": SqrtViscous(), "ripple": Ripple(), "load": loads.get(dry)}
+        terms: Any = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
         found.append(FrictionCandidate(" + ".join(["viscous", dry, *some, "offset"]), terms))
     return tuple(found)
 

@@ -305,7 +305,7 @@ class FrictionEquations:
         for (count, bound), members in alike.items():
             order = [candidates[at][np.argsort(self.nonnegative[candidates[at]], kind="stable")] for at in members]
             chosen = np.column_stack([self.rigid + np.array(order).reshape(-1, count), np.full(len(order), -1)])
-            upper = np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r")
+            upper: Array = np.asarray(np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r"))
             values = _bounded(upper[..., :count, :count], upper[..., :count, count], count - bound)
             for at, columns, one in zip(members, order, values.swapaxes(0, 1), strict=True):
                 found[:, columns, at] = one

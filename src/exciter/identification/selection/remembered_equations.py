@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from exciter.experiment.signals.processed_motion import Processed, remembered_pi
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import IntArray, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
-from exciter.parameters.terms import LoadFriction
+from exciter.parameters.terms import JointTerm, LoadFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -82,9 +84,8 @@ class _KnownColumns:
             for joint, k in links:
                 sides[joint, place[k]] = self._links[joint, k][index]
             for joint, k in heavy:
-                sides[joint, place[k]] += sum(
-                    g * weight[joint, k][index] for g, weight in zip(lean, self._weight, strict=True)
-                )
+                units = [weight[joint, k][index] for weight in self._weight]
+                sides[joint, place[k]] += lean @ units
             for key, (joint, k, _) in terms.items():
                 sides[joint, place[k]] = self._terms[key][index]
             sides[:, -1] = rows.sides[:, 0, -model.n :].T
@@ -146,16 +147,22 @@ def _at_rest(motion: Motion) -> Motion:
 
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:
     """By what a column depends on: term, joint, which of the term's columns for that joint, and gravity."""
-    found: dict[Hashable, TermEntry] = {}
-    gravity = tuple(np.asarray(model.robot.gravity).tolist())
-    number = 0
+    found, number = dict[Hashable, TermEntry](), count()
     for term, (bound, at) in zip(model.terms, model.term_columns, strict=True):
-        kind = term.term if isinstance(term, LabelledTerm) else term
-        felt = () if isinstance(kind, FRICTION_TERMS) and not isinstance(kind, LoadFriction) else gravity
-        kind = on_joints(kind, None) if isinstance(kind, FRICTION_TERMS) else kind
+        kind: Any = term.term if isinstance(term, LabelledTerm) else term
+        gravity = tuple(model.robot.gravity)
+        if isinstance(kind, FRICTION_TERMS):
+            kind, gravity = on_joints(kind, None), gravity if isinstance(kind, LoadFriction) else ()
         seen = Counter[int]()
         for joint, column in bound.rows:
-            found[kind, joint, seen[joint], felt] = joint, at.start + column, number
+            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number)
             seen[joint] += 1
-            number += 1
     return found
+
+
+def _hashable(term: JointTerm) -> Hashable:
+    """A term of the user's own that is not is taken as another one every time."""
+    try:
+        return hash(term), term
+    except TypeError:
+        return object()
