@@ -92,7 +92,7 @@ class Compressed:
             for joint, factors in zip(self._without[fold], kept.factors.swapaxes(0, 1), strict=True):
                 seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns
                 joint[np.ix_(seen, seen)] = _triangular(factors[..., seen])
-        kept.__dict__["_by_joint"] = self._without[fold]
+        kept.__dict__["by_joint"] = self._without[fold]
         return kept
 
     @cached_property
@@ -132,13 +132,13 @@ class Compressed:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
         sigma = self.per_group(noise)
         if np.ndim(noise) < 2:  # the same for all pieces of a joint, which need not be told apart
-            stacked = self._by_joint / sigma[0, :, None, None]
+            stacked = self.by_joint / sigma[0, :, None, None]
         else:
             stacked = self.factors / sigma[..., None, None]
         return Information.of_factor(_triangular(stacked), int(self.rows.sum()))
 
     @cached_property
-    def _by_joint(self) -> Array:
+    def by_joint(self) -> Array:
         """(J, p + 1, p + 1) one factor for all pieces."""
         return np.stack([_triangular(self.factors[:, j]) for j in range(len(self.joints))])
 

@@ -28,7 +28,6 @@ from exciter.identification.information.compressed import (
     compress,
     simplest_within_error,
 )
-from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import (
@@ -249,8 +248,8 @@ class FrictionEquations:
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(FRICTION_NOISE_ROUNDS):
             seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
-            upper = _merged([*seen, self.prior])
-            beta = _solved(upper[:-1, :-1], upper[:-1, -1])
+            both = np.vstack([*seen, self.prior])
+            beta = _solved(both[:, :-1], both[:, -1])
             left = []
             for factor, columns in zip(self.whole, chosen, strict=True):
                 own, y = factor[:, self.rigid + columns], factor[:, -1] - factor[:, : self.rigid] @ beta
@@ -265,7 +264,7 @@ class FrictionEquations:
     def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
         """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
         in every fold, over noise²."""
-        p, found = self.rigid, np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
+        p, found = self.rigid, self._factors(j, chosen, noise)
         friction = self._friction(found, candidates)
         inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
         beta = inverse @ (found[:, :p, -1:] - found[:, :p, p:-1] @ friction)
@@ -274,25 +273,24 @@ class FrictionEquations:
         squares = (left**2).sum(axis=1) / noise[j] ** 2
         return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
 
-    def _factor(self, k: int, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
-        """Of all equations without fold k, joint j with all of its columns, the rigid ones first: below them is what
-        friction has to explain when the rigid part does its best."""
-        p = self.rigid
-        others = [self._without_fold(k, i, tuple(chosen[i])) / noise[i] for i in range(len(noise)) if i != j]
-        own = self.train[k, j] / noise[j]
-        both = np.vstack([*others, self.prior])
-        wide = np.zeros((len(both), own.shape[1]))
-        wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
-        return _merged([wide, own])
+    def _factors(self, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
+        """(K, …) of all equations without each fold, joint j with all of its columns, the rigid ones first: below them
+        is what friction has to explain when the rigid part does its best."""
+        own, p = self.train[:, j] / noise[j], self.rigid
+        others = [self._without_folds(i, tuple(chosen[i])) / noise[i] for i in range(len(noise)) if i != j]
+        both = np.concatenate([*others, np.broadcast_to(self.prior, (len(own), *self.prior.shape))], axis=1)
+        wide = np.zeros((*both.shape[:2], own.shape[2]))
+        wide[..., :p], wide[..., -1] = both[..., :-1], both[..., -1]
+        return np.asarray(np.linalg.qr(np.concatenate([wide, own], axis=1), mode="r"))
 
-    def _without_fold(self, k: int, i: int, columns: tuple[int, ...]) -> Array:
-        """``_marginal`` of joint i without fold k; kept, for it is asked for while every other joint chooses."""
-        if (k, i, columns) not in self._marginals:
-            self._marginals[k, i, columns] = self._marginal(self.train[k, i], np.array(columns, dtype=np.int64))
-        return self._marginals[k, i, columns]
+    def _without_folds(self, i: int, columns: tuple[int, ...]) -> Array:
+        """``_marginal`` of joint i without each fold; kept, for it is asked for while every other joint chooses."""
+        if (i, columns) not in self._marginals:
+            self._marginals[i, columns] = self._marginal(self.train[:, i], np.array(columns, dtype=np.int64))
+        return self._marginals[i, columns]
 
     @cached_property
-    def _marginals(self) -> dict[tuple[int, int, tuple[int, ...]], Array]:
+    def _marginals(self) -> dict[tuple[int, tuple[int, ...]], Array]:
         return {}
 
     def _friction(self, factors: Array, candidates: Sequence[IntArray]) -> Array:
@@ -304,7 +302,7 @@ class FrictionEquations:
             alike[len(columns), int(self.nonnegative[columns].sum())].append(at)
         for (count, bound), members in alike.items():
             order = [candidates[at][np.argsort(self.nonnegative[candidates[at]], kind="stable")] for at in members]
-            chosen = np.column_stack([self.rigid + np.array(order).reshape(-1, count), np.full(len(order), -1)])
+            chosen = np.column_stack([self.rigid + np.array(order, dtype=np.int64), np.full(len(order), -1)])
             upper: Array = np.asarray(np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r"))
             values = _bounded(upper[..., :count, :count], upper[..., :count, count], count - bound)
             for at, columns, one in zip(members, order, values.swapaxes(0, 1), strict=True):
@@ -312,11 +310,11 @@ class FrictionEquations:
         return found
 
     def _marginal(self, factor: Array, columns: IntArray) -> Array:
-        """What a joint's equations say of the rigid parameters, its own friction columns being free (rows, p + 1)."""
-        p = self.rigid
-        ordered = np.column_stack([factor[:, p + columns], factor[:, :p], factor[:, -1]])
-        upper: Array = np.asarray(np.linalg.qr(ordered, mode="r"))
-        return upper[len(columns) :, len(columns) :]
+        """What a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction columns being free:
+        (…, p + 1)."""
+        order = [*(self.rigid + columns), *range(self.rigid), -1]
+        upper: Array = np.asarray(np.linalg.qr(factor[..., order], mode="r"))
+        return upper[..., len(columns) :, len(columns) :]
 
 
 def friction_equations(
@@ -351,20 +349,19 @@ def friction_equations(
     folds = np.unique(found.fold)
     if len(folds) < 2:
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
-    by_joint = found.factors.transpose(1, 0, 2, 3)
-    whole = np.array([_merged(factors) for factors in by_joint])
     p = len(rigid)
-    together = _merged([*whole[:, :, [*range(p), -1]], prior])
-    Information(together[:p, :p], together[:p, p], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
+    alone = found.columns(np.arange(p)).information().add(prior[:, :-1], prior[:, -1])
+    alone.refuse_singular(parameters[:p])
+    held = [found.where(found.fold == k) for k in folds.tolist()]
     return FrictionEquations(
         candidates=tuple(candidates),
         rigid=p,
         slots=slots,
         nonnegative=nonnegative,
-        train=np.array([[_merged(factors[found.fold != k]) for factors in by_joint] for k in folds]),
-        held=np.array([[_merged(factors[found.fold == k]) for factors in by_joint] for k in folds]),
-        whole=whole,
-        rows=np.array([found.rows[found.fold == k].sum(axis=0) for k in folds], dtype=float),
+        train=np.array([found.without_fold(k).by_joint for k in folds.tolist()]),
+        held=np.array([one.by_joint for one in held]),
+        whole=found.by_joint,
+        rows=np.array([one.rows.sum(axis=0) for one in held], dtype=float),
         prior=prior,
     )
 
@@ -410,15 +407,6 @@ def _bounded(r: Array, right: Array, free: int) -> Array:
         above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
         values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
     return values
-
-
-def _merged(factors: Sequence[Array] | Array) -> Array:
-    """One square triangular factor of several with the same columns."""
-    stacked = np.concatenate(list(factors))
-    upper = np.zeros((stacked.shape[1], stacked.shape[1]))
-    found = np.linalg.qr(stacked, mode="r")
-    upper[: len(found)] = found
-    return upper
 
 
 def _solved(r: Array, z: Array) -> Array:
