@@ -111,17 +111,18 @@ class Problem:
         if "_held" in self.__dict__:
             yield from self.__dict__["_held"]
             return
-        held, size = list[tuple[int, Rows]](), 0
+        held, room = list[tuple[int, Rows]](), HELD_ROWS_BYTES
         for index, run in enumerate(self.runs):
+            room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
                 for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
-                    size += rows.sides.nbytes
-                    if size <= HELD_ROWS_BYTES:
+                    room -= rows.sides.nbytes
+                    if room >= 0:
                         held.append((index, rows))
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
-        if size <= HELD_ROWS_BYTES:
+        if room >= 0:
             self.__dict__["_held"] = tuple(held)
 
     @cached_property

@@ -107,9 +107,7 @@ class _KnownColumns:
             for _, phi in model.regressor_chunks(piece.motion, BLOCK_SAMPLES, layout):
                 yield phi.transpose(1, 2, 0)[joints, at]
 
-        found = self._filtered((piece, values(piece)) for piece in pieces)
-        for k, entry in enumerate(entries):
-            known[entry] = [rows.sides[:, 0, k] for rows in found]
+        self._filtered(known, entries, ((piece, values(piece)) for piece in pieces))
 
     def _torque_and_terms(
         self, model: DynamicModel, pieces: Sequence[Processed], wanted: Mapping[Hashable, TermEntry]
@@ -123,22 +121,24 @@ class _KnownColumns:
             every = np.concatenate([*known, piece.torque.T])
             return (every[:, part] for part in blocks(len(piece), BLOCK_SAMPLES))
 
-        found = self._filtered((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
-        for k, key in enumerate(missing):
-            self._terms[key] = [rows.sides[:, 0, k] for rows in found]
-        return found
+        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
+        return self._filtered(self._terms, missing, parts)
 
-    def _filtered(self, pieces: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
-        """Columns (c, N) as those of a single equation, in blocks."""
+    def _filtered(
+        self, known: dict[Any, Columns], keys: Sequence[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]
+    ) -> list[Rows]:
+        """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
 
         def equations() -> Iterator[Rows]:
-            for piece, values in pieces:
+            for piece, values in parts:
                 for part, block in zip(blocks(len(piece), BLOCK_SAMPLES), values, strict=True):
                     time, names = piece.motion.time[part], ("",) * (len(block) - 1)  # the last stands where y would
                     sides, limit = instants_first(np.ascontiguousarray(block)[None]), piece.torque_bandwidth
                     yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)
 
-        return list(self._filter.stream(equations()))
+        found = list(self._filter.stream(equations()))
+        known.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
+        return found
 
 
 def _at_rest(motion: Motion) -> Motion:
