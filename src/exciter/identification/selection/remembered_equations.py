@@ -31,7 +31,6 @@ BLOCK_SAMPLES = 2048  #: of equations that go through the filter
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
-Columns = list[Array]  # (N,) of each piece that comes out of the filter
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,10 @@ class RememberedDynamic(InverseDynamic):
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
         held = tuple(piece for piece in pieces if len(piece))
+        assert self.parallel_filter is not None
         motions = tuple(id(piece.motion) for piece in held)
         if motions not in self._known:
-            self._known[motions] = _KnownColumns(self, held, model)
+            self._known[motions] = _KnownColumns(self.parallel_filter, held, model)
         return self._known[motions].rows(model, held, columns)
 
 
@@ -56,77 +56,69 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others can be taken for them."""
+    """Of pieces, which are kept so that no others can be taken for them: filtered, (N,) of each piece that comes out,
+    by what they depend on."""
 
-    def __init__(self, equations: InverseDynamic, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
-        assert equations.parallel_filter is not None
-        self._filter, self._pieces = equations.parallel_filter, pieces
+    def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
+        self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
-        self._links: dict[Entry, Columns] = {}
-        self._weight: tuple[dict[Entry, Columns], ...] = ({}, {}, {})  # under gravity along x, y, z
-        self._terms: dict[Hashable, Columns] = {}
+        self._columns: dict[Hashable, list[Array]] = {}
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: IntArray) -> Iterator[Rows]:
-        place = {int(column): k for k, column in enumerate(columns)}
-        ancestors = model.robot.ancestors
-        links = [(joint, k) for k in place if k < 10 * model.n for joint in ancestors(k // 10)]
-        self._learn(self._links, links, self._upright, self._pieces)
+        place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
+        links = [(joint, k) for k in place if k < 10 * model.n for joint in model.robot.ancestors(k // 10)]
+        self._learn({entry: entry for entry in links})
         lean = np.asarray(model.robot.gravity) - np.asarray(self._upright.robot.gravity)
         heavy = [(joint, k) for joint, k in links if lean.any() and k % 10 < WEIGHT_PARAMETERS]
-        if heavy:
-            still = tuple(replace(one, motion=_at_rest(one.motion)) for one in self._pieces)
-            for axis, weight in zip(np.eye(3), self._weight, strict=True):
-                robot = self._upright.robot.with_gravity(axis)
-                self._learn(weight, heavy, replace(self._upright, robot=robot), still)
+        for axis, gravity in enumerate(np.eye(3)):
+            self._learn({(axis, *entry): entry for entry in heavy}, gravity)
         terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
         for index, rows in enumerate(self._torque_and_terms(model, pieces, terms)):
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
             for joint, k in links:
-                sides[joint, place[k]] = self._links[joint, k][index]
+                sides[joint, place[k]] = known[joint, k][index]
             for joint, k in heavy:
-                units = [weight[joint, k][index] for weight in self._weight]
-                sides[joint, place[k]] += lean @ units
+                sides[joint, place[k]] += lean @ [known[axis, joint, k][index] for axis in range(3)]
             for key, (joint, k, _) in terms.items():
-                sides[joint, place[k]] = self._terms[key][index]
+                sides[joint, place[k]] = known[key][index]
             sides[:, -1] = rows.sides[:, 0, -model.n :].T
             names = tuple(model.standard[k] for k in place)
             yield replace(rows, sides=instants_first(sides), joints=model.robot.joint_names, parameters=names)
 
-    def _learn(
-        self, known: dict[Entry, Columns], wanted: Iterable[Entry], model: DynamicModel, pieces: Sequence[Processed]
-    ) -> None:
-        """Columns of links that are not known yet."""
-        entries = [entry for entry in wanted if entry not in known]
-        if not entries:
+    def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
+        """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""
+        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        if not missing:
             return
-        columns = sorted({k for _, k in entries})
-        joints, at = [joint for joint, _ in entries], [columns.index(k) for _, k in entries]
-        layout = model.layout(columns)
+        model, pieces = self._upright, self._pieces
+        if gravity is not None:
+            model = replace(model, robot=model.robot.with_gravity(gravity))
+            pieces = tuple(map(_at_rest, pieces))
+        joints, wide = zip(*missing.values(), strict=True)
+        columns = sorted(set(wide))
+        at, layout = [columns.index(k) for k in wide], model.layout(columns)
 
         def values(piece: Processed) -> Iterator[Array]:
             for _, phi in model.regressor_chunks(piece.motion, BLOCK_SAMPLES, layout):
-                yield phi.transpose(1, 2, 0)[joints, at]
+                yield phi.transpose(1, 2, 0)[list(joints), at]
 
-        self._filtered(known, entries, ((piece, values(piece)) for piece in pieces))
+        self._filtered(missing, ((piece, values(piece)) for piece in pieces))
 
     def _torque_and_terms(
         self, model: DynamicModel, pieces: Sequence[Processed], wanted: Mapping[Hashable, TermEntry]
     ) -> list[Rows]:
         """Filtered torques as the last columns, anew: a payload may have been taken off; terms before them are kept."""
-        missing = [key for key in wanted if key not in self._terms]
-        chosen = [wanted[key][2] for key in missing]
+        missing = {key: number for key, (_, _, number) in wanted.items() if key not in self._columns}
 
         def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
-            known = [memory.values(piece.motion)[chosen]] if chosen else []
+            known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
             every = np.concatenate([*known, piece.torque.T])
             return (every[:, part] for part in blocks(len(piece), BLOCK_SAMPLES))
 
         parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
-        return self._filtered(self._terms, missing, parts)
+        return self._filtered(missing, parts)
 
-    def _filtered(
-        self, known: dict[Any, Columns], keys: Sequence[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]
-    ) -> list[Rows]:
+    def _filtered(self, keys: Iterable[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
         """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
 
         def equations() -> Iterator[Rows]:
@@ -137,12 +129,13 @@ class _KnownColumns:
                     yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)
 
         found = list(self._filter.stream(equations()))
-        known.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
+        self._columns.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
         return found
 
 
-def _at_rest(motion: Motion) -> Motion:
-    return Motion(motion.time, motion.q, *np.zeros((2, *motion.q.shape)))
+def _at_rest(piece: Processed) -> Processed:
+    motion = piece.motion
+    return replace(piece, motion=Motion(motion.time, motion.q, *np.zeros((2, *motion.q.shape))))
 
 
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:
