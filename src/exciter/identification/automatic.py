@@ -52,6 +52,7 @@ from exciter.identification.selection.prior_and_tilt_choice import (
     choose_prior_weight,
     choose_tilt,
 )
+from exciter.identification.selection.remembered_equations import remembering
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -82,7 +83,8 @@ class Asked:
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
     motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
-    offset: whether to choose how near to zero they are; tilt: whether gravity may lean."""
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean. equations: that trials share;
+    None: each has its own."""
 
     model: DynamicModel
     runs: tuple[Run, ...]
@@ -97,6 +99,7 @@ class Asked:
     values: PriorValues = field(default_factory=BestKnown)
     folds: int = USUAL_FOLDS
     step: Callable[[str], None] = lambda words: None
+    equations: InverseDynamic | None = None
 
     @cached_property
     def side(self) -> str | None:
@@ -107,8 +110,8 @@ class Asked:
         return starting_terms(kept, self.side) if self.friction else kept
 
     def trial(self, terms: JointTerms, runs: tuple[Run, ...]) -> Trial:
-        model = replace(self.model, terms=terms)
-        return Trial(Problem(model, runs, InverseDynamic(self.filter), self.folds), self.values)
+        model, equations = replace(self.model, terms=terms), self.equations or remembering(self.filter)
+        return Trial(Problem(model, runs, equations, self.folds), self.values)
 
     def weighed(self, trial: Trial) -> tuple[float, Choice]:
         """The weight of the prior."""
@@ -143,6 +146,7 @@ def choose_settings(asked: Asked) -> Chosen:
         if found is not None:
             runs, route = found.runs, found.route
             choices.append(found.choice)
+    asked = replace(asked, equations=remembering(asked.filter))
     if asked.friction:
         asked.step("choosing friction")
         kept, coupled = _coupled_motors(asked, kept, runs)

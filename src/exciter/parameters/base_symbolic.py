@@ -151,10 +151,16 @@ def _across(
 def energy_row(a: Array, b: Array) -> Array:
     """Row e (10,) with e φ = aᵀ 𝓜(φ) b for the spatial inertia 𝓜 and velocities a, b = (v, ω)."""
     va, wa, vb, wb = a[:3], a[3:], b[:3], b[3:]
-    first = np.cross(va, wb) + np.cross(vb, wa)
+    first = _cross(va, wb) + _cross(vb, wa)
     s = np.outer(wa, wb)
     second = [s[0, 0], s[0, 1] + s[1, 0], s[1, 1], s[0, 2] + s[2, 0], s[1, 2] + s[2, 1], s[2, 2]]
     return np.concatenate([[va @ vb], first, second])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Of two vectors (3,): ``np.cross`` looks at shapes for longer than it multiplies."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def _generators(joint: Joint) -> tuple[Array, Array]:

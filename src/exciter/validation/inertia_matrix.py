@@ -23,6 +23,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.closed_loop.closed_loop import dry_friction
 from exciter.notes import Note, warning
+from exciter.parameters.terms.friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -153,8 +154,8 @@ def check_inertia_matrix(
     diagonal = np.abs(np.diagonal(matrices, axis1=1, axis2=2)).mean(axis=0)
     scale = np.where(diagonal > 0.0, diagonal, 1.0)
     eigen, vectors = _smallest(matrices, scale)
-    starts = q[np.argsort(eigen)[: search.starts]]
-    found = np.array([_minimum(model, chi, scale, start, low, high) for start in starts]).reshape(-1, model.n)
+    starts, bare = q[np.argsort(eigen)[: search.starts]], _without_dry_friction(model, chi)
+    found = np.array([_minimum(*bare, scale, start, low, high) for start in starts]).reshape(-1, model.n)
     more = _smallest(inertia_matrices(model, chi, found), scale)
     places, eigen_all, along = np.vstack([q, found]), np.append(eigen, more[0]), np.vstack([vectors, more[1]])
     worst = int(np.argmin(eigen_all))
@@ -192,15 +193,24 @@ def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
 
 def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array:
     """A (N, n, n) [kg·m², kg] at postures q (N, n): the torque that unit accelerations add at rest; symmetric part."""
-    chi = np.where(dry_friction(model), 0.0, chi)  # may depend on accelerations through the load, but is no inertia
+    return _matrices(*_without_dry_friction(model, np.asarray(chi, dtype=float)), q)
+
+
+def _without_dry_friction(model: DynamicModel, chi: Array) -> tuple[DynamicModel, Array]:
+    """It may depend on accelerations through the load, but is no inertia."""
+    kept = tuple(term for term in model.terms if not isinstance(term, DryFriction))
+    return DynamicModel(model.robot, kept, model.engine), chi[~dry_friction(model)]
+
+
+def _matrices(model: DynamicModel, chi: Array, q: ArrayLike) -> Array:
     q = np.atleast_2d(np.asarray(q, dtype=float))
-    found = np.empty((len(q), model.n, model.n))
+    found, unit = np.empty((len(q), model.n, model.n)), np.eye(model.n + 1, model.n)  # the last: at rest
     for start in range(0, len(q), POSTURES_AT_ONCE):
         part = slice(start, start + POSTURES_AT_ONCE)
-        repeated = np.repeat(q[part], model.n, axis=0)
-        unit = np.tile(np.eye(model.n), (len(q[part]), 1))
-        pushed = model.torque(Motion.at(repeated, None, unit), chi) - model.torque(Motion.at(repeated), chi)
-        found[part] = pushed.reshape(-1, model.n, model.n)
+        repeated = np.repeat(q[part], len(unit), axis=0)
+        torque = model.torque(Motion.at(repeated, None, np.tile(unit, (len(q[part]), 1))), chi)
+        torque = torque.reshape(-1, len(unit), model.n)
+        found[part] = torque[:, :-1] - torque[:, -1:]
     return 0.5 * (found + found.swapaxes(1, 2))
 
 
@@ -214,11 +224,10 @@ def _smallest(matrices: Array, scale: Array) -> tuple[Array, Array]:
 def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: Array, high: Array) -> Array:
     """q (n,) of a minimum of the smallest eigenvalue near ``start``, with its exact slope: ∂λ/∂q = uᵀ ∂A/∂q u, the
     gradient of the torque that the acceleration u adds, seeded with u."""
-    chi = np.where(dry_friction(model), 0.0, chi)
     turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > FULL_TURN_RAD - 1e-9)
 
     def value(q: Array) -> tuple[float, Array]:
-        eigen, vectors = _smallest(inertia_matrices(model, chi, q), scale)
+        eigen, vectors = _smallest(_matrices(model, chi, q), scale)
         seed = vectors[:1]
         moved = model.torque_pullback(Motion.at(q, None, seed), seed, chi).q
         return float(eigen[0]), (moved - model.torque_pullback(Motion.at(q), seed, chi).q)[0]

@@ -352,7 +352,7 @@ class DelimitedText(Source):
         for start, text in text_pieces(self.path):
             lines = text.split("\n")[max(self.first - start, 0) :]
             cut = [line.partition(self.comment)[0] for line in lines] if self.comment in text else lines
-            if filled := [line for line in cut if line and not line.isspace()]:
+            if filled := list(filter(str.strip, cut)):
                 table = None if self._unusual(text) else self._quickly(filled, columns)
                 yield self._carefully(max(start, self.first), cut, columns) if table is None else table
 

@@ -111,7 +111,7 @@ class NonNegative(Estimator):
 
 
 def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
-    """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson)."""
+    """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson); R need not be square."""
     free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
     both = np.column_stack([information.r[:, free], information.r[:, held], information.z])
     upper: Array = np.asarray(np.linalg.qr(both, mode="r"))

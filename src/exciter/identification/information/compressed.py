@@ -10,9 +10,10 @@ errors, so folds of single samples would flatter whatever fits noise in a cross-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -43,12 +44,22 @@ EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
 _controller = cache(ThreadpoolController)  # looks at all loaded libraries, which takes a millisecond
+_LIMITED = ContextVar("limited", default=False)  # already to one thread, which takes its time
+ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
-def one_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """While it lasts, BLAS and LAPACK use one thread."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return limited
+    if _LIMITED.get():
+        yield
+        return
+    limited = _LIMITED.set(True)
+    try:
+        with _controller().limit(limits=1):
+            yield
+    finally:
+        _LIMITED.reset(limited)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +81,21 @@ class Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
+    def without_fold(self, fold: int) -> Compressed:
+        """All pieces but those; what is put together for it is kept, for models are judged by the same folds again."""
+        kept = self.where(self.fold != fold)
+        if fold not in self._without:
+            self._without[fold] = np.zeros(self.factors.shape[1:])
+            for joint, factors in zip(self._without[fold], kept.factors.swapaxes(0, 1), strict=True):
+                seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns
+                joint[np.ix_(seen, seen)] = triangular(factors[..., seen])
+        kept.__dict__["by_joint"] = self._without[fold]
+        return kept
+
+    @cached_property
+    def _without(self) -> dict[int, Array]:
+        return {}
+
     def columns(self, chosen: ArrayLike) -> Compressed:
         """Some of the parameters, in the given order; the others are zero."""
         kept = np.asarray(chosen, dtype=np.int64)
@@ -90,13 +116,13 @@ class Compressed:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
         sigma = self.per_group(noise)
         if np.ndim(noise) < 2:  # the same for all pieces of a joint, which need not be told apart
-            stacked = self._by_joint / sigma[0, :, None, None]
+            stacked = self.by_joint / sigma[0, :, None, None]
         else:
             stacked = self.factors / sigma[..., None, None]
         return Information.of_factor(triangular(stacked), int(self.rows.sum()))
 
     @cached_property
-    def _by_joint(self) -> Array:
+    def by_joint(self) -> Array:
         """(J, p + 1, p + 1) one factor for all pieces."""
         return np.stack([triangular(self.factors[:, j]) for j in range(len(self.joints))])
 
@@ -408,9 +434,9 @@ def cross_validate(
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
     sigma = compressed.per_group(noise)
     squares, rows = [], []
-    for fold in folds:
+    for fold in folds.tolist():
         held_out = compressed.fold == fold
-        found = fits(compressed.where(~held_out))
+        found = fits(compressed.without_fold(fold))
         squares.append([(compressed.squares(values) / sigma**2)[held_out].sum(axis=0) for values in found])
         rows.append(compressed.rows[held_out].sum(axis=0))
     return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))
@@ -418,10 +444,12 @@ def cross_validate(
 
 def simplest_within_error(scores: Sequence[Score], largest_excess: float = np.inf) -> int:
     """Which of several, ordered from the simplest: the first whose score is not worse than the best's by more than the
-    standard error of the difference, nor by more than ``largest_excess`` of the best's."""
+    standard error of the difference, nor by more than ``largest_excess`` of the best's. A model with more columns whose
+    best values are zero is the same model: rounding must not decide for it."""
     best = int(np.argmin([score.mean for score in scores]))
     for index, score in enumerate(scores[:best]):
-        excess = score.mean - scores[best].mean
-        if excess <= min(score.error_of_difference(scores[best]), largest_excess * scores[best].mean):
+        excess, least = score.mean - scores[best].mean, ROUNDING_EXCESS * scores[best].mean
+        error = max(score.error_of_difference(scores[best]), least)
+        if excess <= min(error, largest_excess * scores[best].mean):
             return index
     return best

@@ -20,6 +20,7 @@ from exciter.identification.runs.run import Run, without_load
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
+HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 
@@ -109,12 +110,22 @@ class Problem:
             yield index, rows
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
+        if "_held" in self.__dict__:
+            yield from self.__dict__["_held"]
+            return
+        held, room = list[tuple[int, Rows]](), HELD_ROWS_BYTES
         for index, run in enumerate(self.runs):
+            room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
                 for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
+                    room -= rows.sides.nbytes
+                    if room >= 0:
+                        held.append((index, rows))
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
+        if room >= 0:
+            self.__dict__["_held"] = tuple(held)
 
     @cached_property
     def measured(self) -> Compressed:

@@ -231,17 +231,30 @@ class LongLog:
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
         log, done = RepairedLog(chunks, repairs), RepairTally()
-        seen = _StreamSample()
-        quality = check(seen.each(log.repaired(done)), model=model)
+        windows, samples, span = list[Windows](), 0, (0.0, 0.0)
+
+        def passing() -> Iterator[Recording]:
+            """All pieces, of which some windows are kept."""
+            nonlocal samples, span
+            for piece in log.repaired(done):
+                if not windows:
+                    most = SAMPLE_BYTES // (size_of(piece) // len(piece))
+                    windows.append(Windows(min(SAMPLE_WINDOW_LENGTH, max(most // FEWEST_WINDOWS, 1)), most))
+                windows[0].see(piece, 0)
+                span = span[0] if samples else float(piece.time[0]), float(piece.time[-1])
+                samples += len(piece)
+                yield piece
+
+        quality = check(passing(), model=model)
         for finding in quality.problems:
             if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
         return cls(
             name=name,
             repaired=lambda: log,
-            sample=seen.sample,
-            samples=seen.samples,
-            span=seen.span,
+            sample=Recording.join(windows[0].windows()),
+            samples=samples,
+            span=span,
             notes=done.notes,
             quality=quality,
         )
@@ -284,29 +297,6 @@ class LongLog:
         part, _ = route.of_average(average_periods(self.repaired, route.period, route.settled))
         notes = (*self.notes, *why, *part.notes)
         return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
-
-
-class _StreamSample:
-    """What is kept of pieces that pass."""
-
-    def __init__(self) -> None:
-        self.samples, self.span = 0, (0.0, 0.0)
-        self._windows: Windows | None = None
-
-    def each(self, pieces: Iterable[Recording]) -> Iterator[Recording]:
-        for piece in pieces:
-            if self._windows is None:
-                most = SAMPLE_BYTES // (size_of(piece) // len(piece))
-                self._windows = Windows(min(SAMPLE_WINDOW_LENGTH, max(most // FEWEST_WINDOWS, 1)), most)
-            self._windows.see(piece, 0)
-            first = self.span[0] if self.samples else float(piece.time[0])
-            self.samples, self.span = self.samples + len(piece), (first, float(piece.time[-1]))
-            yield piece
-
-    @property
-    def sample(self) -> Recording:
-        assert self._windows is not None
-        return Recording.join(self._windows.windows())
 
 
 def size_of(recording: Recording) -> int:

@@ -87,14 +87,15 @@ class Trial:
         return found if self.offset is None else found.with_small_offsets(equations, self.offset)
 
     @cached_property
-    def _priors(self) -> dict[float, Array]:
+    def _known(self) -> dict[tuple[str, float], Array]:
+        """What was asked for before, by the weight of the prior."""
         return {}
 
     def prior(self, weight: float) -> Array:
         """(m, b + 1) see ``base_prior``."""
-        if weight not in self._priors:
-            self._priors[weight] = base_prior(self.problem.base, self.reference, weight)
-        return self._priors[weight]
+        if ("prior", weight) not in self._known:
+            self._known["prior", weight] = base_prior(self.problem.base, self.reference, weight)
+        return self._known["prior", weight]
 
     @cached_property
     def _bound(self) -> NDArray[np.bool_]:
@@ -102,18 +103,22 @@ class Trial:
 
     def noise(self, weight: float) -> Array:
         """(J,) rms of the residuals of a fit that is weighted by them."""
+        if ("noise", weight) in self._known:
+            return self._known["noise", weight]
         compressed = self.problem.compressed
         rows, signal = np.maximum(compressed.rows.sum(axis=0), 1), compressed.rms
         noise = np.maximum(signal, 1e-300)
         for _ in range(TRIAL_NOISE_ROUNDS):
             squares = compressed.squares(self.fit(compressed.information(noise), weight)).sum(axis=0)
             noise = np.maximum(np.sqrt(squares / rows), np.maximum(LEAST_TRIAL_NOISE * signal, 1e-300))
-        return np.asarray(noise)
+        self._known["noise", weight] = noise
+        return noise
 
     def fit(self, information: Information, weight: float) -> Array:
         """(b,) β of equations over their noise, with a prior of ``weight``."""
         rows = self.prior(weight)
-        return bounded(information.add(rows[:, :-1], rows[:, -1]), self._bound)
+        r, z = np.vstack([information.r, rows[:, :-1]]), np.append(information.z, rows[:, -1])
+        return bounded(Information(r, z), self._bound)
 
     def scores(self, weights: Array, noise: Array) -> tuple[Score, ...]:
         """Of fits with each of ``weights``, on what was left out; noise (J,): weights of equations, and their unit."""

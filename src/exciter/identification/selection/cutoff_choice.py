@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -45,6 +46,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     cutoffs = cutoff_candidates(band, runs)
     if not cutoffs:
         return None
+    remake = lru_cache(maxsize=1)(remake)  # the lowest cut-off is the first one that is tried
     left = [run.spans for run in remake(FilteredDifferences(min(cutoffs)))]  # all are compared on these instants
     noise: Array | None = None
 

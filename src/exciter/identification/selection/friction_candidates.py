@@ -21,6 +21,7 @@ from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
+    BoundTerm,
     Coulomb,
     CoupledSqrtViscous,
     Dahl,
@@ -31,6 +32,7 @@ from exciter.parameters.terms import (
     JointTerm,
     LoadFriction,
     Offset,
+    RigidTorque,
     Ripple,
     Sign,
     Spring,
@@ -99,6 +101,18 @@ class FrictionCandidate:
                 )
 
 
+@dataclass(frozen=True)
+class LabelledTerm(JointTerm):
+    """A term whose parameters have a label: several of a kind can be in one model."""
+
+    term: JointTerm
+    label: str
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        bound = self.term.bind(robot, rigid)
+        return replace(bound, columns=replace(bound.columns, names=tuple(f"{self.label}{n}" for n in bound.names)))
+
+
 def friction_parts(terms: Iterable[JointTerm]) -> dict[str, str]:
     """Of these terms: what names of candidates call them, and their torque; in the order of ``FRICTION_PARTS``."""
     kinds = {Dahl if type(term) is Coulomb and isinstance(term.shape, Dahl) else type(term) for term in terms}
@@ -122,14 +136,14 @@ def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTe
 def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tuple[FrictionCandidate, ...]:
     """From the simplest on, pre-sliding from the shortest on; load: with its shape open, None where gears are not in
     the torque. ripple: whether joints turn."""
-    found = []
-    names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
+    shapes = DRY_FRICTION_SHAPES
+    loads = {} if load is None else {dry: replace(load, shape=shape) for dry, shape in shapes.items()}
+    names = ["√", *(["load"] if loads else []), *(["ripple"] if ripple else [])]
     chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
-    for some, (dry, shape) in product(chosen, DRY_FRICTION_SHAPES.items()):
-        more: dict[str, JointTerm] = {"√": SqrtViscous(), "ripple": Ripple()}
-        if load is not None:
-            more["load"] = LoadFriction(shape, links=load.links, springs=load.springs)
-        terms = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
+    found = []
+    for some, (dry, shape) in product(chosen, shapes.items()):
+        more = {"√": SqrtViscous(), "ripple": Ripple(), "load": loads.get(dry)}
+        terms: Any = (Viscous(), Coulomb(shape), Offset(), *(more[name] for name in some))
         found.append(FrictionCandidate(" + ".join(["viscous", dry, *some, "offset"]), terms))
     return tuple(found)
 

@@ -8,8 +8,10 @@ rigid parameters fitted anew each time, until no joint changes its mind.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,29 +21,34 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import IntArray, Score, compress, simplest_within_error
-from exciter.identification.information.information import Information
+from exciter.identification.information.compressed import (
+    ROUNDING_EXCESS,
+    IntArray,
+    Score,
+    compress,
+    simplest_within_error,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import (
     FrictionCandidate,
+    LabelledTerm,
     distinct_terms,
     friction_parts,
     on_joints,
     usual_candidates,
 )
 from exciter.notes import Note, done, note, texts
-from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
-from exciter.robot.robot import Robot
+from exciter.parameters.terms import JointTerm
 from exciter.typing import Array
 
 MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
     "friction", f"joints still changed their minds after {MOST_SWEEPS} rounds: some candidates are as good as others"
 )
-ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
+CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
 Slots = tuple[tuple[JointTerm, tuple[int, ...]], ...]
 
 
@@ -187,14 +194,14 @@ def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm
 
 def _swept(
     equations: FrictionEquations, allowed: Sequence[Sequence[int]]
-) -> tuple[list[int], Array, list[list[Score]], bool]:
+) -> tuple[list[int], Array, list[dict[int, Score]], bool]:
     """The candidate of each joint, of those ``allowed``, changed until it stays; the noise (J,) in whose unit scores
-    are; the last scores of all candidates on each joint; and whether it stayed."""
+    are; the last scores of those allowed on each joint; and whether it stayed."""
     columns = [equations.columns(candidate) for candidate in equations.candidates]
     choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
     noise = equations.noise([columns[k] for k in choice])
     families = [candidate.family for candidate in equations.candidates]
-    scores = [list[Score]() for _ in choice]
+    scores = [dict[int, Score]() for _ in choice]
     seen: list[list[int] | None] = [None] * len(choice)
     for _ in range(MOST_SWEEPS):
         before = list(choice)
@@ -203,25 +210,14 @@ def _swept(
             if others == seen[j]:
                 continue  # nothing it depends on has changed
             seen[j] = others
-            scores[j] = equations.scores(j, columns, [columns[k] for k in choice], noise)
+            found = equations.scores(j, [columns[k] for k in some], [columns[k] for k in choice], noise)
+            scores[j] = dict(zip(some, found, strict=True))
             family = families[some[simplest_within_error([scores[j][k] for k in some])]]
             alike = [k for k in some if families[k] == family]
             choice[j] = min(alike, key=lambda k: scores[j][k].mean)
         if choice == before:
             return choice, noise, scores, True
     return choice, noise, scores, False
-
-
-@dataclass(frozen=True)
-class _Labelled(JointTerm):
-    """A term whose parameters have a label: several of a kind can be in one model."""
-
-    term: JointTerm
-    label: str
-
-    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        bound = self.term.bind(robot, rigid)
-        return replace(bound, columns=replace(bound.columns, names=tuple(f"{self.label}{n}" for n in bound.names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +248,8 @@ class FrictionEquations:
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(FRICTION_NOISE_ROUNDS):
             seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
-            upper = _merged([*seen, self.prior])
-            beta = _solved(upper[:-1, :-1], upper[:-1, -1])
+            both = np.vstack([*seen, self.prior])
+            beta = _solved(both[:, :-1], both[:, -1])
             left = []
             for factor, columns in zip(self.whole, chosen, strict=True):
                 own, y = factor[:, self.rigid + columns], factor[:, -1] - factor[:, : self.rigid] @ beta
@@ -268,53 +264,57 @@ class FrictionEquations:
     def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
         """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
         in every fold, over noise²."""
-        p = self.rigid
-        factors = np.array([self._factor(k, j, chosen, noise) for k in range(len(self.train))])
-        inverses = [np.linalg.pinv(upper[:p, :p], rcond=FRICTION_RANK_TOLERANCE) for upper in factors]
-        scores = []
-        for columns in candidates:
-            squares = []
-            everything = zip(factors, inverses, self.held[:, j], self._friction(factors, columns), strict=True)
-            for upper, inverse, held, friction in everything:
-                beta = inverse @ (upper[:p, -1] - upper[:p, p:-1] @ friction)
-                left = held @ np.concatenate([-beta, -friction, [1.0]])
-                squares.append([float(left @ left) / noise[j] ** 2])
-            scores.append(Score(np.array(squares), self.rows[:, [j]]))
-        return scores
+        p, found = self.rigid, self._factors(j, chosen, noise)
+        friction = self._friction(found, candidates)
+        inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
+        beta = inverse @ (found[:, :p, -1:] - found[:, :p, p:-1] @ friction)
+        held = self.held[:, j]
+        left = held[..., -1:] - held[..., :p] @ beta - held[..., p:-1] @ friction
+        squares = (left**2).sum(axis=1) / noise[j] ** 2
+        return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
 
-    def _factor(self, k: int, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
-        """Of all equations without fold k, joint j with all of its columns, the rigid ones first: below them is what
-        friction has to explain when the rigid part does its best."""
-        p = self.rigid
-        others = [self._marginal(self.train[k, i], chosen[i]) / noise[i] for i in range(len(noise)) if i != j]
-        own = self.train[k, j] / noise[j]
-        both = np.vstack([*others, self.prior])
-        wide = np.zeros((len(both), own.shape[1]))
-        wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
-        return _merged([wide, own])
+    def _factors(self, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
+        """(K, …) of all equations without each fold, joint j with all of its columns, the rigid ones first: below them
+        is what friction has to explain when the rigid part does its best."""
+        own, p = self.train[:, j] / noise[j], self.rigid
+        others = [self._without_folds(i, tuple(chosen[i])) / noise[i] for i in range(len(noise)) if i != j]
+        both = np.concatenate([*others, np.broadcast_to(self.prior, (len(own), *self.prior.shape))], axis=1)
+        wide = np.zeros((*both.shape[:2], own.shape[2]))
+        wide[..., :p], wide[..., -1] = both[..., :-1], both[..., -1]
+        return np.asarray(np.linalg.qr(np.concatenate([wide, own], axis=1), mode="r"))
 
-    def _friction(self, factors: Array, columns: IntArray) -> Array:
-        """(K, c) the columns that a candidate has, least squares in each of K factors, with friction ≥ 0."""
-        w, y = factors[:, self.rigid : -1, self.rigid : -1], factors[:, self.rigid : -1, -1]
-        found = np.zeros(w.shape[::2])
-        if not len(columns):
-            return found
-        bound = self.nonnegative[columns]
-        order = np.concatenate([columns[~bound], columns[bound]])
-        free = int((~bound).sum())
-        for k, (q, r) in enumerate(zip(*np.linalg.qr(w[:, :, order]), strict=True)):  # many small ones at once
-            right = q.T @ y[k]
-            below = optimize.nnls(r[free:, free:], right[free:])[0] if bound.any() else np.zeros(0)
-            above = _solved(r[:free, :free], right[:free] - r[:free, free:] @ below) if free else np.zeros(0)
-            found[k, order] = np.concatenate([above, below])
+    def _without_folds(self, i: int, columns: tuple[int, ...]) -> Array:
+        """``_marginal`` of joint i without each fold; kept, for it is asked for while every other joint chooses."""
+        if (i, columns) not in self._marginals:
+            self._marginals[i, columns] = self._marginal(self.train[:, i], np.array(columns, dtype=np.int64))
+        return self._marginals[i, columns]
+
+    @cached_property
+    def _marginals(self) -> dict[tuple[int, tuple[int, ...]], Array]:
+        return {}
+
+    def _friction(self, factors: Array, candidates: Sequence[IntArray]) -> Array:
+        """(K, c, candidates) the columns that each has, least squares in each of K factors, with friction ≥ 0; those
+        with as many columns at once."""
+        found = np.zeros((len(factors), factors.shape[2] - self.rigid - 1, len(candidates)))
+        alike = defaultdict[tuple[int, int], list[int]](list)
+        for at, columns in enumerate(candidates):
+            alike[len(columns), int(self.nonnegative[columns].sum())].append(at)
+        for (count, bound), members in alike.items():
+            order = [candidates[at][np.argsort(self.nonnegative[candidates[at]], kind="stable")] for at in members]
+            chosen = np.column_stack([self.rigid + np.array(order, dtype=np.int64), np.full(len(order), -1)])
+            upper: Array = np.asarray(np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r"))
+            values = _bounded(upper[..., :count, :count], upper[..., :count, count], count - bound)
+            for at, columns, one in zip(members, order, values.swapaxes(0, 1), strict=True):
+                found[:, columns, at] = one
         return found
 
     def _marginal(self, factor: Array, columns: IntArray) -> Array:
-        """What a joint's equations say of the rigid parameters, its own friction columns being free (rows, p + 1)."""
-        p = self.rigid
-        ordered = np.column_stack([factor[:, p + columns], factor[:, :p], factor[:, -1]])
-        upper: Array = np.asarray(np.linalg.qr(ordered, mode="r"))
-        return upper[len(columns) :, len(columns) :]
+        """What a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction columns being free:
+        (…, p + 1)."""
+        order = [*(self.rigid + columns), *range(self.rigid), -1]
+        upper: Array = np.asarray(np.linalg.qr(factor[..., order], mode="r"))
+        return upper[..., len(columns) :, len(columns) :]
 
 
 def friction_equations(
@@ -333,7 +333,7 @@ def friction_equations(
     rigid = base.independent
     prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
     distinct = distinct_terms(candidates)
-    labelled = tuple(_Labelled(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
+    labelled = tuple(LabelledTerm(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
     union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
     slots, own, nonnegative = _own_columns(union, distinct, len(kept))
     first = len(rigid_model.standard)
@@ -349,20 +349,19 @@ def friction_equations(
     folds = np.unique(found.fold)
     if len(folds) < 2:
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
-    by_joint = found.factors.transpose(1, 0, 2, 3)
-    whole = np.array([_merged(factors) for factors in by_joint])
     p = len(rigid)
-    together = _merged([*whole[:, :, [*range(p), -1]], prior])
-    Information(together[:p, :p], together[:p, p], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
+    alone = found.columns(np.arange(p)).information().add(prior[:, :-1], prior[:, -1])
+    alone.refuse_singular(parameters[:p])
+    held = [found.where(found.fold == k) for k in folds.tolist()]
     return FrictionEquations(
         candidates=tuple(candidates),
         rigid=p,
         slots=slots,
         nonnegative=nonnegative,
-        train=np.array([[_merged(factors[found.fold != k]) for factors in by_joint] for k in folds]),
-        held=np.array([[_merged(factors[found.fold == k]) for factors in by_joint] for k in folds]),
-        whole=whole,
-        rows=np.array([found.rows[found.fold == k].sum(axis=0) for k in folds], dtype=float),
+        train=np.array([found.without_fold(k).by_joint for k in folds.tolist()]),
+        held=np.array([one.by_joint for one in held]),
+        whole=found.by_joint,
+        rows=np.array([one.rows.sum(axis=0) for one in held], dtype=float),
         prior=prior,
     )
 
@@ -396,13 +395,18 @@ def _own_rows(piece: Rows, p: int, own: IntArray, parameters: tuple[str, ...]) -
     return replace(piece, sides=sides, parameters=parameters)
 
 
-def _merged(factors: Sequence[Array] | Array) -> Array:
-    """One square triangular factor of several with the same columns."""
-    stacked = np.concatenate(list(factors))
-    upper = np.zeros((stacked.shape[1], stacked.shape[1]))
-    found = np.linalg.qr(stacked, mode="r")
-    upper[: len(found)] = found
-    return upper
+def _bounded(r: Array, right: Array, free: int) -> Array:
+    """(…, k) least squares of triangular r (…, k, k) and right sides (…, k); all but the first ``free`` are ≥ 0."""
+    size = np.abs(r).max(axis=(-2, -1), initial=0.0)
+    clear = np.abs(np.diagonal(r, axis1=-2, axis2=-1)).min(axis=-1, initial=np.inf) > CLEAR_DIAGONAL_RATIO * size
+    values = np.zeros(right.shape)
+    values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
+    for at in zip(*np.nonzero(~clear | (values[..., free:] < 0.0).any(axis=-1)), strict=True):  # a bound holds others
+        if free < right.shape[-1]:
+            values[at][free:] = optimize.nnls(r[at][free:, free:], right[at][free:])[0]
+        above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
+        values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
+    return values
 
 
 def _solved(r: Array, z: Array) -> Array:

@@ -153,10 +153,8 @@ class Drifting:
             more = np.zeros((joints, before + len(self.candidates), count))
             more[:, : before - 1], more[:, -1] = sides[:, :-1], sides[:, -1]
             for k, candidate in enumerate(self.candidates):
-                if candidate.column >= 0:
-                    more[:, before - 1 + k] = late * sides[:, candidate.column]
-                else:
-                    more[candidate.joint, before - 1 + k] = late * constant[candidate.joint]
+                j, column = candidate.joint, candidate.column
+                more[j, before - 1 + k] = late * (constant[j] if column < 0 else sides[j, column])
             more.flags.writeable = False
             yield index, replace(rows, sides=more.transpose(2, 0, 1), parameters=self.names)
 

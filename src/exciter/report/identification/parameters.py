@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
+from exciter.identification.information.compressed import ROUNDING_EXCESS
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.cross_validated_trial import Choice
-from exciter.identification.selection.friction_choice import ROUNDING_EXCESS, UNSETTLED, FrictionChoice, JointFriction
+from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice, JointFriction
 from exciter.identification.uncertainty.conditioning import LISTED_PAIR_CORRELATION
 from exciter.notes import in_one_line, texts
 from exciter.parameters.parameter_names import meaning, reading_order

@@ -1,0 +1,161 @@
+"""Equations of models on trial: most of their columns are the same from model to model, and are filtered once.
+
+A column of W depends on the robot and on its own joint term, not on the other columns, and a filter takes each by
+itself. Gravity is in the columns of masses and first moments alone, and these are linear in it: W(g) = W(g₀) +
+Σ (g − g₀)ₖ Wₖ, with the columns Wₖ of a robot at rest under gravity 1 along each axis. So a base that leans needs no
+new ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from exciter.dynamics.model import DynamicModel, TermMemory
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.formulation import IntArray, blocks, instants_first
+from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
+from exciter.parameters.terms import JointTerm, LoadFriction
+from exciter.robot.motion import Motion
+from exciter.typing import Array
+
+BLOCK_SAMPLES = 2048  #: of equations that go through the filter
+WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
+Entry = tuple[int, int]  # joint and standard column
+TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
+
+
+@dataclass(frozen=True)
+class RememberedDynamic(InverseDynamic):
+    """The inverse dynamic model through a filter, without a dead zone, of motions that are held in memory."""
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, ...], _KnownColumns]:
+        return {}
+
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+        held = tuple(piece for piece in pieces if len(piece))
+        assert self.parallel_filter is not None
+        motions = tuple(id(piece.motion) for piece in held)
+        if motions not in self._known:
+            self._known[motions] = _KnownColumns(self.parallel_filter, held, model)
+        return self._known[motions].rows(model, held, columns)
+
+
+def remembering(both: ParallelFilter | None) -> InverseDynamic:
+    """Of both sides through a filter; without one there is little to be saved, and much to be kept."""
+    return InverseDynamic() if both is None else RememberedDynamic(both)
+
+
+class _KnownColumns:
+    """Of pieces, which are kept so that no others can be taken for them: filtered, (N,) of each piece that comes out,
+    by what they depend on."""
+
+    def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
+        self._filter, self._pieces = both, pieces
+        self._upright = DynamicModel(model.robot, (), model.engine)
+        self._columns: dict[Hashable, list[Array]] = {}
+
+    def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: IntArray) -> Iterator[Rows]:
+        place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
+        links = [(joint, k) for k in place if k < 10 * model.n for joint in model.robot.ancestors(k // 10)]
+        self._learn({entry: entry for entry in links})
+        lean = np.asarray(model.robot.gravity) - np.asarray(self._upright.robot.gravity)
+        heavy = [(joint, k) for joint, k in links if lean.any() and k % 10 < WEIGHT_PARAMETERS]
+        for axis, gravity in enumerate(np.eye(3)):
+            self._learn({(axis, *entry): entry for entry in heavy}, gravity)
+        terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
+        for index, rows in enumerate(self._torque_and_terms(model, pieces, terms)):
+            sides = np.zeros((model.n, len(place) + 1, len(rows)))
+            for joint, k in links:
+                sides[joint, place[k]] = known[joint, k][index]
+            for joint, k in heavy:
+                sides[joint, place[k]] += lean @ [known[axis, joint, k][index] for axis in range(3)]
+            for key, (joint, k, _) in terms.items():
+                sides[joint, place[k]] = known[key][index]
+            sides[:, -1] = rows.sides[:, 0, -model.n :].T
+            names = tuple(model.standard[k] for k in place)
+            yield replace(rows, sides=instants_first(sides), joints=model.robot.joint_names, parameters=names)
+
+    def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
+        """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""
+        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        if not missing:
+            return
+        model, pieces = self._upright, self._pieces
+        if gravity is not None:
+            model = replace(model, robot=model.robot.with_gravity(gravity))
+            pieces = tuple(map(_at_rest, pieces))
+        joints, wide = zip(*missing.values(), strict=True)
+        columns = sorted(set(wide))
+        at, layout = [columns.index(k) for k in wide], model.layout(columns)
+
+        def values(piece: Processed) -> Iterator[Array]:
+            for _, phi in model.regressor_chunks(piece.motion, BLOCK_SAMPLES, layout):
+                yield phi.transpose(1, 2, 0)[list(joints), at]
+
+        self._filtered(missing, ((piece, values(piece)) for piece in pieces))
+
+    def _torque_and_terms(
+        self, model: DynamicModel, pieces: Sequence[Processed], wanted: Mapping[Hashable, TermEntry]
+    ) -> list[Rows]:
+        """Filtered torques as the last columns, anew: a payload may have been taken off; terms before them are kept."""
+        missing = {key: number for key, (_, _, number) in wanted.items() if key not in self._columns}
+
+        def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
+            known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
+            every = np.concatenate([*known, piece.torque.T])
+            return (every[:, part] for part in blocks(len(piece), BLOCK_SAMPLES))
+
+        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
+        return self._filtered(missing, parts)
+
+    def _filtered(self, keys: Iterable[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
+        """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
+
+        def equations() -> Iterator[Rows]:
+            for piece, values in parts:
+                for part, block in zip(blocks(len(piece), BLOCK_SAMPLES), values, strict=True):
+                    time, names = piece.motion.time[part], ("",) * (len(block) - 1)  # the last stands where y would
+                    sides, limit = instants_first(np.ascontiguousarray(block)[None]), piece.torque_bandwidth
+                    yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)
+
+        found = list(self._filter.stream(equations()))
+        self._columns.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
+        return found
+
+
+def _at_rest(piece: Processed) -> Processed:
+    motion = piece.motion
+    return replace(piece, motion=Motion(motion.time, motion.q, *np.zeros((2, *motion.q.shape))))
+
+
+def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:
+    """By what a column depends on: term, joint, which of the term's columns for that joint, and gravity."""
+    found, number = dict[Hashable, TermEntry](), count()
+    for term, (bound, at) in zip(model.terms, model.term_columns, strict=True):
+        kind: Any = term.term if isinstance(term, LabelledTerm) else term
+        gravity = tuple(model.robot.gravity)
+        if isinstance(kind, FRICTION_TERMS):
+            kind, gravity = on_joints(kind, None), gravity if isinstance(kind, LoadFriction) else ()
+        seen = Counter[int]()
+        for joint, column in bound.rows:
+            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number)
+            seen[joint] += 1
+    return found
+
+
+def _hashable(term: JointTerm) -> Hashable:
+    """A term of the user's own that is not is taken as another one every time."""
+    try:
+        return hash(term), term
+    except TypeError:
+        return object()

@@ -1,0 +1,83 @@
+"""Equations whose columns are remembered are those of the inverse dynamic model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.selection.remembered_equations import remembering
+from exciter.parameters.terms import Coulomb, Dahl, LoadFriction, Offset, Ripple, RotorInertia, Viscous
+from exciter.robot import load
+from support.robots import smooth_motion
+
+ROBOT = load("tx40")
+RATE = 200.0
+BOTH = ParallelFilter(Butterworth(10.0))
+TERMS = (RotorInertia(), Viscous(), Coulomb(Dahl(1e-3)), Offset())
+OTHERS = (
+    RotorInertia(),
+    Viscous(("joint_2", "joint_5")),
+    Coulomb(Dahl(1e-3), ("joint_1",)),
+    Coulomb(Dahl(1e-2), ("joint_3", "joint_4")),
+    LoadFriction(Dahl(1e-3), ("joint_3",)),
+    Ripple(("joint_6",)),
+)
+LEANING = ROBOT.with_gravity((0.2, -0.1, -9.8))
+
+
+@pytest.fixture(scope="module")
+def pieces() -> tuple[Processed, ...]:
+    """With a gap between them, and more samples than are filtered at a time."""
+    motion = smooth_motion(ROBOT, np.arange(6000) / RATE)
+    torque = np.random.default_rng(0).standard_normal(motion.q.shape)
+    parts = (slice(0, 4000), slice(4100, 6000))
+    return tuple(Processed(motion[part], torque[part], RATE) for part in parts)
+
+
+def both_ways(equations, model, pieces):
+    columns = model.base.independent
+    plain = list(InverseDynamic(BOTH).rows(model, pieces, columns))
+    return plain, list(equations.rows(model, pieces, columns))
+
+
+def test_rows_are_the_same_whatever_was_asked_for_before(pieces):
+    equations = remembering(BOTH)
+    for terms in (TERMS, OTHERS, TERMS):
+        expected, found = both_ways(equations, DynamicModel(ROBOT, terms), pieces)
+        assert len(found) == len(expected) > 1
+        for one, other in zip(found, expected, strict=True):
+            assert (one.parameters, one.joints, one.rate) == (other.parameters, other.joints, other.rate)
+            assert (one.bandwidth, one.notes) == (other.bandwidth, other.notes)
+            assert_array_equal(one.time, other.time)
+            assert_array_equal(one.sides, other.sides)
+
+
+def test_a_base_that_leans_needs_no_new_columns(pieces):
+    equations = remembering(BOTH)
+    both_ways(equations, DynamicModel(ROBOT, TERMS), pieces)
+    for terms in (TERMS, OTHERS):
+        expected, found = both_ways(equations, DynamicModel(LEANING, terms), pieces)
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one.sides, other.sides, rtol=0.0, atol=1e-12)
+
+
+def test_torques_are_taken_as_they_come(pieces):
+    """A known payload is taken off them, from model to model."""
+    equations, model = remembering(BOTH), DynamicModel(ROBOT, TERMS)
+    both_ways(equations, model, pieces)
+    less = tuple(replace(piece, torque=0.5 * piece.torque) for piece in pieces)
+    expected, found = both_ways(equations, model, less)
+    for one, other in zip(found, expected, strict=True):
+        assert_array_equal(one.sides, other.sides)
+
+
+def test_without_a_filter_nothing_is_remembered():
+    assert remembering(None) == InverseDynamic()
