@@ -16,7 +16,7 @@ from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.notes import Severity, texts
-from exciter.pipeline.logs import inspect, naming, refuse_overwriting, repaired_files, repaired_log
+from exciter.pipeline.inspect import inspect, naming, refuse_overwriting, repaired_files, repaired_log
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}

@@ -19,7 +19,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.files import output_folder, staged
 from exciter.notes import Note, texts
 from exciter.pipeline.saving import description_hash, robot_data, versions
-from exciter.pipeline.settings_file import AnyMotion, FileContent, curve_of, design_settings, loaded
+from exciter.pipeline.settings_file import AnyMotion, FileContent, SettingsFile, curve_of, loaded
 from exciter.robot.robot import Robot
 
 
@@ -50,6 +50,11 @@ class CheckedMotion:
     def to_dict(self) -> dict[str, Any]:
         more = {"remarks": texts(self.robot.remarks), "not_checked": texts(self.not_checked)}
         return {**self.certificate.to_dict(), **more}
+
+
+def design_settings(given: DesignSettings | FileContent) -> DesignSettings:
+    """Of an object, of a file, or as if nothing were said."""
+    return given if isinstance(given, DesignSettings) else SettingsFile.read(given).design
 
 
 def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:

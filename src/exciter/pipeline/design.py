@@ -33,8 +33,9 @@ from exciter.excitation.validation_motion.random_families import RandomMotion, R
 from exciter.files import output_folder, path_of, staged
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
+from exciter.pipeline.check import design_settings
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
-from exciter.pipeline.settings_file import FileContent, changed, design_settings, loaded, refuse_unknown
+from exciter.pipeline.settings_file import FileContent, changed, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
