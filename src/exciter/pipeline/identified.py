@@ -21,7 +21,6 @@ from exciter.export.urdf import identified_urdf
 from exciter.export.write import formats_by_suffix, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
-from exciter.identification.drive_gains import DriveGains
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import (
@@ -35,9 +34,6 @@ from exciter.identification.identified_model import (
 from exciter.identification.identify_config import EquationFilter, IdentifyConfig, judged_words
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import PayloadEstimate
-from exciter.identification.selection.cross_validated_trial import Choice
-from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
@@ -50,10 +46,7 @@ from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.typing import Array
-from exciter.validation.comparison import Comparison
 from exciter.validation.friction_curves import FrictionCurve
-from exciter.validation.inertia_matrix import InertiaMatrix
-from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
@@ -62,7 +55,7 @@ PARAMETER_KEYS = ("name", "value", "std", "relative_std_percent", "status", "uni
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Identified:
+class Identified(Answers):
     """All that an identification gives: result.json, the report and what is printed are made from it alone.
 
     identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
@@ -79,14 +72,7 @@ class Identified:
 
     identification: Identification
     logs: Logs
-    choices: tuple[Choice, ...] = ()
-    friction: FrictionChoice | None = None
-    gains: DriveGains | None = None
-    payload: PayloadEstimate | None = None
-    known_load: KnownLoad | None = None
-    inertia: InertiaMatrix | None = None
     drifts: tuple[Drift, ...] = ()
-    comparison: Comparison | None = None
     description: Path | None = None
     sha256: str | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -189,11 +175,6 @@ class Identified:
     def config(self) -> IdentifyConfig:
         """With everything chosen in it, so that it asks for the same again."""
         return self.logs.config
-
-    @property
-    def held_out(self) -> tuple[Problem, ...]:
-        """Of each run that validates."""
-        return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
 
     def plot(self, joint: str | None = None, axes: Any = None) -> Any:
         """Measured and predicted torque of a joint, on held-out data where there are any; matplotlib's axes."""
@@ -322,25 +303,9 @@ class Identified:
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        answers = Answers(
-            self.payload,
-            self.gains,
-            self.friction,
-            self.comparison,
-            self.inertia,
-            self.known_load,
-            choices=self.choices,
-        )
-        return identification_page(
-            self.identification,
-            self.config.to_dict(),
-            self.held_out,
-            self.notes,
-            answers,
-            quality=self.quality,
-            fit=self.fit,
-            unseen=self.validation,
-        )
+        settings, held_out = self.config.to_dict(), self.logs.validation_runs
+        about = {"notes": self.notes, "answers": self, "quality": self.quality}
+        return identification_page(self.identification, self.verdict, settings, held_out, **about)
 
     def _repr_html_(self) -> str:
         return self.report().head
