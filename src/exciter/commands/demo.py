@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,9 @@ DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
 def run(arguments: argparse.Namespace) -> None:
     """Without a folder nothing is kept."""
     fresh = arguments.output is None or not arguments.output.exists()
-    with ExitStack() as stack:
-        if arguments.output is None:
-            folder = stack.enter_context(scratch())
-        else:
-            folder = stack.enter_context(output_folder(arguments.output))
+    place = scratch() if arguments.output is None else output_folder(arguments.output)
+    with place as folder, nothing_left(folder, fresh):
         out = Console(quiet=True) if arguments.json else console()
-        stack.enter_context(nothing_left(folder, fresh))
         story = Story(out, arguments.robot, folder, arguments.seed)
         data = story.tell(with_flags(RobotOptions(), arguments))
         if arguments.json:
@@ -125,8 +121,7 @@ class Story:
         self.show("design", self.robot, "-o", self.at("other"), *flags)
         other = design(robot, RandomSpline(), seed=self.seed)
         other.save(self.folder / "other")
-        lasts = f"{other.curve.duration:.0f} s"
-        self.say(f"{lasts} of random motion, certified as well: it will not be used to identify")
+        self.say(f"{other.curve.duration:.0f} s of random motion, certified as well: it will not be used to identify")
         return motion, other
 
     def experiment(self, robot: Robot, motion: Designed, other: Designed) -> None:
@@ -141,9 +136,8 @@ class Story:
         seed = self.seed + 1  # of the noise: the robot is the same
         self.show("simulate", self.robot, unseen, "-o", self.at(OTHER_LOG), "--seed", seed, *settings)
         with simulation_bar() as tell:
-            simulate(robot, other, self.folder / DEMO_SETTINGS_FILE, seed=seed, progress=tell).save(
-                self.folder / OTHER_LOG
-            )
+            second = simulate(robot, other, self.folder / DEMO_SETTINGS_FILE, seed=seed, progress=tell)
+        second.save(self.folder / OTHER_LOG)
 
     def identify(self, robot: Robot) -> None:
         self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on held-out motion")
@@ -175,8 +169,7 @@ class Story:
         truth = json.loads((self.folder / TRUTH).read_text(encoding="utf-8"))
         known = {one["name"]: one["value"] for one in truth["parameters"]}
         rows = found.beside(known)
-        inside = sum(row.inside for row in rows)
-        cells = []
+        inside, cells = sum(row.inside for row in rows), []
         for row in rows:
             interval = f"{row.interval[0]:.4f} … {row.interval[1]:.4f}"
             mark = Text("yes", style="green") if row.inside else Text("no", style="yellow")
@@ -187,11 +180,15 @@ class Story:
             "so that some experiments have more and some fewer"
         )
         self.say(f"{seconds:.0f} s from the description to the model")
-        parameters = [
-            {"name": row.name, "true": row.true, "value": row.value, "interval": list(row.interval)} for row in rows
-        ]
-        about = {"robot": found.model.robot.name, "seed": self.seed, "seconds": seconds}
-        data = {**about, "inside": inside, "parameters": parameters}
+        data = {
+            "robot": found.model.robot.name,
+            "seed": self.seed,
+            "seconds": seconds,
+            "inside": inside,
+            "parameters": [
+                {"name": row.name, "true": row.true, "value": row.value, "interval": list(row.interval)} for row in rows
+            ],
+        }
         write_json(self.folder / DEMO_STORY_FILE, data)
         return data
 

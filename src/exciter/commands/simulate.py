@@ -41,10 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text({**simulated.to_dict(), "written": written}), end="")
         return
-    out = console()
-    print_simulated(out, simulated)
-    print_notes(out, texts(simulated.notes), ())
-    out.print(f"written: {', '.join(written)}")
+    print_simulated(console(), simulated)
+    console().print(f"written: {', '.join(written)}")
 
 
 def check_paths(arguments: argparse.Namespace) -> None:
@@ -96,3 +94,4 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
         rows.append((joint.name, *tracking, *torque, f"{100 * simulated.saturated[j]:.3g} %"))
     headings = ("joint", "tracking error rms", "largest", "torque rms", "noise", "at the limit")
     out.print(plain_table(headings, rows, right=range(1, 6)))
+    print_notes(out, texts(simulated.notes), ())
