@@ -45,9 +45,6 @@ def run(arguments: argparse.Namespace) -> None:
         console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV")
 
 
-# -- what is printed -------------------------------------------------------------------------------------------------
-
-
 def print_paper(out: Console, one: Reproduced) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(one).items())
     quick = "  (quick run)" if one.effort.quick else ""

@@ -123,9 +123,6 @@ def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, An
     return str(text)
 
 
-# -- the parts ---------------------------------------------------------------------------------------------------------
-
-
 def _rows(**columns: Iterable[Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -76,9 +76,6 @@ def _torques(joint: Joint, name: str) -> dict[str, Any]:
     return {name: [-limit, limit]} if math.isfinite(limit) else {}
 
 
-# -- what to look at ---------------------------------------------------------------------------------------------------
-
-
 def _mesh(shape: Shape, folder: Path | None) -> dict[str, Any]:
     """By its file and scale, or with all its points; a visual need not enclose a volume: a shell."""
     path, readable = Path(shape.mesh), False

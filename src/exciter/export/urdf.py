@@ -100,8 +100,7 @@ def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     xml = EditableXml(text)
     links = {link.get("name", ""): link for link in xml.root.findall("link")}
     joints = {joint.get("name", ""): joint for joint in xml.root.findall("joint")}
-    _check(xml.root, joints, robot)
-    bodies = _bodies(robot, links)
+    bodies = _bodies(robot, xml.root, joints, links)
     for index, joint in enumerate(robot.joints):
         _patch_body(xml, robot, index, {name: links[name] for name in bodies[index]})
         _patch_dynamics(xml, joints[joint.name], robot, index)
@@ -114,8 +113,9 @@ def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     return xml.text()
 
 
-def _check(root: Element, joints: dict[str, Element], robot: Robot) -> None:
-    """The text describes this robot: its moving joints are there, and move the same links."""
+def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict[str, Element]) -> list[list[str]]:
+    """Names of the links of each body, by joint; where the text describes this robot: its moving joints are there, and
+    move the same links."""
     if root.tag != "robot":
         raise RobotError(f"the root element of the description is <{root.tag}>; a URDF has <robot>")
     for joint in robot.joints:
@@ -126,10 +126,6 @@ def _check(root: Element, joints: dict[str, Element], robot: Robot) -> None:
                 f"the URDF has no joint '{joint.name}' that moves link '{joint.link}'; give the file that the robot of "
                 "the model was read from"
             )
-
-
-def _bodies(robot: Robot, links: dict[str, Element]) -> list[list[str]]:
-    """Names of the links of each body, by joint."""
     bodies: list[list[str]] = [[] for _ in robot.joints]
     known = {frame.name: frame.joint for frame in robot.frames}
     for name in links:
@@ -140,9 +136,6 @@ def _bodies(robot: Robot, links: dict[str, Element]) -> list[list[str]]:
         if known[name] != BASE:
             bodies[known[name]].append(name)
     return bodies
-
-
-# -- inertias --------------------------------------------------------------------------------------------------------
 
 
 def _patch_body(xml: EditableXml, robot: Robot, index: int, links: dict[str, Element]) -> None:

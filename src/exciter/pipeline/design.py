@@ -87,22 +87,21 @@ class Designed:
     @property
     def position(self) -> Labelled:
         """Of the joints, at the rate of the files."""
-        return self._sampled("position", 0, "")
+        return self._sampled("position", "q", "")
 
     @property
     def velocity(self) -> Labelled:
-        return self._sampled("velocity", 1, "/s")
+        return self._sampled("velocity", "qd", "/s")
 
     @property
     def acceleration(self) -> Labelled:
-        return self._sampled("acceleration", 2, "/s²")
+        return self._sampled("acceleration", "qdd", "/s²")
 
-    def _sampled(self, title: str, derivative: int, per: str) -> Labelled:
+    def _sampled(self, title: str, channel: str, per: str) -> Labelled:
         count = round(self.curve.duration * self.config.rate) + 1
         motion = self.curve.motion(np.linspace(self.curve.start, self.curve.end, count))
         units = tuple(("m" if joint.is_prismatic else "rad") + per for joint in self.robot.joints)
-        values = (motion.q, motion.qd, motion.qdd)[derivative]
-        return Labelled(title, values, self.robot.joint_names, units, motion.time, "time [s]")
+        return Labelled(title, getattr(motion, channel), self.robot.joint_names, units, motion.time, "time [s]")
 
     @property
     def predicted_std(self) -> dict[str, float]:
@@ -115,8 +114,7 @@ class Designed:
         """position, velocity or acceleration over time; matplotlib's axes."""
         if quantity not in DRAWN_QUANTITIES:
             raise ExciterError(unknown_name("quantity", quantity, DRAWN_QUANTITIES))
-        found: Labelled = getattr(self, quantity)
-        return found.plot(joints, axes)
+        return getattr(self, quantity).plot(joints, axes)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter design``, certified as a controller reads them: all of them or none."""

@@ -21,16 +21,10 @@ from exciter.export.urdf import identified_urdf
 from exciter.export.write import formats_by_suffix, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
+from exciter.identification import identified_model as saved
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
-from exciter.identification.identified_model import (
-    IDENTIFIED_URDF,
-    RESULT_ARCHIVE,
-    RESULT_SEAL,
-    ROBOT_COPY,
-    IdentifiedModel,
-    read_result,
-)
+from exciter.identification.identified_model import IdentifiedModel, read_result
 from exciter.identification.identify_config import EquationFilter, IdentifyConfig, judged_words
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -265,29 +259,28 @@ class Identified(Answers):
         """Write result.json, result.npz, a copy of the description where there is one, the report and, of a full set,
         identified.urdf; the content of result.json."""
         prepare(folder)
-        if self.description is not None:
-            refuse_copy(self.description, folder)
-            if self.sha256 not in (None, hash_of(self.description)):
-                raise ExciterError(
-                    f"'{self.description}' has changed since it was identified from: the result is of another robot "
-                    "than the file describes now; put the file back, or identify again"
-                )
+        refuse_copy(self.description, folder)
+        if self.description is not None and self.sha256 not in (None, hash_of(self.description)):
+            raise ExciterError(
+                f"'{self.description}' has changed since it was identified from: the result is of another robot "
+                "than the file describes now; put the file back, or identify again"
+            )
         data = self.to_dict()
-        with staged(folder, RESULT_SEAL, remove=unsealed_result(folder)) as stage:
+        with staged(folder, saved.RESULT_SEAL, remove=unsealed_result(folder)) as stage:
             if self.description is not None:
                 shutil.copyfile(self.description, stage / copy_name(self.description))
             if self.physically_consistent:
                 text = identified_urdf(self.model, self.estimate.standard, self.description)
-                (stage / IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
-            (stage / RESULT_ARCHIVE).write_bytes(archived(self))
+                (stage / saved.IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
+            (stage / saved.RESULT_ARCHIVE).write_bytes(archived(self))
             self.report().write(stage / REPORT_FILE)
-            return RESULT_SEAL.write(stage, data)
+            return saved.RESULT_SEAL.write(stage, data)
 
     @classmethod
     def open(cls, folder: str | Path) -> Identified:
         """What ``save``, or the command, wrote; samples of logs stay where they are."""
-        found = opened(Path(folder), RESULT_SEAL, RESULT_ARCHIVE, cls)
-        with_copy = replace(found, description=next(Path(folder).glob(f"{ROBOT_COPY}.*"), None))
+        found = opened(Path(folder), saved.RESULT_SEAL, saved.RESULT_ARCHIVE, cls)
+        with_copy = replace(found, description=next(Path(folder).glob(f"{saved.ROBOT_COPY}.*"), None))
         vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
         return with_copy
 
@@ -303,9 +296,15 @@ class Identified(Answers):
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        settings, held_out = self.config.to_dict(), self.logs.validation_runs
-        about = {"notes": self.notes, "answers": self, "quality": self.quality}
-        return identification_page(self.identification, self.verdict, settings, held_out, **about)
+        return identification_page(
+            self.identification,
+            self.verdict,
+            self.config.to_dict(),
+            self.logs.validation_runs,
+            notes=self.notes,
+            answers=self,
+            quality=self.quality,
+        )
 
     def _repr_html_(self) -> str:
         return self.report().head
@@ -323,11 +322,12 @@ def open(folder: str | Path) -> Identified | Designed:
     True
     """
     place = path_of(folder, "the folder")
-    if RESULT_SEAL.is_there(place):
+    if saved.RESULT_SEAL.is_there(place):
         return Identified.open(place)
     if DESIGN.is_there(place):
         return Designed.open(place)
-    raise ExciterError(f"'{folder}' has neither {RESULT_SEAL.name} nor {DESIGN.name}; give a folder that was saved")
+    neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
+    raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:
@@ -347,7 +347,7 @@ def _judge(problem: Problem) -> dict[str, Any]:
 
 def copy_name(description: Path) -> str:
     """Of the description's copy beside result.json."""
-    return f"{ROBOT_COPY}{description.suffix}"
+    return f"{saved.ROBOT_COPY}{description.suffix}"
 
 
 def refuse_copy(description: Path | None, folder: Path) -> None:
@@ -355,7 +355,7 @@ def refuse_copy(description: Path | None, folder: Path) -> None:
     if description is None:
         return
     target = folder / copy_name(description)
-    before = {*RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
+    before = {*saved.RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
     ours = target.name in before or not target.exists()
     if not ours and hash_of(target) != hash_of(description):
         raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
@@ -363,13 +363,13 @@ def refuse_copy(description: Path | None, folder: Path) -> None:
 
 def unsealed_result(folder: Path) -> tuple[Path, ...]:
     """Companions of a result of an earlier version, which has no hashes of them; none that could be another's."""
-    if RESULT_SEAL.recorded(folder):
+    if saved.RESULT_SEAL.recorded(folder):
         return ()
     try:
         data = read_result(folder)
-        copy, digest = inside(folder, data["robot"]["file"]), data["robot"]["sha256"]
-        ours = copy.stem == ROBOT_COPY and copy.is_file() and hash_of(copy) == digest
+        copy = inside(folder, data["robot"]["file"])
+        ours = copy.stem == saved.ROBOT_COPY and copy.is_file() and hash_of(copy) == data["robot"]["sha256"]
     except (ExciterError, KeyError, TypeError):
         return ()
-    found = ((copy,) if ours else ()) + ((folder / IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
+    found = ((copy,) if ours else ()) + ((folder / saved.IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
     return tuple(path for path in found if path.is_file())

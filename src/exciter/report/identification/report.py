@@ -18,8 +18,7 @@ from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.notes import Note, lines, texts
 from exciter.report.identification import checks, parameters
-from exciter.report.identification.residual_analysis import residual_analysis
-from exciter.report.identification.runs import friction_sections, quality_section, run_sections
+from exciter.report.identification.runs import friction_sections, quality_section, residual_analysis, run_sections
 from exciter.report.markup import explained, number, percent
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
