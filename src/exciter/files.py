@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from exciter.errors import ExciterError, shown, unseen
 
@@ -393,14 +393,11 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def finite(data: T) -> T:
     """Plain data with None for infinity and NaN, which JSON does not have."""
-    found: Any = data
     if isinstance(data, dict):
-        found = {key: finite(value) for key, value in data.items()}
-    elif isinstance(data, list | tuple):
-        found = [finite(value) for value in data]
-    elif isinstance(data, float) and not abs(data) < float("inf"):
-        found = None
-    return found
+        return cast("T", {key: finite(value) for key, value in data.items()})
+    if isinstance(data, list | tuple):
+        return cast("T", [finite(value) for value in data])
+    return cast("T", None) if isinstance(data, float) and not abs(data) < float("inf") else data
 
 
 def by_name(names: Iterable[str], **columns: Iterable[Any]) -> dict[str, dict[str, Any]]:

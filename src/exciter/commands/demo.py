@@ -9,8 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,15 @@ from exciter.commands.common import console, plain_table, screen, steps, with_fl
 from exciter.commands.design import progress_bar as search_bar
 from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.random_families import RandomSpline
-from exciter.files import json_text, output_folder, scratch, staged, write_json
+from exciter.files import json_text, output_folder, scratch, write_json, write_texts
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import texts
 from exciter.parameters.terms import declared_terms
+from exciter.pipeline.check import check
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.simulate import simulate, virtual_settings
@@ -55,25 +53,19 @@ def run(arguments: argparse.Namespace) -> None:
     """Without a folder nothing is kept."""
     fresh = arguments.output is None or not arguments.output.exists()
     place = scratch() if arguments.output is None else output_folder(arguments.output)
-    with place as folder, nothing_left(folder, fresh):
+    with place as folder:
         out = Console(quiet=True) if arguments.json else console()
         story = Story(out, arguments.robot, folder, arguments.seed)
-        data = story.tell(with_flags(RobotOptions(), arguments))
-        if arguments.json:
-            print(json_text(data), end="")
+        try:
+            data = story.tell(with_flags(RobotOptions(), arguments))
+            if arguments.json:
+                print(json_text(data), end="")
+        except BaseException:  # a story that ends early leaves nothing in a folder that was made for it
+            for path in folder.iterdir() if fresh else ():
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            raise
         if arguments.output is not None:
             story.say_what_is_there()
-
-
-@contextmanager
-def nothing_left(folder: Path, fresh: bool) -> Iterator[None]:
-    """A story that ends early leaves nothing in a folder that was made for it."""
-    try:
-        yield
-    except BaseException:
-        for path in folder.iterdir() if fresh else ():
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        raise
 
 
 class Story:
@@ -103,8 +95,7 @@ class Story:
         for remark in texts(robot.remarks):
             self.say(f"note: {remark}", style="yellow")
         text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
-        with staged(self.folder) as stage:  # a link of that name is replaced, and not followed
-            (stage / DEMO_SETTINGS_FILE).write_text(text, encoding="utf-8")
+        write_texts(self.folder, {DEMO_SETTINGS_FILE: text})  # a link of that name is replaced, and not followed
 
     def design(self, robot: Robot) -> tuple[Designed, Designed]:
         self.chapter("design", "a motion that shows the parameters, and another one to check them with")
@@ -239,11 +230,7 @@ def compiled(model: DynamicModel) -> float:
 
 def prepare_limits() -> None:
     """Whatever limits and their certificate compile, compiled and kept on disk: on another core, meanwhile."""
-    robot = embedded.robot("panda")
-    model = DynamicModel(robot, declared_terms(robot))
     family = Fourier(10.0, 1)
-    constraints = ConstraintSettings().constraints(model.robot)
     still = family.still(embedded.home("panda"))
-    for constraint in constraints:
+    for constraint in check("panda", family.curve(still)).constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
-    certify(robot, family.curve(still), constraints)

@@ -47,16 +47,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 def check_paths(arguments: argparse.Namespace) -> None:
     """Names that cannot be are told before any work, and so are files that would be lost."""
-    log, truth, motion = arguments.output, arguments.truth, arguments.motion
-    for flag, path in (("-o", log), ("--motion", motion)):
-        if path is not None and (path.suffix.lower() not in LOG_SUFFIXES or path.is_dir()):
-            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(LOG_SUFFIXES)}")
-    if truth is not None and (truth.suffix.lower() != ".json" or truth.is_dir()):
-        raise ExciterError(f"--truth is '{truth}'; give the name of a file that ends in .json")
+    given = {"-o": arguments.output, "--truth": arguments.truth, "--motion": arguments.motion}
+    targets = {flag: path for flag, path in given.items() if path is not None}
+    for flag, path in targets.items():
+        suffixes = (".json",) if flag == "--truth" else LOG_SUFFIXES
+        if path.suffix.lower() not in suffixes or path.is_dir():
+            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(suffixes)}")
     taken = {"TRAJECTORY": arguments.trajectory, "--config": arguments.config}
-    for flag, path in (("-o", log), ("--truth", truth), ("--motion", motion)):
-        if path is None:
-            continue
+    for flag, path in targets.items():
         beside = path.with_suffix(".yaml") if path.suffix.lower() == ".csv" else path
         for name in (path, beside):
             for other, file in taken.items():

@@ -81,13 +81,11 @@ def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SlowedMotion(CheckedMotion):
-    """A motion at part of its speed, 0.01 … 1, certified anew. origin: what the motion at full speed is called;
-    sha256: of the robot's description."""
+    """A motion at part of its speed, 0.01 … 1, certified anew. origin: what the motion at full speed is called."""
 
     speed: float
     origin: str
     config: DesignSettings
-    sha256: str | None
 
     def write(self, folder: Path) -> Exported:
         """The files of a design, but for a report."""
@@ -97,7 +95,7 @@ class SlowedMotion(CheckedMotion):
             data = {
                 "slowed": {"trajectory": self.origin, "speed": self.speed},
                 "certificate": self.certificate.to_dict(),
-                "robot": robot_data(self.robot, self.sha256),
+                "robot": robot_data(self.robot, description_hash(self.robot)),
                 "duration": self.curve.duration,
                 "remarks": texts(self.robot.remarks),
                 "not_checked": texts(self.not_checked),
@@ -124,5 +122,4 @@ def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, or
         speed=speed,
         origin=origin,
         config=config,
-        sha256=description_hash(robot),
     )

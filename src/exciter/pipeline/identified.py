@@ -18,7 +18,7 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.excitation.files.read import DESIGN
 from exciter.experiment.quality import Quality
 from exciter.export.urdf import identified_urdf
-from exciter.export.write import formats_by_suffix, write_model
+from exciter.export.write import EXPORTS, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification import identified_model as saved
@@ -288,7 +288,7 @@ class Identified(Answers):
         """For another tool: format by its word, or by the suffix of the file."""
         path = path_of(path, "the file to write")
         if format is None:
-            known = formats_by_suffix()
+            known = {one.suffixes[0]: one.word for one in EXPORTS}  # those that were added by others, too
             if path.suffix not in known:
                 raise ExciterError(unknown_name("suffix", path.suffix, known) + ", or give format=")
             format = known[path.suffix]

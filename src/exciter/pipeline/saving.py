@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ from typing import Any
 
 from exciter import __version__
 from exciter.errors import ExciterError
-from exciter.files import Seal
+from exciter.files import Seal, sha256
 from exciter.robot.robot import Robot
 
 CHECKPOINT_FILE = "checkpoint.json"  #: of a design: what --resume goes on from
@@ -29,7 +28,7 @@ def versions() -> dict[str, str]:
 
 def description_hash(robot: Robot) -> str | None:
     """SHA-256 of the file that a robot was loaded from; None where Python code made it."""
-    return None if robot.file is None else hashlib.sha256(robot.file.read_bytes()).hexdigest()
+    return None if robot.file is None else sha256(robot.file)
 
 
 def robot_data(robot: Robot, sha256: str | None) -> dict[str, Any]:

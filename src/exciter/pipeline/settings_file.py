@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown, unknown_name
 from exciter.files import path_of
@@ -89,7 +89,6 @@ class SettingsFile:
         return {key: value for key, value in self.data.items() if key in keys}
 
 
-@runtime_checkable
 class HasCurve(Protocol):
     """A design, or another result with a motion."""
 
@@ -107,7 +106,7 @@ def curve_of(given: AnyMotion, robot: Robot) -> Curve:
 
     if isinstance(given, str | Path):
         return read_trajectory(Path(given), robot)
-    curve = given.curve if isinstance(given, HasCurve) and not isinstance(given, type) else given
+    curve = getattr(given, "curve", given)
     if not isinstance(curve, Curve):
         raise MotionError(f"the motion is {shown(given)}; give a design, its curve, or a trajectory file")
     return curve

@@ -263,7 +263,7 @@ def structure_section(run: ReportedRun) -> Iterator[Section]:
     sentences = [one.sentence for one in found if one.found]
     words = sentences or ["No dependence on velocity, load, position or time was found."]
     by_quantity = sorted(found, key=lambda one: (QUANTITY_ORDER.index(one.quantity), joints.index(one.joint)))
-    plots = []
+    plots: list[Folded] = []
     for quantity, some in groupby(by_quantity, key=lambda one: one.quantity):
         _, drawn = per_joint(joints, {joints.index(one.joint): structure_plot(one, run) for one in some})
         plots.append(Folded(f"Residual over {quantity}", (drawn,), opened=not plots))
