@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import yaml
 
 from exciter import __version__
@@ -153,14 +154,11 @@ def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]
     problems = physical_problems(model, chi)
     if problems:
         return None, f"no body can have the standard set: {problems[0]}"
-    return [
-        {"joint": joint.name, "link": joint.link or None, **_body(phi)}
-        for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True)
-    ], None
-
-
-def _body(phi: Array) -> dict[str, Any]:
-    if phi[0] == 0.0:  # no mass, no centre: about the origin
-        return {"mass": 0.0, "com": [0.0, 0.0, 0.0], "inertia": inertia_matrix(phi).tolist()}
-    mass, com, inertia = mass_com_inertia(phi)
-    return {"mass": mass, "com": com.tolist(), "inertia": inertia.tolist()}
+    bodies = []
+    for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True):
+        mass, com, inertia = 0.0, np.zeros(3), inertia_matrix(phi)  # no mass, no centre: about the origin
+        if phi[0] != 0.0:
+            mass, com, inertia = mass_com_inertia(phi)
+        about = {"mass": mass, "com": com.tolist(), "inertia": inertia.tolist()}
+        bodies.append({"joint": joint.name, "link": joint.link or None, **about})
+    return bodies, None

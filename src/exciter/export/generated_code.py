@@ -10,7 +10,7 @@ elsewhere need the same torques as any full set with this β, so that Newton–E
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,7 +86,7 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> di
     if len(loading) > 1:
         raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
     column = {int(k): position for position, k in enumerate(base.independent)}
-    entries, prefix = _entries(model, column), identifier(robot.name)
+    entries, prefix = list(_entries(model, column)), identifier(robot.name)
     helpers = used_helpers(entry.expression for entry in entries)
     words = used_words([*(e.expression for e in entries), *(h.expression for h in helpers)])
     units = [model.units[k].translate(ASCII_UNITS) or "1" for k in base.independent]
@@ -129,16 +129,14 @@ class Entry(NamedTuple):
     expression: str
 
 
-def _entries(model: DynamicModel, column: dict[int, int]) -> list[Entry]:
+def _entries(model: DynamicModel, column: dict[int, int]) -> Iterator[Entry]:
     """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
-    entries, at = [], 10 * model.n
+    at = 10 * model.n
     for term, bound in zip(model.terms, model.bound, strict=True):
-        texts = expressions(term, model.dynamics.robot)
-        for (joint, k), text in zip(bound.rows, texts, strict=True):
+        for (joint, k), text in zip(bound.rows, expressions(term, model.dynamics.robot), strict=True):
             if at + k in column:
-                entries.append(Entry(joint, column[at + k], text))
+                yield Entry(joint, column[at + k], text)
         at += len(bound.names)
-    return entries
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
@@ -82,7 +81,7 @@ class Designed:
     @property
     def not_checked(self) -> tuple[Note, ...]:
         """What the certificate does not speak of."""
-        return unchecked(self.robot, self.design.constraints, self.design.certificate)
+        return self.design.unchecked
 
     @property
     def position(self) -> Labelled:

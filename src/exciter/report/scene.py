@@ -108,14 +108,9 @@ def surface_data(surface: Surface) -> dict[str, Any]:
 def sticks(robot: Robot, drawn: set[int]) -> list[dict[str, Any]]:
     """Straight connections for bodies with nothing to draw, from a joint's origin to what the body carries. drawn: the
     joints whose bodies have a shape."""
-    ends: list[dict[str, Any]] = []
-    for child, joint in enumerate(robot.joints):
-        if joint.parent not in drawn:
-            ends.append({"from": joint.parent, "to": child, "offset": [0.0, 0.0, 0.0]})
-    for frame in robot.frames:
-        if frame.joint != BASE and frame.joint not in drawn:
-            ends.append({"from": frame.joint, "to": frame.joint, "offset": frame.translation.tolist()})
-    return ends
+    ends = [(joint.parent, child, [0.0, 0.0, 0.0]) for child, joint in enumerate(robot.joints)]
+    ends += [(frame.joint, frame.joint, frame.translation.tolist()) for frame in robot.frames if frame.joint != BASE]
+    return [{"from": start, "to": end, "offset": offset} for start, end, offset in ends if start not in drawn]
 
 
 # -- the path from three sides, up is against gravity ------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.numbers_in_words import number as plain
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.formulations.formulation import Formulation
@@ -150,24 +149,20 @@ def torque_plot(run: ReportedRun, j: int) -> Plot:
 
 def friction_sections(verdict: ValidationVerdict) -> Iterator[Section]:
     """Of every joint over its velocity; nothing where no joint has a curve."""
-    if verdict.friction_curves:
-        names = [run.name for run in verdict.shown if run.prediction.of_joints]
-        yield friction_section(verdict.decisive.model, verdict.friction_curves, names)
-
-
-def friction_section(model: DynamicModel, curves: Sequence[FrictionCurve], runs: Sequence[str]) -> Section:
-    """runs: names of those whose instants the points are."""
+    if not verdict.friction_curves:
+        return
+    model = verdict.decisive.model
     names = model.robot.joint_names
-    plots = {names.index(curve.joint): friction_plot(curve) for curve in curves}
+    plots = {names.index(curve.joint): friction_plot(curve) for curve in verdict.friction_curves}
     others = [named(term) for term in model.terms if isinstance(term, NOT_OF_VELOCITY)]
     text = explained(
         "friction",
-        runs=runs,
+        runs=[run.name for run in verdict.shown if run.prediction.of_joints],  # whose instants the points are
         memory=any(term.has_memory for term in model.bound),
         others=dict.fromkeys(others),
         without=[name for j, name in enumerate(names) if j not in plots],
     )
-    return Section("friction", "Friction", text, per_joint(names, plots))
+    yield Section("friction", "Friction", text, per_joint(names, plots))
 
 
 def friction_plot(curve: FrictionCurve) -> Plot:
