@@ -170,6 +170,11 @@ class Identified(Answers):
         """With everything chosen in it, so that it asks for the same again."""
         return self.logs.config
 
+    @property
+    def held_out(self) -> tuple[Problem, ...]:
+        """Of each run that validates."""
+        return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
+
     def plot(self, joint: str | None = None, axes: Any = None) -> Any:
         """Measured and predicted torque of a joint, on held-out data where there are any; matplotlib's axes."""
         return self.verdict.decisive.plot(joint, axes)
