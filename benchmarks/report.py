@@ -12,7 +12,6 @@ import argparse
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,7 @@ from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.report.identification.report import identification_page
 from exciter.robot import embedded_robots as embedded
-from exciter.validation.validation import validate_both
+from exciter.validation.validation import ValidationVerdict, validate_both
 
 SECONDS, RATE = 60.0, 1000.0
 OPENINGS = 5
@@ -76,9 +75,8 @@ def main() -> None:
         path = arguments.output or Path(folder) / "report.html"
         for what in ("first time", "again"):
             clock = time.perf_counter()
-            fit, unseen = validate_both(found, (never,))
-            judge = replace(found.judge, runs=(never,))
-            identification_page(found, validation=[judge], fit=fit, unseen=unseen).write(path)
+            verdict = ValidationVerdict(*validate_both(found, (never,)))
+            identification_page(found, verdict, validation=[never]).write(path)
             print(f"built in {time.perf_counter() - clock:.2f} s ({what}), {path.stat().st_size / 1e6:.2f} MB")
         if find_browser() is None:
             print("no Chromium: not opened")

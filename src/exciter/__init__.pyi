@@ -8,8 +8,8 @@ from exciter.pipeline.base import base as base
 from exciter.pipeline.design import design as design
 from exciter.pipeline.check import check as check
 from exciter.pipeline.simulate import simulate as simulate
-from exciter.pipeline.logs import read as read
-from exciter.pipeline.logs import inspect as inspect
+from exciter.pipeline.inspect import read as read
+from exciter.pipeline.inspect import inspect as inspect
 from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
 from exciter.pipeline.identified import open as open

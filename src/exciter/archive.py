@@ -97,10 +97,8 @@ class _Packer:
             return {"enum": _name(type(value)), "member": value.name}
         if isinstance(value, np.generic):
             value = value.item()
-        if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-            return value
-        if isinstance(value, float):
-            return {"float": str(value)}
+        if isinstance(value, int | float):
+            return value if math.isfinite(value) else {"float": str(value)}
         if isinstance(value, PurePath):
             return {"path": str(value)}
         if isinstance(value, list):

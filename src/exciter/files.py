@@ -21,10 +21,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from exciter.errors import ExciterError, shown, unseen
 
+T = TypeVar("T")
 STAGE_PREFIX = ".exciter-stage-"
 STAGE_NAME = re.compile(re.escape(STAGE_PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
 HASHES, OPEN = "sha256", "unfinished"  #: keys of a seal
@@ -95,7 +96,7 @@ class Seal:
             return {}
         if not isinstance(found, Mapping):
             return {}
-        return {name: digest for name, digest in found.items() if is_plain(name) and _is_digest(digest)}
+        return {name: digest for name, digest in found.items() if _is_hash(name, digest)}
 
     def hashes(self, folder: Path) -> dict[str, str]:
         """Hashes by name of a folder that has a seal, for those who read its files; one that is open, damaged, or
@@ -106,7 +107,7 @@ class Seal:
             if not isinstance(found, Mapping) or not found:
                 raise ValueError("it has no hashes, as of an earlier version")
             for name, digest in found.items():
-                if not (is_plain(name) and _is_digest(digest)):
+                if not _is_hash(name, digest):
                     raise ValueError(f"the hash of {shown(name)} is none")
         except ValueError as why:
             raise ExciterError(
@@ -191,8 +192,8 @@ def sha256(path: Path) -> str:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check what it is, and its permissions") from None
 
 
-def _is_digest(text: Any) -> bool:
-    return isinstance(text, str) and SHA256_DIGEST.fullmatch(text) is not None
+def _is_hash(name: Any, digest: Any) -> bool:
+    return is_plain(name) and isinstance(digest, str) and SHA256_DIGEST.fullmatch(digest) is not None
 
 
 def is_plain(name: Any) -> bool:
@@ -266,18 +267,14 @@ def _replace_sealed(folder: Path, seal: Seal, written: list[Path], remove: Itera
         path.unlink(missing_ok=True)
     for name in before:
         if name not in after and any(fnmatchcase(name, pattern) for pattern in seal.own):
-            _remove_unchanged(folder / name, before[name])
+            path = folder / name  # of the older set; what somebody changed since is theirs
+            if path.is_file() and not path.is_symlink() and sha256(path) == before[name]:
+                path.unlink()
     for name in after:
         os.replace(stage / name, folder / name)
     _sync(folder)  # the seal must not be on disk before what it speaks of
     os.replace(stage / seal.name, folder / seal.name)
     _sync(folder)
-
-
-def _remove_unchanged(path: Path, digest: str) -> None:
-    """Of an older set; what somebody changed since is theirs."""
-    if path.is_file() and not path.is_symlink() and sha256(path) == digest:
-        path.unlink()
 
 
 def _sync(path: Path) -> None:
@@ -372,7 +369,7 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
 
 def json_text(data: Any) -> str:
     """Indented JSON. Infinity and NaN are refused by most readers of JSON: they become null."""
-    return readable_json(_finite(data), indent=2) + "\n"
+    return readable_json(finite(data), indent=2) + "\n"
 
 
 def readable_json(data: Any, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
@@ -394,25 +391,19 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def finite(data: dict[str, Any]) -> dict[str, Any]:
+def finite(data: T) -> T:
     """Plain data with None for infinity and NaN, which JSON does not have."""
-    return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, dict):
+        return cast("T", {key: finite(value) for key, value in data.items()})
+    if isinstance(data, list | tuple):
+        return cast("T", [finite(value) for value in data])
+    return cast("T", None) if isinstance(data, float) and not abs(data) < float("inf") else data
 
 
 def by_name(names: Iterable[str], **columns: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """A table as plain data: by the name of its row, values by column."""
     rows = zip(*columns.values(), strict=True)
     return {name: dict(zip(columns, row, strict=True)) for name, row in zip(names, rows, strict=True)}
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return finite(data)
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    if isinstance(data, float) and not (abs(data) < float("inf")):
-        return None
-    return data
 
 
 # -- lines and headings of tables --------------------------------------------------------------------------------------
@@ -437,11 +428,9 @@ def hidden_end(text: str) -> str | None:
 def csv_line(cells: Iterable[str]) -> str:
     """Cells with commas between them. Those that a reader could take for something else are in quotes, quotes within
     them doubled, as csv readers have it."""
-    return ",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' if _is_odd(cell) else cell for cell in cells)
-
-
-def _is_odd(cell: str) -> bool:
-    return cell.strip() != cell or bool(set(cell) & set(",;|#'\"\t"))
+    odd = set(",;|#'\"\t")
+    quoted = ((cell, cell.strip() != cell or odd & set(cell)) for cell in cells)
+    return ",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' if wrapped else cell for cell, wrapped in quoted)
 
 
 def csv_cells(line: str, delimiter: str) -> list[str]:

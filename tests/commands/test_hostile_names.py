@@ -42,7 +42,7 @@ from exciter.report.identification.report import identification_page, validation
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.robot import Frame
-from exciter.validation.validation import validate
+from exciter.validation.validation import ValidationVerdict, validate
 from support import export_cases
 from support.estimates import estimate_of
 from support.mdh_writing import write_mdh
@@ -310,9 +310,10 @@ def pages(folder, names, log):
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [note("name", name, None, log) for name in names]
-    identification_page(
-        made.found, {"terms": [log]}, made.validation, notes, fit=made.fit, unseen=made.unseen, quality=quality
-    ).write(folder / "found.html")
+    verdict, held_out = ValidationVerdict(made.fit, made.unseen), made.validation[0].runs
+    identification_page(made.found, verdict, {"terms": [log]}, held_out, notes=notes, quality=quality).write(
+        folder / "found.html"
+    )
     model = IdentifiedModel(made.found.problem.model, made.found.estimate, IdentifyConfig(), {}, Path(names[2]))
     never = tuple(replace(run, name=log) for run in made.validation[0].runs)
     seen = validate(made.found.judge, made.found.estimate, never)

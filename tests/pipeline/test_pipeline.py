@@ -13,7 +13,7 @@ from exciter.experiment.recording import open_recording
 from exciter.export.write import write_model
 from exciter.pipeline.check import check, slow
 from exciter.pipeline.design import Designed, design
-from exciter.pipeline.logs import inspect
+from exciter.pipeline.inspect import inspect
 from exciter.pipeline.simulate import simulate
 from exciter.robot import load
 

@@ -63,8 +63,9 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [replace(one, log=log) for log, found in quality.items() for one in found.warnings]
     notes += [note("delay", f"{k} ms", joint, "run 2.csv") for k, joint in enumerate(robot.joint_names)]
-    both = {"fit": arm.fit, "unseen": arm.unseen}
-    identification_page(arm.found, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both).write(path)
+    verdict, held_out = ValidationVerdict(arm.fit, arm.unseen), arm.validation[0].runs
+    page = identification_page(arm.found, verdict, {"terms": ["viscous"]}, held_out, notes=notes, quality=quality)
+    page.write(path)
     return path.read_text(encoding="utf-8")
 
 
@@ -260,10 +261,10 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
         payload=known.found,
         friction=choose_friction(arm.found.problem, candidates),
         comparison=compare(model, arm.found.problem.runs, methods),
-        inertia_matrix=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
+        inertia=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
         known_load=known,
     )
-    identification_page(arm.found, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
+    identification_page(arm.found, ValidationVerdict(arm.fit, NO_RUNS), answers=answers).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     mass = next(row for row in cells(section(text, "payload")) if row)
     assert mass[0] == "mass"
@@ -272,7 +273,7 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
     assert {row[1] for row in cells(section(text, "friction-choice"))[1:4]} == {"both"}
     rows = [row for row in cells(section(text, "comparison")) if row]
     assert [row[0] for row in rows[:2]] == ["weighted", "ordinary"]
-    assert answers.inertia_matrix.verdict in section(text, "inertia-matrix")
+    assert answers.inertia.verdict in section(text, "inertia-matrix")
     assert f">{known.verdict}<" in section(text, "known-load")
     assert "not validated" in words(text)
 
@@ -394,7 +395,8 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
     chosen = {"filter": {"cutoff": 10.0, "order": 4}, "estimator": {"consistent": {"weight": 31.622776, "offset": 0.1}}}
     settings = {"gravity": [0.0123456, 0.0, -9.81], "identify": {"automatic": False, **chosen}}
     answers = Answers(choices=choices)
-    identification_page(arm.found, settings, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
+    page = identification_page(arm.found, ValidationVerdict(arm.fit, NO_RUNS), settings, answers=answers)
+    page.write(tmp_path / "r.html")
     rows = [row for row in cells(section((tmp_path / "r.html").read_text(encoding="utf-8"), "automatic")) if row]
     assert [row[0] for row in rows] == [one.setting for one in choices]
     assert [row[2] for row in rows] == [one.reason for one in choices]
@@ -413,7 +415,7 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
 def test_parts_of_friction_models_are_explained(arm, tmp_path):
     candidates = friction_candidates(None)[:2] + friction_candidates(None)[8:10]
     answers = Answers(friction=choose_friction(arm.found.problem, candidates))
-    identification_page(arm.found, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
+    identification_page(arm.found, ValidationVerdict(arm.fit, NO_RUNS), answers=answers).write(tmp_path / "r.html")
     text = words(section((tmp_path / "r.html").read_text(encoding="utf-8"), "friction-choice"))
     for part in ("viscous Fv q̇", "Dahl Fs z", "√ Fr √|q̇| sgn q̇", "offset constant"):
         assert part in text

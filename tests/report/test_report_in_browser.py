@@ -18,6 +18,7 @@ from exciter.report.identification.report import identification_page
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.spatial import upright
+from exciter.validation.validation import ValidationVerdict
 from support.browser import Browser, find_browser
 from support.meshes import meshed_arm
 from support.report_designs import EVIL, designed
@@ -254,9 +255,8 @@ def arm() -> Identified:
 def arm_report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("identified") / "report.html"
     quality = {"logs/run 1.csv": quality_of(arm.found.problem.model.robot)}
-    identification_page(arm.found, validation=arm.validation, quality=quality, fit=arm.fit, unseen=arm.unseen).write(
-        path
-    )
+    verdict, held_out = ValidationVerdict(arm.fit, arm.unseen), arm.validation[0].runs
+    identification_page(arm.found, verdict, validation=held_out, quality=quality).write(path)
     return path
 
 

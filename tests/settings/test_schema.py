@@ -11,10 +11,11 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from exciter.cli import main
+from exciter.commands.schema import configuration_schema, recording_schema
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
-from exciter.pipeline.settings_file import SettingsFile, configuration_schema, recording_schema
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.text import Text
@@ -101,12 +102,6 @@ def degrees(angle: float) -> str:
 
 def grouped_reasons(verdicts: Sequence[Any]) -> list[tuple[str, str, str]]:
     """(names, status, reason), neighbours with the same reason on one line."""
-    rows: list[tuple[str, str, str]] = []
     words = {"identifiable": "identifiable", "combination": "only in combination", "unidentifiable": "not identifiable"}
-    for verdict in verdicts:
-        status = words[verdict.status]
-        if rows and rows[-1][1:] == (status, verdict.reason):
-            rows[-1] = (f"{rows[-1][0]}, {verdict.name}", status, verdict.reason)
-        else:
-            rows.append((verdict.name, status, verdict.reason))
-    return rows
+    alike = groupby(verdicts, key=lambda one: (words[one.status], one.reason))
+    return [(", ".join(one.name for one in some), *why) for why, some in alike]

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.errors import ExciterError, visible
-from exciter.pipeline.saving import refuse_parts_of_results
+from exciter.pipeline.saving import CHECKPOINT_FILE, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
@@ -40,8 +40,19 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
 
 
 def refuse_parts_of_sets(*paths: Path) -> None:
-    """Refuse to write a single file over one of a set, whichever command wrote the set."""
-    refuse_parts_of_results(*paths, others=paper_seals())
+    """Refuse, before any work, to write a single file in place of one that belongs to a set, whichever command wrote
+    that: the set would be lost, and a motion that was certified with it."""
+    from exciter.excitation.files.read import DESIGN  # here: every command imports this file, few need these
+    from exciter.identification.identified_model import RESULT_SEAL
+
+    for path in paths:
+        for seal in (DESIGN, RESULT_SEAL, VALIDATION_SEAL, *paper_seals()):
+            if seal.owns(path):
+                raise ExciterError(
+                    f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"
+                )
+        if path.name.casefold() == CHECKPOINT_FILE and os.path.lexists(path):
+            raise ExciterError(f"'{path}' is the checkpoint of a design; choose another name")
 
 
 def shown(value: float, digits: int = 3) -> str:

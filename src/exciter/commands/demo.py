@@ -9,8 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,15 @@ from exciter.commands.common import console, plain_table, screen, steps, with_fl
 from exciter.commands.design import progress_bar as search_bar
 from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.random_families import RandomSpline
-from exciter.files import json_text, output_folder, scratch, staged, write_json
+from exciter.files import json_text, output_folder, scratch, write_json, write_texts
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import texts
 from exciter.parameters.terms import declared_terms
+from exciter.pipeline.check import check
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.simulate import simulate, virtual_settings
@@ -54,30 +52,20 @@ DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
 def run(arguments: argparse.Namespace) -> None:
     """Without a folder nothing is kept."""
     fresh = arguments.output is None or not arguments.output.exists()
-    with ExitStack() as stack:
-        if arguments.output is None:
-            folder = stack.enter_context(scratch())
-        else:
-            folder = stack.enter_context(output_folder(arguments.output))
+    place = scratch() if arguments.output is None else output_folder(arguments.output)
+    with place as folder:
         out = Console(quiet=True) if arguments.json else console()
-        stack.enter_context(nothing_left(folder, fresh))
         story = Story(out, arguments.robot, folder, arguments.seed)
-        data = story.tell(with_flags(RobotOptions(), arguments))
-        if arguments.json:
-            print(json_text(data), end="")
+        try:
+            data = story.tell(with_flags(RobotOptions(), arguments))
+            if arguments.json:
+                print(json_text(data), end="")
+        except BaseException:  # a story that ends early leaves nothing in a folder that was made for it
+            for path in folder.iterdir() if fresh else ():
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            raise
         if arguments.output is not None:
             story.say_what_is_there()
-
-
-@contextmanager
-def nothing_left(folder: Path, fresh: bool) -> Iterator[None]:
-    """A story that ends early leaves nothing in a folder that was made for it."""
-    try:
-        yield
-    except BaseException:
-        for path in folder.iterdir() if fresh else ():
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        raise
 
 
 class Story:
@@ -107,8 +95,7 @@ class Story:
         for remark in texts(robot.remarks):
             self.say(f"note: {remark}", style="yellow")
         text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
-        with staged(self.folder) as stage:  # a link of that name is replaced, and not followed
-            (stage / DEMO_SETTINGS_FILE).write_text(text, encoding="utf-8")
+        write_texts(self.folder, {DEMO_SETTINGS_FILE: text})  # a link of that name is replaced, and not followed
 
     def design(self, robot: Robot) -> tuple[Designed, Designed]:
         self.chapter("design", "a motion that shows the parameters, and another one to check them with")
@@ -125,8 +112,7 @@ class Story:
         self.show("design", self.robot, "-o", self.at("other"), *flags)
         other = design(robot, RandomSpline(), seed=self.seed)
         other.save(self.folder / "other")
-        lasts = f"{other.curve.duration:.0f} s"
-        self.say(f"{lasts} of random motion, certified as well: it will not be used to identify")
+        self.say(f"{other.curve.duration:.0f} s of random motion, certified as well: it will not be used to identify")
         return motion, other
 
     def experiment(self, robot: Robot, motion: Designed, other: Designed) -> None:
@@ -141,9 +127,8 @@ class Story:
         seed = self.seed + 1  # of the noise: the robot is the same
         self.show("simulate", self.robot, unseen, "-o", self.at(OTHER_LOG), "--seed", seed, *settings)
         with simulation_bar() as tell:
-            simulate(robot, other, self.folder / DEMO_SETTINGS_FILE, seed=seed, progress=tell).save(
-                self.folder / OTHER_LOG
-            )
+            second = simulate(robot, other, self.folder / DEMO_SETTINGS_FILE, seed=seed, progress=tell)
+        second.save(self.folder / OTHER_LOG)
 
     def identify(self, robot: Robot) -> None:
         self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on held-out motion")
@@ -175,8 +160,7 @@ class Story:
         truth = json.loads((self.folder / TRUTH).read_text(encoding="utf-8"))
         known = {one["name"]: one["value"] for one in truth["parameters"]}
         rows = found.beside(known)
-        inside = sum(row.inside for row in rows)
-        cells = []
+        inside, cells = sum(row.inside for row in rows), []
         for row in rows:
             interval = f"{row.interval[0]:.4f} … {row.interval[1]:.4f}"
             mark = Text("yes", style="green") if row.inside else Text("no", style="yellow")
@@ -187,11 +171,15 @@ class Story:
             "so that some experiments have more and some fewer"
         )
         self.say(f"{seconds:.0f} s from the description to the model")
-        parameters = [
-            {"name": row.name, "true": row.true, "value": row.value, "interval": list(row.interval)} for row in rows
-        ]
-        about = {"robot": found.model.robot.name, "seed": self.seed, "seconds": seconds}
-        data = {**about, "inside": inside, "parameters": parameters}
+        data = {
+            "robot": found.model.robot.name,
+            "seed": self.seed,
+            "seconds": seconds,
+            "inside": inside,
+            "parameters": [
+                {"name": row.name, "true": row.true, "value": row.value, "interval": list(row.interval)} for row in rows
+            ],
+        }
         write_json(self.folder / DEMO_STORY_FILE, data)
         return data
 
@@ -242,11 +230,7 @@ def compiled(model: DynamicModel) -> float:
 
 def prepare_limits() -> None:
     """Whatever limits and their certificate compile, compiled and kept on disk: on another core, meanwhile."""
-    robot = embedded.robot("panda")
-    model = DynamicModel(robot, declared_terms(robot))
     family = Fourier(10.0, 1)
-    constraints = ConstraintSettings().constraints(model.robot)
     still = family.still(embedded.home("panda"))
-    for constraint in constraints:
+    for constraint in check("panda", family.curve(still)).constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
-    certify(robot, family.curve(still), constraints)

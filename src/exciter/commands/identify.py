@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -44,31 +44,21 @@ def print_result(result: Identified) -> None:
     print_residuals(out, (found.fit, *found.validation))
     if result.config.settings.evaluation is not None:
         out.print(judged_words(found.judge.formulation))
-    if found.physically_consistent and estimate.standard is not None:
-        print_left_out(out, left_out(found.problem.model, estimate.standard))
+    full = estimate.standard if found.physically_consistent else None
+    if full is not None and (lost := left_out(found.problem.model, full)):
+        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
     if result.comparison is not None:
         print_comparison(out, result.comparison)
-    for line in answer_lines(result):
-        out.print(line)
-    print_notes(out, lines(result.notes), ())
-
-
-def answer_lines(result: Identified) -> list[str]:
-    """Answers that are no tables."""
-    lines: list[str] = []
     if (gains := result.gains) is not None:
         each = zip(gains.joints, gains.gains, gains.std, strict=True)
-        lines.append(
-            "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
-        )
-    if result.payload is not None:
-        load = result.payload
-        rows = zip(LOAD_QUANTITIES, LOAD_UNITS, load.values, load.std, strict=True)
-        quantities = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-        lines += [f"payload on {load.frame}: {quantities}", *texts(load.notes)]
-    if result.known_load is not None:
-        lines += result.known_load.sentences
-    return lines
+        out.print("drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each))
+    if (load := result.payload) is not None:
+        quantities = zip(LOAD_QUANTITIES, LOAD_UNITS, load.values, load.std, strict=True)
+        words = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in quantities)
+        out.print("\n".join((f"payload on {load.frame}: {words}", *texts(load.notes))))
+    for sentence in () if result.known_load is None else result.known_load.sentences:
+        out.print(sentence)
+    print_notes(out, lines(result.notes), ())
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
@@ -83,9 +73,8 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
     out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}")
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
-        "interval",
+        "interval\n",
     )
-    out.print()
 
 
 def print_choices(out: Console, choices: Sequence[Choice]) -> None:
@@ -95,11 +84,8 @@ def print_choices(out: Console, choices: Sequence[Choice]) -> None:
     table = plain_table(("setting", "chosen", "why"), rows)
     table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN_VALUE_COLUMNS
     out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
-    out.print(
-        "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything",
-        style="dim",
-    )
-    out.print()
+    error = "error: mean square of what predictions of held-out stretches miss, over that of a fit to everything"
+    out.print(f"{error}\n", style="dim")
 
 
 def print_friction(out: Console, choice: FrictionChoice) -> None:
@@ -109,17 +95,10 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
         beside = ("it is", "") if joint.is_best else (best.candidate.name, f"{best.rms:.4g}")
         rows.append((joint.joint, chosen.candidate.name, f"{chosen.rms:.4g}", *beside))
     headings = ("joint", "friction", "left out, rms", "best", "rms [N·m or N]")
-    table = plain_table(headings, rows, right=(2, 4))
-    out.print(table, width=min(SENTENCE_TABLE_COLUMNS, out.width))
+    out.print(plain_table(headings, rows, right=(2, 4)), width=min(SENTENCE_TABLE_COLUMNS, out.width))
     if not choice.settled:
         out.print(UNSETTLED.text)
     out.print()
-
-
-def print_left_out(out: Console, lost: Mapping[str, str]) -> None:
-    """lost: parameters by name."""
-    if lost:
-        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
 
 
 def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:

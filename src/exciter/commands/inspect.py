@@ -12,11 +12,11 @@ from rich.text import Text
 from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.quality import Quality, Repaired
+from exciter.experiment.quality import Quality
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.notes import Severity, texts
-from exciter.pipeline.logs import inspect, naming, refuse_overwriting, repaired_files, repaired_log
+from exciter.pipeline.inspect import inspect, naming, refuse_overwriting, repaired_files, repaired_log
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -24,33 +24,32 @@ SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings",
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when every log is usable, 1 when one has a problem; with -o what is written decides."""
-    if arguments.output is not None and len(arguments.logs) > 1:
-        raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
-    if arguments.output is not None:
-        refuse_parts_of_sets(*repaired_files(arguments.output))
+    output: Path | None = arguments.output
+    if output is not None:
+        if len(arguments.logs) > 1:
+            raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
+        refuse_parts_of_sets(*repaired_files(output))
     robot = chosen_robot(arguments)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
     for path in arguments.logs:
         file = open_recording(path, arguments.data)
-        if arguments.output is not None:
-            refuse_overwriting(file, arguments.output)
+        if output is not None:
+            refuse_overwriting(file, output)
         quality = inspect(robot, file, planned=planned, periods=arguments.periods)
         report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
         if not arguments.json:
             print_quality(out, str(path), quality)
             print_notes(out, map(str, file.notes), ())
-        if arguments.output is not None:
+        if output is not None:
             repaired, quality = repaired_log(robot, file, planned=planned, periods=arguments.periods)
             with naming(path):
-                write_recording(repaired.recording, arguments.output)
-            report |= {
-                "repairs": texts(repaired.notes),
-                "written": str(arguments.output),
-                "repaired": quality.to_dict(),
-            }
+                write_recording(repaired.recording, output)
+            done = texts(repaired.notes)
+            report |= {"repairs": done, "written": str(output), "repaired": quality.to_dict()}
             if not arguments.json:
-                print_repairs(out, repaired, quality, arguments.output)
+                out.print("\n" + "\n".join(f"repair: {text}" for text in done or ("nothing had to be repaired",)))
+                out.print(f"written to {output}, which is {quality.verdict}")
         usable &= quality.usable
         reports.append(report)
     if arguments.json:
@@ -74,10 +73,3 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
         out.print(table)
     out.print()
     print_notes(out, (), texts(quality.skipped))
-
-
-def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
-    out.print()
-    for text in texts(repaired.notes) or ("nothing had to be repaired",):
-        out.print(f"repair: {text}")
-    out.print(f"written to {output}, which is {quality.verdict}")

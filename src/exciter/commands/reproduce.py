@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 from joblib import cpu_count
@@ -27,9 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
     total = sum(len(paper(name).studies) for name in names)
     place = arguments.output or (None if arguments.json else USUAL_FOLDER)
     found: list[Reproduced] = []
-    with ExitStack() as stack:
-        folder = None if place is None else stack.enter_context(output_folder(place))
-        step = stack.enter_context(steps(total))
+    with nullcontext() if place is None else output_folder(place) as folder, steps(total) as step:
         for one in reproduce(names, quick=arguments.quick, jobs=arguments.jobs or cpu_count(), progress=step):
             found.append(one)
             if folder is not None:
@@ -45,9 +43,6 @@ def run(arguments: argparse.Namespace) -> None:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
         pages = ", ".join(pages_of(found))
         console().print(f"written to {folder}: {reports}, {pages}, tables as JSON and CSV")
-
-
-# -- what is printed -------------------------------------------------------------------------------------------------
 
 
 def print_paper(out: Console, one: Reproduced) -> None:

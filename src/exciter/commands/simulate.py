@@ -41,24 +41,20 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text({**simulated.to_dict(), "written": written}), end="")
         return
-    out = console()
-    print_simulated(out, simulated)
-    print_notes(out, texts(simulated.notes), ())
-    out.print(f"written: {', '.join(written)}")
+    print_simulated(console(), simulated)
+    console().print(f"written: {', '.join(written)}")
 
 
 def check_paths(arguments: argparse.Namespace) -> None:
     """Names that cannot be are told before any work, and so are files that would be lost."""
-    log, truth, motion = arguments.output, arguments.truth, arguments.motion
-    for flag, path in (("-o", log), ("--motion", motion)):
-        if path is not None and (path.suffix.lower() not in LOG_SUFFIXES or path.is_dir()):
-            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(LOG_SUFFIXES)}")
-    if truth is not None and (truth.suffix.lower() != ".json" or truth.is_dir()):
-        raise ExciterError(f"--truth is '{truth}'; give the name of a file that ends in .json")
+    given = {"-o": arguments.output, "--truth": arguments.truth, "--motion": arguments.motion}
+    targets = {flag: path for flag, path in given.items() if path is not None}
+    for flag, path in targets.items():
+        suffixes = (".json",) if flag == "--truth" else LOG_SUFFIXES
+        if path.suffix.lower() not in suffixes or path.is_dir():
+            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(suffixes)}")
     taken = {"TRAJECTORY": arguments.trajectory, "--config": arguments.config}
-    for flag, path in (("-o", log), ("--truth", truth), ("--motion", motion)):
-        if path is None:
-            continue
+    for flag, path in targets.items():
         beside = path.with_suffix(".yaml") if path.suffix.lower() == ".csv" else path
         for name in (path, beside):
             for other, file in taken.items():
@@ -96,3 +92,4 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
         rows.append((joint.name, *tracking, *torque, f"{100 * simulated.saturated[j]:.3g} %"))
     headings = ("joint", "tracking error rms", "largest", "torque rms", "noise", "at the limit")
     out.print(plain_table(headings, rows, right=range(1, 6)))
+    print_notes(out, texts(simulated.notes), ())

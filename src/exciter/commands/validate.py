@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -21,9 +21,8 @@ from exciter.validation.validation import RunValidation
 
 def run(arguments: argparse.Namespace) -> None:
     model = IdentifiedModel.read(arguments.folder)
-    with ExitStack() as stack:
-        folder = None if arguments.output is None else stack.enter_context(output_folder(arguments.output))
-        step = stack.enter_context(steps(2 * len(arguments.logs) + 3))
+    place = nullcontext() if arguments.output is None else output_folder(arguments.output)
+    with place as folder, steps(2 * len(arguments.logs) + 3) as step:
         checked = validate(model, arguments.logs, data=arguments.data, progress=step)
         if folder is None:
             data = checked.to_dict()

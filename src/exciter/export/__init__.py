@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def templates(**more: Any) -> Environment:
-    """Those of this folder, with ``${…}`` for values, for braces are common in code."""
+def templates(package: str = "exciter.export", **more: Any) -> Environment:
+    """Those of a package, with ``${…}`` for values, for braces are common in code."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("exciter.export"),
+        loader=PackageLoader(package),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -15,9 +15,10 @@ Numbers are written so that they read back bit for bit. Both files hold the same
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import yaml
 
 from exciter import __version__
@@ -64,27 +65,45 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
             f"the estimate is of {len(estimate.names)} parameters, {', '.join(estimate.names[:3])} …, and not of this "
             "model's base parameters; give both of one identification"
         )
-    record = {} if record is None else record
-    about = record.get("robot", {})
-    bodies, missing = _bodies(model, estimate.standard)
+    record, robot, chi = record or {}, model.robot, estimate.standard
+    bodies, missing = _bodies(model, chi)
+    standard = None if chi is None else _rows(name=model.standard, value=chi.tolist(), unit=model.units)
     return {
         "format": DATA_FORMAT,
         "written_by": f"exciter {__version__}",
         "conventions": CONVENTIONS,
         "robot": {
-            "name": model.robot.name,
-            "gravity": model.robot.gravity.tolist(),
-            "sha256": about.get("sha256"),
+            "name": robot.name,
+            "gravity": robot.gravity.tolist(),
+            "sha256": record.get("robot", {}).get("sha256"),
         },
-        "joints": _joints(model),
-        "parameters": _parameters(model, estimate),
+        "joints": [
+            {
+                "name": joint.name,
+                "kind": joint.kind,
+                "parent": None if joint.parent == BASE else robot.joint_names[joint.parent],
+                "link": joint.link or None,
+                "rotation": joint.rotation.tolist(),
+                "translation": joint.translation.tolist(),
+                "axis": joint.axis.tolist(),
+            }
+            for joint in robot.joints
+        ],
+        "parameters": _rows(
+            name=estimate.names,
+            value=estimate.values.tolist(),
+            std=estimate.std.tolist(),
+            unit=estimate.units,
+            status=estimate.status,
+            expression=model.base.expressions,
+        ),
         "covariance": estimate.covariance.tolist(),
         "assumption": in_one_line(estimate.assumptions),
         "degrees_of_freedom": estimate.freedom,
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
         "joint_parameters": _joint_parameters(model, estimate),
         "terms": [written(term) for term in model.terms],
-        "standard": _standard(model, estimate.standard),
+        "standard": standard,
         "bodies": bodies,
         "bodies_missing": missing,
         **{key: record[key] for key in RECORDED_KEYS if key in record},
@@ -105,34 +124,7 @@ def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, An
     return str(text)
 
 
-# -- the parts ---------------------------------------------------------------------------------------------------------
-
-
-def _joints(model: DynamicModel) -> list[dict[str, Any]]:
-    names = model.robot.joint_names
-    return [
-        {
-            "name": joint.name,
-            "kind": joint.kind,
-            "parent": None if joint.parent == BASE else names[joint.parent],
-            "link": joint.link or None,
-            "rotation": joint.rotation.tolist(),
-            "translation": joint.translation.tolist(),
-            "axis": joint.axis.tolist(),
-        }
-        for joint in model.robot.joints
-    ]
-
-
-def _parameters(model: DynamicModel, estimate: Estimate) -> list[dict[str, Any]]:
-    columns = {
-        "name": estimate.names,
-        "value": estimate.values.tolist(),
-        "std": estimate.std.tolist(),
-        "unit": estimate.units,
-        "status": estimate.status,
-        "expression": model.base.expressions,
-    }
+def _rows(**columns: Iterable[Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -142,26 +134,16 @@ def _joint_parameters(model: DynamicModel, estimate: Estimate) -> dict[str, list
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in model.robot.joint_names}
     at, std = 10 * model.n, estimate.std
     for term, bound in zip(model.terms, model.bound, strict=True):
+        described = written(term)
+        word = described if isinstance(described, str) else str(next(iter(described)))
         for joint, column in bound.rows:
             k = kept.get(at + column)
             if k is not None:
-                about = {"name": estimate.names[k], "term": _word(term), "value": float(estimate.values[k])}
+                about = {"name": estimate.names[k], "term": word, "value": float(estimate.values[k])}
                 about |= {"std": float(std[k]), "unit": estimate.units[k]}
                 found[model.robot.joint_names[joint]].append(about)
         at += len(bound.names)
     return found
-
-
-def _word(term: Any) -> str:
-    described = written(term)
-    return described if isinstance(described, str) else str(next(iter(described)))
-
-
-def _standard(model: DynamicModel, chi: Array | None) -> list[dict[str, Any]] | None:
-    if chi is None:
-        return None
-    rows = zip(model.standard, chi.tolist(), model.units, strict=True)
-    return [{"name": name, "value": value, "unit": unit} for name, value, unit in rows]
 
 
 def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]] | None, str | None]:
@@ -172,14 +154,11 @@ def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]
     problems = physical_problems(model, chi)
     if problems:
         return None, f"no body can have the standard set: {problems[0]}"
-    return [
-        {"joint": joint.name, "link": joint.link or None, **_body(phi)}
-        for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True)
-    ], None
-
-
-def _body(phi: Array) -> dict[str, Any]:
-    if phi[0] == 0.0:  # no mass, no centre: about the origin
-        return {"mass": 0.0, "com": [0.0, 0.0, 0.0], "inertia": inertia_matrix(phi).tolist()}
-    mass, com, inertia = mass_com_inertia(phi)
-    return {"mass": mass, "com": com.tolist(), "inertia": inertia.tolist()}
+    bodies = []
+    for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True):
+        mass, com, inertia = 0.0, np.zeros(3), inertia_matrix(phi)  # no mass, no centre: about the origin
+        if phi[0] != 0.0:
+            mass, com, inertia = mass_com_inertia(phi)
+        about = {"mass": mass, "com": com.tolist(), "inertia": inertia.tolist()}
+        bodies.append({"joint": joint.name, "link": joint.link or None, **about})
+    return bodies, None

@@ -10,10 +10,9 @@ elsewhere need the same torques as any full set with this β, so that Newton–E
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,6 @@ from exciter.export import templates
 from exciter.export.term_expressions import MATH_FUNCTIONS, expressions, number, used_helpers, used_words
 from exciter.parameters.inertial import INERTIAL_NAMES
 from exciter.parameters.terms import LoadFriction
-from exciter.typing import Array
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,8 +32,7 @@ ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
 CODE_LINE_WIDTH = 100  #: characters of lines of numbers
 
 
-@dataclass(frozen=True)
-class CTexts:
+class CTexts(NamedTuple):
     """Text of the source file and of its header."""
 
     source: str
@@ -69,26 +66,27 @@ def _templates() -> Environment:
 # -- what templates are filled with ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Torque on a joint per unit of a parameter: both by number, and the expression."""
-
-    joint: int
-    parameter: int
-    expression: str
-
-
 def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> dict[str, Any]:
     """Of n joints and p base parameters β, with their σ in comments.
 
     name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
     for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
-    (n, 10): with which friction that grows with load is computed. words: names that entries and helpers use.
+    (n, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
+    that entries and helpers use.
     """
     base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
-    beta = _checked(values, len(base), robot.name)
+    beta = np.array(values, dtype=float)
+    if beta.shape != (len(base),):
+        raise ParameterError(
+            f"values have shape {beta.shape}; robot '{robot.name}' has {len(base)} base parameters: one each"
+        )
+    if not np.isfinite(beta).all():
+        raise ParameterError(f"the base parameters of '{robot.name}' contain NaN or infinity; identify again")
+    loading = {term.links for term in model.terms if isinstance(term, LoadFriction)}
+    if len(loading) > 1:
+        raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
     column = {int(k): position for position, k in enumerate(base.independent)}
-    entries, prefix = _entries(model, column), identifier(robot.name)
+    entries, prefix = list(_entries(model, column)), identifier(robot.name)
     helpers = used_helpers(entry.expression for entry in entries)
     words = used_words([*(e.expression for e in entries), *(h.expression for h in helpers)])
     units = [model.units[k].translate(ASCII_UNITS) or "1" for k in base.independent]
@@ -119,38 +117,26 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> di
         "helpers": helpers,
         "words": words,
         "needs_load": "load" in words,
-        "load_bodies": model.dynamics.chain_inertias(_load_links(model)),
+        "load_bodies": model.dynamics.chain_inertias(next(iter(loading), None)),
     }
 
 
-def _entries(model: DynamicModel, column: dict[int, int]) -> list[Entry]:
+class Entry(NamedTuple):
+    """Torque on a joint per unit of a parameter: both by number, and the expression."""
+
+    joint: int
+    parameter: int
+    expression: str
+
+
+def _entries(model: DynamicModel, column: dict[int, int]) -> Iterator[Entry]:
     """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
-    entries, at = [], 10 * model.n
+    at = 10 * model.n
     for term, bound in zip(model.terms, model.bound, strict=True):
-        texts = expressions(term, model.dynamics.robot)
-        for (joint, k), text in zip(bound.rows, texts, strict=True):
+        for (joint, k), text in zip(bound.rows, expressions(term, model.dynamics.robot), strict=True):
             if at + k in column:
-                entries.append(Entry(joint, column[at + k], text))
+                yield Entry(joint, column[at + k], text)
         at += len(bound.names)
-    return entries
-
-
-def _load_links(model: DynamicModel) -> Array | None:
-    """(n, 10) of the terms that depend on load, None for the description's; code has room for one set."""
-    sets = {term.links for term in model.terms if isinstance(term, LoadFriction)}
-    if len(sets) > 1:
-        raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
-    links = next(iter(sets), None)
-    return None if links is None else np.array(links)
-
-
-def _checked(values: ArrayLike, count: int, robot: str) -> Array:
-    beta = np.array(values, dtype=float)
-    if beta.shape != (count,):
-        raise ParameterError(f"values have shape {beta.shape}; robot '{robot}' has {count} base parameters: one each")
-    if not np.isfinite(beta).all():
-        raise ParameterError(f"the base parameters of '{robot}' contain NaN or infinity; identify again")
-    return beta
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

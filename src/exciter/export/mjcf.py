@@ -35,7 +35,6 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
     """The MJCF of a model with the full set χ (p,); what it has no place for stands in a comment at the top. folder:
     where the file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "MJCF")
-    assert chi is not None
     shapes = [
         shape for shape in visuals(robot) if shape.surface is None or len(shape.surface.vertices) >= LEAST_MESH_VERTICES
     ]
@@ -77,25 +76,17 @@ def _torques(joint: Joint, name: str) -> dict[str, Any]:
     return {name: [-limit, limit]} if math.isfinite(limit) else {}
 
 
-# -- what to look at ---------------------------------------------------------------------------------------------------
-
-
 def _mesh(shape: Shape, folder: Path | None) -> dict[str, Any]:
     """By its file and scale, or with all its points; a visual need not enclose a volume: a shell."""
-    if _readable(shape.mesh):
+    path, readable = Path(shape.mesh), False
+    if isfile(path):  # which MuJoCo reads: OBJ, or binary STL of so many faces
+        suffix, (faces, rest) = path.suffix.lower(), divmod(path.stat().st_size - STL_HEAD_BYTES, STL_FACE_BYTES)
+        readable = suffix == ".obj" or (suffix == ".stl" and rest == 0 and 0 < faces <= MOST_MUJOCO_FACES)
+    if readable:
         return {"inertia": "shell", "file": reference(shape.mesh, folder), "scale": shape.size}
     assert shape.surface is not None
     points = " ".join(f"{value:.6g}" for value in shape.surface.vertices.ravel())
     return {"inertia": "shell", "vertex": points, "face": " ".join(map(str, shape.surface.faces.ravel()))}
-
-
-def _readable(path: str) -> bool:
-    """Whether MuJoCo reads this file: OBJ, or binary STL of so many faces."""
-    if not isfile(path):
-        return False
-    suffix = Path(path).suffix.lower()
-    faces, rest = divmod(Path(path).stat().st_size - STL_HEAD_BYTES, STL_FACE_BYTES)
-    return suffix == ".obj" or (suffix == ".stl" and rest == 0 and 0 < faces <= MOST_MUJOCO_FACES)
 
 
 def _geom(shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], str]) -> dict[str, Any]:

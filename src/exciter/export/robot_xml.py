@@ -30,7 +30,7 @@ from exciter.parameters.conventions import UrdfInertia, to_mujoco, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
 from exciter.robot.drawing import drawing
 from exciter.robot.geometry import Shape
-from exciter.robot.robot import BASE, Joint, Robot
+from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -41,8 +41,12 @@ RESERVED_NAMES = ("world", "universe")  #: names that readers take for the groun
 URDF_SYMBOLS = ("Fv", "Fs")  #: of the joint terms that URDF and SDF hold: damping, friction
 
 
-def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:
-    """χ (p,), checked: there, of this model, of a robot that can exist. form: what it is for, in words."""
+def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a robot") -> Robot:
+    """The robot of a model with standard parameters χ (p,): inertias in its joint frames, rotor inertia and friction.
+
+    Joints without such a term in the model have none, whatever the description says. Refused when no robot can have
+    these parameters; bodies on the edge of what can exist are made ``presentable``. form: what it is for, in words.
+    """
     if chi is None:
         raise ParameterError(
             f"only base parameters are known, which no single robot has, and {form} describes one; identify with "
@@ -57,16 +61,6 @@ def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:
     problems = physical_problems(model, values)
     if problems:
         raise ParameterError(f"{problems[0]}; identify with the estimator 'consistent' to get a robot that can exist")
-    return values
-
-
-def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a robot") -> Robot:
-    """The robot of a model with standard parameters χ (p,): inertias in its joint frames, rotor inertia and friction.
-
-    Joints without such a term in the model have none, whatever the description says. Refused when no robot can have
-    these parameters; bodies on the edge of what can exist are made ``presentable``.
-    """
-    values = full_set(model, chi, form)
     named = dict(zip(model.standard, values.tolist(), strict=True))
     friction = {
         key: np.array([named.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)])
@@ -86,8 +80,11 @@ def left_out(model: DynamicModel, chi: ArrayLike, held: Sequence[str] = URDF_SYM
     return {name: f"{value:.9g} {unit}" for (name, unit), value in every if value and name not in kept}
 
 
-def provenance(model: DynamicModel, chi: ArrayLike, held: Sequence[str], *, gravity: bool) -> str:
+def provenance(
+    model: DynamicModel, chi: ArrayLike | None, held: Sequence[str] = URDF_SYMBOLS, *, gravity: bool = False
+) -> str:
     """What the top of a file says: where its numbers come from, and what is not in it. gravity: whether it is."""
+    assert chi is not None  # there is a robot of it
     words = ["Inertias and friction identified by Exciter."]
     lost = [f"{name} {value}" for name, value in left_out(model, chi, held).items()]
     if lost:
@@ -177,12 +174,10 @@ def bounded(joint: Joint) -> bool:
 def link_names(robot: Robot) -> dict[int, str]:
     """One name per body, the base's included, none twice and none that a frame has."""
     names: dict[int, str] = {}
-    taken = {frame.name for frame in robot.frames}
     for index in (BASE, *range(robot.n)):
         name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
-        while (
-            name in RESERVED_NAMES or name in names.values() or (name in taken and not _is_origin(robot, name, index))
-        ):
+        others = {frame.name for frame in robot.frames if not _is_origin(frame, index)}
+        while name in RESERVED_NAMES or name in names.values() or name in others:
             name += "_body"
         names[index] = name
     return names
@@ -192,9 +187,8 @@ def free_name(name: str, taken: set[str], suffix: str = "_frame") -> str:
     return name if name not in taken else free_name(f"{name}{suffix}", taken, suffix)
 
 
-def _is_origin(robot: Robot, name: str, index: int) -> bool:
-    """Whether the frame of that name is the body's own: then the body may bear its name."""
-    frame = robot.frame(name)
+def _is_origin(frame: Frame, index: int) -> bool:
+    """Whether a frame is the body's own: then the body may bear its name."""
     return frame.joint == index and np.array_equal(frame.rotation, np.eye(3)) and not frame.translation.any()
 
 

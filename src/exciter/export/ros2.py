@@ -86,10 +86,10 @@ def _named(joints: list[Any]) -> Robot:
 
 
 def _same(rows: MotionSamples, planned: MotionSamples) -> bool:
-    if rows.qd is None or rows.qdd is None or planned.qd is None or planned.qdd is None:
-        return False
-    pairs = ((rows.time, planned.time), (rows.q, planned.q), (rows.qd, planned.qd), (rows.qdd, planned.qdd))
-    return all(
-        one.shape == other.shape and np.abs(one - other).max() <= SAME_ROW_TOLERANCE * max(1.0, np.abs(other).max())
-        for one, other in pairs
-    )
+    for channel in ("time", "q", "qd", "qdd"):
+        one, other = getattr(rows, channel), getattr(planned, channel)
+        if one is None or other is None or one.shape != other.shape:
+            return False
+        if not np.abs(one - other).max() <= SAME_ROW_TOLERANCE * max(1.0, np.abs(other).max()):
+            return False
+    return True

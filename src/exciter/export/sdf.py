@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.export.robot_xml import (
-    URDF_SYMBOLS,
     bounded,
     document,
     free_name,
@@ -32,13 +31,12 @@ def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = N
     """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top. folder: where the
     file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "SDF")
-    assert chi is not None
     joints, links, frames = _names(robot)
     named = [(name, frame) for name, frame in zip(frames, robot.frames, strict=True) if name]
     return document(
         "robot.sdf.in",
         robot,
-        provenance(model, chi, URDF_SYMBOLS, gravity=False),
+        provenance(model, chi),
         version=SDF_VERSION,
         name=_allowed(robot.name),
         joints=joints,

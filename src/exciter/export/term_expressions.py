@@ -33,32 +33,22 @@ class Helper:
     about: str
 
 
-HELPERS = (
-    Helper(
-        "direction",
-        ("velocity",),
-        f"copysign(1.0, velocity) * (fabs(velocity) > {STANDSTILL_SPEED!r})",
-        f"Direction of motion: -1, 1, or 0 at rest (slower than {STANDSTILL_SPEED:g} rad/s or m/s).",
-    ),
-    Helper(
-        "signed_root",
-        ("velocity", "width"),
-        "velocity / sqrt(sqrt(velocity * velocity + width * width))",
-        "Root of the speed with its direction, rounded off within width.",
-    ),
-    Helper("bell", ("x",), "exp(-x * x)", "What is left of the Stribeck effect at x times its velocity."),
-    Helper(
-        "lever_length",
-        ("angle", "base", "link"),
-        "sqrt(base * base + link * link - 2.0 * base * link * cos(angle))",
-        "Length [m] of a spring between points at distances base and link [m] from the axis.",
-    ),
-    Helper(
-        "lever_arm",
-        ("angle", "base", "link"),
-        "base * link * sin(angle) / lever_length(angle, base, link)",
-        "Its lever arm [m]: derivative of the length by the angle.",
-    ),
+#: each with what it is below
+HELPER_FORMULAS = f"""
+direction(velocity) = copysign(1.0, velocity) * (fabs(velocity) > {STANDSTILL_SPEED!r})
+Direction of motion: -1, 1, or 0 at rest (slower than {STANDSTILL_SPEED:g} rad/s or m/s).
+signed_root(velocity, width) = velocity / sqrt(sqrt(velocity * velocity + width * width))
+Root of the speed with its direction, rounded off within width.
+bell(x) = exp(-x * x)
+What is left of the Stribeck effect at x times its velocity.
+lever_length(angle, base, link) = sqrt(base * base + link * link - 2.0 * base * link * cos(angle))
+Length [m] of a spring between points at distances base and link [m] from the axis.
+lever_arm(angle, base, link) = base * link * sin(angle) / lever_length(angle, base, link)
+Its lever arm [m]: derivative of the length by the angle.
+"""
+HELPERS = tuple(
+    Helper(name, tuple(arguments.split(", ")), expression, about)
+    for name, arguments, expression, about in re.findall(r"(\w+)\((.*?)\) = (.*)\n(.*)\n", HELPER_FORMULAS)
 )
 
 

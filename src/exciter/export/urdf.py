@@ -24,14 +24,12 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
 from exciter.export.robot_xml import (
-    URDF_SYMBOLS,
     about_centre,
     attributes,
     bounded,
     commented,
     document,
     free_name,
-    full_set,
     identified_robot,
     link_names,
     numbers,
@@ -61,15 +59,11 @@ def identified_urdf(model: DynamicModel, chi: ArrayLike | None, description: Pat
     changed; for other files, and for embedded robots (None), a URDF is written anew. Write the text as UTF-8 with its
     line ends as they are (``newline=""``).
     """
-    values = full_set(model, chi, "URDF")
-    if description is not None and _is_urdf(description):
-        return patched_urdf(xml_of(description), model, values)
-    return urdf_text(identified_robot(model, values), provenance(model, values, URDF_SYMBOLS, gravity=False))
-
-
-def _is_urdf(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    return suffix == ".urdf" or (suffix == ".xml" and parse_xml(path).tag == "robot")
+    robot = identified_robot(model, chi, "URDF")
+    suffix = "" if description is None else description.suffix.lower()
+    if description is not None and (suffix == ".urdf" or (suffix == ".xml" and parse_xml(description).tag == "robot")):
+        return patched_urdf(xml_of(description), model, chi)
+    return urdf_text(robot, provenance(model, chi))
 
 
 def urdf_text(robot: Robot, comment: str = "") -> str:
@@ -103,16 +97,14 @@ def _limits(joint: Joint) -> dict[str, float]:
 def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     """The URDF ``text`` of the model's robot with the full set χ (p,) in it, and a comment before <robot>."""
     robot = identified_robot(model, chi, "URDF")
-    assert chi is not None
     xml = EditableXml(text)
     links = {link.get("name", ""): link for link in xml.root.findall("link")}
     joints = {joint.get("name", ""): joint for joint in xml.root.findall("joint")}
-    _check(xml.root, joints, robot)
-    bodies = _bodies(robot, links)
+    bodies = _bodies(robot, xml.root, joints, links)
     for index, joint in enumerate(robot.joints):
         _patch_body(xml, robot, index, {name: links[name] for name in bodies[index]})
         _patch_dynamics(xml, joints[joint.name], robot, index)
-    words = provenance(model, chi, URDF_SYMBOLS, gravity=False)
+    words = provenance(model, chi)
     marker = words[: words.index(".")]
     together = [names for names in bodies if sum(links[name].find("inertial") is not None for name in names) > 1]
     for names in together:
@@ -121,8 +113,9 @@ def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     return xml.text()
 
 
-def _check(root: Element, joints: dict[str, Element], robot: Robot) -> None:
-    """The text describes this robot: its moving joints are there, and move the same links."""
+def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict[str, Element]) -> list[list[str]]:
+    """Names of the links of each body, by joint; where the text describes this robot: its moving joints are there, and
+    move the same links."""
     if root.tag != "robot":
         raise RobotError(f"the root element of the description is <{root.tag}>; a URDF has <robot>")
     for joint in robot.joints:
@@ -133,10 +126,6 @@ def _check(root: Element, joints: dict[str, Element], robot: Robot) -> None:
                 f"the URDF has no joint '{joint.name}' that moves link '{joint.link}'; give the file that the robot of "
                 "the model was read from"
             )
-
-
-def _bodies(robot: Robot, links: dict[str, Element]) -> list[list[str]]:
-    """Names of the links of each body, by joint."""
     bodies: list[list[str]] = [[] for _ in robot.joints]
     known = {frame.name: frame.joint for frame in robot.frames}
     for name in links:
@@ -147,9 +136,6 @@ def _bodies(robot: Robot, links: dict[str, Element]) -> list[list[str]]:
         if known[name] != BASE:
             bodies[known[name]].append(name)
     return bodies
-
-
-# -- inertias --------------------------------------------------------------------------------------------------------
 
 
 def _patch_body(xml: EditableXml, robot: Robot, index: int, links: dict[str, Element]) -> None:

@@ -104,11 +104,6 @@ class PythonModule(TextExport):
 EXPORTS = Registry[Export]("format", Urdf, Mjcf, Sdf, Yaml, Json, CCode, PythonModule)
 
 
-def formats_by_suffix() -> dict[str, str]:
-    """Words, of those that were added by others, too."""
-    return {one.suffixes[0]: one.word for one in EXPORTS}
-
-
 def write_model(found: IdentifiedModel, path: Path, format: str) -> Written:
     """The files of a format of ``EXPORTS``; all of them or none."""
     return EXPORTS[format]().write(found, path)

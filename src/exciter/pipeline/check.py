@@ -19,7 +19,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.files import output_folder, staged
 from exciter.notes import Note, texts
 from exciter.pipeline.saving import description_hash, robot_data, versions
-from exciter.pipeline.settings_file import AnyMotion, FileContent, curve_of, design_settings, loaded
+from exciter.pipeline.settings_file import AnyMotion, FileContent, SettingsFile, curve_of, loaded
 from exciter.robot.robot import Robot
 
 
@@ -52,6 +52,11 @@ class CheckedMotion:
         return {**self.certificate.to_dict(), **more}
 
 
+def design_settings(given: DesignSettings | FileContent) -> DesignSettings:
+    """Of an object, of a file, or as if nothing were said."""
+    return given if isinstance(given, DesignSettings) else SettingsFile.read(given).design
+
+
 def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:
     """Limits of the robot and those of the settings, proved or refuted for all time; motion: a curve, a design, or a
     file.
@@ -76,13 +81,11 @@ def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SlowedMotion(CheckedMotion):
-    """A motion at part of its speed, 0.01 … 1, certified anew. origin: what the motion at full speed is called;
-    sha256: of the robot's description."""
+    """A motion at part of its speed, 0.01 … 1, certified anew. origin: what the motion at full speed is called."""
 
     speed: float
     origin: str
     config: DesignSettings
-    sha256: str | None
 
     def write(self, folder: Path) -> Exported:
         """The files of a design, but for a report."""
@@ -92,7 +95,7 @@ class SlowedMotion(CheckedMotion):
             data = {
                 "slowed": {"trajectory": self.origin, "speed": self.speed},
                 "certificate": self.certificate.to_dict(),
-                "robot": robot_data(self.robot, self.sha256),
+                "robot": robot_data(self.robot, description_hash(self.robot)),
                 "duration": self.curve.duration,
                 "remarks": texts(self.robot.remarks),
                 "not_checked": texts(self.not_checked),
@@ -119,5 +122,4 @@ def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, or
         speed=speed,
         origin=origin,
         config=config,
-        sha256=description_hash(robot),
     )

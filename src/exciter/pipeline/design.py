@@ -17,7 +17,6 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
@@ -33,8 +32,9 @@ from exciter.excitation.validation_motion.random_families import RandomMotion, R
 from exciter.files import output_folder, path_of, staged
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
+from exciter.pipeline.check import design_settings
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
-from exciter.pipeline.settings_file import FileContent, changed, design_settings, loaded, refuse_unknown
+from exciter.pipeline.settings_file import FileContent, changed, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
@@ -81,27 +81,26 @@ class Designed:
     @property
     def not_checked(self) -> tuple[Note, ...]:
         """What the certificate does not speak of."""
-        return unchecked(self.robot, self.design.constraints, self.design.certificate)
+        return self.design.unchecked
 
     @property
     def position(self) -> Labelled:
         """Of the joints, at the rate of the files."""
-        return self._sampled("position", 0, "")
+        return self._sampled("position", "q", "")
 
     @property
     def velocity(self) -> Labelled:
-        return self._sampled("velocity", 1, "/s")
+        return self._sampled("velocity", "qd", "/s")
 
     @property
     def acceleration(self) -> Labelled:
-        return self._sampled("acceleration", 2, "/s²")
+        return self._sampled("acceleration", "qdd", "/s²")
 
-    def _sampled(self, title: str, derivative: int, per: str) -> Labelled:
+    def _sampled(self, title: str, channel: str, per: str) -> Labelled:
         count = round(self.curve.duration * self.config.rate) + 1
         motion = self.curve.motion(np.linspace(self.curve.start, self.curve.end, count))
         units = tuple(("m" if joint.is_prismatic else "rad") + per for joint in self.robot.joints)
-        values = (motion.q, motion.qd, motion.qdd)[derivative]
-        return Labelled(title, values, self.robot.joint_names, units, motion.time, "time [s]")
+        return Labelled(title, getattr(motion, channel), self.robot.joint_names, units, motion.time, "time [s]")
 
     @property
     def predicted_std(self) -> dict[str, float]:
@@ -114,8 +113,7 @@ class Designed:
         """position, velocity or acceleration over time; matplotlib's axes."""
         if quantity not in DRAWN_QUANTITIES:
             raise ExciterError(unknown_name("quantity", quantity, DRAWN_QUANTITIES))
-        found: Labelled = getattr(self, quantity)
-        return found.plot(joints, axes)
+        return getattr(self, quantity).plot(joints, axes)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter design``, certified as a controller reads them: all of them or none."""

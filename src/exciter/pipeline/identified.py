@@ -18,26 +18,16 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.excitation.files.read import DESIGN
 from exciter.experiment.quality import Quality
 from exciter.export.urdf import identified_urdf
-from exciter.export.write import formats_by_suffix, write_model
+from exciter.export.write import EXPORTS, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
-from exciter.identification.drive_gains import DriveGains
+from exciter.identification import identified_model as saved
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
-from exciter.identification.identified_model import (
-    IDENTIFIED_URDF,
-    RESULT_ARCHIVE,
-    RESULT_SEAL,
-    ROBOT_COPY,
-    IdentifiedModel,
-    read_result,
-)
+from exciter.identification.identified_model import IdentifiedModel, read_result
 from exciter.identification.identify_config import EquationFilter, IdentifyConfig, judged_words
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import PayloadEstimate
-from exciter.identification.selection.cross_validated_trial import Choice
-from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
@@ -50,10 +40,7 @@ from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.typing import Array
-from exciter.validation.comparison import Comparison
 from exciter.validation.friction_curves import FrictionCurve
-from exciter.validation.inertia_matrix import InertiaMatrix
-from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
@@ -62,7 +49,7 @@ PARAMETER_KEYS = ("name", "value", "std", "relative_std_percent", "status", "uni
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Identified:
+class Identified(Answers):
     """All that an identification gives: result.json, the report and what is printed are made from it alone.
 
     identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
@@ -79,14 +66,7 @@ class Identified:
 
     identification: Identification
     logs: Logs
-    choices: tuple[Choice, ...] = ()
-    friction: FrictionChoice | None = None
-    gains: DriveGains | None = None
-    payload: PayloadEstimate | None = None
-    known_load: KnownLoad | None = None
-    inertia: InertiaMatrix | None = None
     drifts: tuple[Drift, ...] = ()
-    comparison: Comparison | None = None
     description: Path | None = None
     sha256: str | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -283,29 +263,28 @@ class Identified:
         """Write result.json, result.npz, a copy of the description where there is one, the report and, of a full set,
         identified.urdf; the content of result.json."""
         prepare(folder)
-        if self.description is not None:
-            refuse_copy(self.description, folder)
-            if self.sha256 not in (None, hash_of(self.description)):
-                raise ExciterError(
-                    f"'{self.description}' has changed since it was identified from: the result is of another robot "
-                    "than the file describes now; put the file back, or identify again"
-                )
+        refuse_copy(self.description, folder)
+        if self.description is not None and self.sha256 not in (None, hash_of(self.description)):
+            raise ExciterError(
+                f"'{self.description}' has changed since it was identified from: the result is of another robot "
+                "than the file describes now; put the file back, or identify again"
+            )
         data = self.to_dict()
-        with staged(folder, RESULT_SEAL, remove=unsealed_result(folder)) as stage:
+        with staged(folder, saved.RESULT_SEAL, remove=unsealed_result(folder)) as stage:
             if self.description is not None:
                 shutil.copyfile(self.description, stage / copy_name(self.description))
             if self.physically_consistent:
                 text = identified_urdf(self.model, self.estimate.standard, self.description)
-                (stage / IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
-            (stage / RESULT_ARCHIVE).write_bytes(archived(self))
+                (stage / saved.IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
+            (stage / saved.RESULT_ARCHIVE).write_bytes(archived(self))
             self.report().write(stage / REPORT_FILE)
-            return RESULT_SEAL.write(stage, data)
+            return saved.RESULT_SEAL.write(stage, data)
 
     @classmethod
     def open(cls, folder: str | Path) -> Identified:
         """What ``save``, or the command, wrote; samples of logs stay where they are."""
-        found = opened(Path(folder), RESULT_SEAL, RESULT_ARCHIVE, cls)
-        with_copy = replace(found, description=next(Path(folder).glob(f"{ROBOT_COPY}.*"), None))
+        found = opened(Path(folder), saved.RESULT_SEAL, saved.RESULT_ARCHIVE, cls)
+        with_copy = replace(found, description=next(Path(folder).glob(f"{saved.ROBOT_COPY}.*"), None))
         vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
         return with_copy
 
@@ -313,7 +292,7 @@ class Identified:
         """For another tool: format by its word, or by the suffix of the file."""
         path = path_of(path, "the file to write")
         if format is None:
-            known = formats_by_suffix()
+            known = {one.suffixes[0]: one.word for one in EXPORTS}  # those that were added by others, too
             if path.suffix not in known:
                 raise ExciterError(unknown_name("suffix", path.suffix, known) + ", or give format=")
             format = known[path.suffix]
@@ -321,24 +300,14 @@ class Identified:
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        answers = Answers(
-            self.payload,
-            self.gains,
-            self.friction,
-            self.comparison,
-            self.inertia,
-            self.known_load,
-            choices=self.choices,
-        )
         return identification_page(
             self.identification,
+            self.verdict,
             self.config.to_dict(),
-            self.held_out,
-            self.notes,
-            answers,
+            self.logs.validation_runs,
+            notes=self.notes,
+            answers=self,
             quality=self.quality,
-            fit=self.fit,
-            unseen=self.validation,
         )
 
     def _repr_html_(self) -> str:
@@ -357,11 +326,12 @@ def open(folder: str | Path) -> Identified | Designed:
     True
     """
     place = path_of(folder, "the folder")
-    if RESULT_SEAL.is_there(place):
+    if saved.RESULT_SEAL.is_there(place):
         return Identified.open(place)
     if DESIGN.is_there(place):
         return Designed.open(place)
-    raise ExciterError(f"'{folder}' has neither {RESULT_SEAL.name} nor {DESIGN.name}; give a folder that was saved")
+    neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
+    raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:
@@ -381,7 +351,7 @@ def _judge(problem: Problem) -> dict[str, Any]:
 
 def copy_name(description: Path) -> str:
     """Of the description's copy beside result.json."""
-    return f"{ROBOT_COPY}{description.suffix}"
+    return f"{saved.ROBOT_COPY}{description.suffix}"
 
 
 def refuse_copy(description: Path | None, folder: Path) -> None:
@@ -389,7 +359,7 @@ def refuse_copy(description: Path | None, folder: Path) -> None:
     if description is None:
         return
     target = folder / copy_name(description)
-    before = {*RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
+    before = {*saved.RESULT_SEAL.recorded(folder), *(path.name for path in unsealed_result(folder))}
     ours = target.name in before or not target.exists()
     if not ours and hash_of(target) != hash_of(description):
         raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
@@ -397,13 +367,13 @@ def refuse_copy(description: Path | None, folder: Path) -> None:
 
 def unsealed_result(folder: Path) -> tuple[Path, ...]:
     """Companions of a result of an earlier version, which has no hashes of them; none that could be another's."""
-    if RESULT_SEAL.recorded(folder):
+    if saved.RESULT_SEAL.recorded(folder):
         return ()
     try:
         data = read_result(folder)
-        copy, digest = inside(folder, data["robot"]["file"]), data["robot"]["sha256"]
-        ours = copy.stem == ROBOT_COPY and copy.is_file() and hash_of(copy) == digest
+        copy = inside(folder, data["robot"]["file"])
+        ours = copy.stem == saved.ROBOT_COPY and copy.is_file() and hash_of(copy) == data["robot"]["sha256"]
     except (ExciterError, KeyError, TypeError):
         return ()
-    found = ((copy,) if ours else ()) + ((folder / IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
+    found = ((copy,) if ours else ()) + ((folder / saved.IDENTIFIED_URDF,) if data.get("physically_consistent") else ())
     return tuple(path for path in found if path.is_file())

@@ -38,7 +38,8 @@ from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import AnyLog, Logs, Progress, payload_notes, read_logs, several, sided, unseen_progress
+from exciter.pipeline.inspect import AnyLog, several
+from exciter.pipeline.logs import Logs, Progress, payload_notes, read_logs, sided, unseen_progress
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Robot
 from exciter.settings import written
@@ -136,7 +137,10 @@ def identify(
 def identify_settings(
     settings: IdentifyConfig | IdentifySettings | given.FileContent, changes: Mapping[str, Any]
 ) -> IdentifyConfig:
-    config, own = given.identify_config(settings), dict(changes)
+    if isinstance(settings, IdentifySettings):
+        settings = IdentifyConfig(settings=settings)
+    config = settings if isinstance(settings, IdentifyConfig) else given.SettingsFile.read(settings).identify
+    own = dict(changes)
     terms = terms_of(own.pop("terms", None), "terms")
     given.refuse_unknown(own, IdentifySettings, "terms")
     config = replace(config, settings=given.changed(config.settings, own))

@@ -1,37 +1,30 @@
-"""Logs: what one is good for, and those of an identification or a validation, read, judged, and made ready as runs."""
+"""Logs of an identification or a validation, read, judged, and made ready as runs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
-from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, RecordingError, shown
+from exciter.errors import RecordingError
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording, read_recording
+from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
-from exciter.experiment.virtual.motion_execution import plan
-from exciter.experiment.virtual.virtual_robot import Simulated
-from exciter.files import path_of
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
-from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded
+from exciter.pipeline.inspect import Given, naming
 from exciter.robot import Robot
-from exciter.robot.load import RobotOptions
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
@@ -41,28 +34,6 @@ Progress = Callable[[str], None]  #: names the step that begins
 
 def unseen_progress(step: str) -> None:
     """For those who do not look."""
-
-
-@contextmanager
-def naming(log: Path | str) -> Iterator[None]:
-    """Errors of a log say which one it is."""
-    try:
-        yield
-    except RecordingError as error:
-        raise RecordingError(str(error) if str(log) in str(error) else f"{log}: {error}") from None
-
-
-Given: TypeAlias = str | Path | RecordingFile | Recording
-AnyLog: TypeAlias = Given | Simulated
-
-
-def several(given: AnyLog | Sequence[AnyLog]) -> tuple[Given, ...]:
-    """One log need not stand in a list; a simulation stands for its recording."""
-    logs = given if isinstance(given, list | tuple) else (given,)
-    for one in logs:
-        if not isinstance(one, AnyLog):
-            raise RecordingError(f"the log is {shown(one)}; give a recording, a simulation, or the path of a log")
-    return tuple(one.recording if isinstance(one, Simulated) else one for one in logs)
 
 
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
@@ -75,72 +46,6 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
     for channel in ("time", *given.everything):
         digest.update(getattr(given, channel).tobytes())
     return replace(given, about=replace(given.about, sources=(SourceFile(name, digest.hexdigest()),)))
-
-
-def read(path: str | Path, data: str | Path | None = None) -> Recording:
-    """A log: a recording.yaml that says how to read foreign files, or CSV, NPZ, MAT, bags of known kinds. data: folder
-    of the files that a recording.yaml names. Logs larger than memory are given to ``identify`` by their path.
-
-    >>> path = log.save("log.csv")
-    >>> len(ex.read("log.csv")) == len(log)
-    True
-    """
-    return read_recording(path_of(path, "the log"), data)
-
-
-def inspect(
-    robot: Robot | str | Path,
-    log: AnyLog,
-    *,
-    planned: AnyMotion | None = None,
-    periods: int | None = None,
-    data: Path | None = None,
-) -> Quality:
-    """What a log is good for, before anything is computed from it.
-
-    The log as it is, a file piece by piece; planned: the motion it was sent; periods: how often that was run through;
-    data: folder of the files that a recording.yaml names.
-
-    >>> print(ex.inspect(robot, log, planned=motion))
-    usable...
-    """
-    robot = loaded(robot, RobotOptions())[0]
-    sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
-    given, *more = several(log)
-    if more:
-        raise RecordingError(f"{1 + len(more)} logs are given; inspect them one by one")
-    if isinstance(given, Recording):
-        with naming(given.name or "recording"):
-            return check(given.arranged(robot), robot, planned=sent)
-    file = given if isinstance(given, RecordingFile) else open_recording(given, data)
-    with naming(file.path):
-        return check(file.chunks(), robot, planned=sent)
-
-
-def repaired_log(
-    robot: Robot, file: RecordingFile, *, planned: AnyMotion | None = None, periods: int | None = None
-) -> tuple[Repaired, Quality]:
-    """The log repaired, and what it is good for now."""
-    sent = None if planned is None else plan(curve_of(planned, robot), periods).curve
-    with naming(file.path):
-        repaired = repair(file.read(), file.repair)
-        return repaired, check(repaired.recording, robot, planned=sent)
-
-
-def refuse_overwriting(file: RecordingFile, output: Path) -> None:
-    """Neither a repaired log nor what is written beside it may be what it is read from."""
-    for path in filter(exists, (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files))):
-        for target in repaired_files(output):
-            same = path.resolve() == target.resolve() or (exists(target) and path.samefile(target))
-            if same or (isdir(path) and path.resolve() in target.resolve().parents):
-                raise ExciterError(
-                    f"-o {output} would write over {path}, which the log is read from; give another name"
-                )
-
-
-def repaired_files(output: Path) -> tuple[Path, ...]:
-    """A repaired log, and what is written beside a table."""
-    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
 
 
 @dataclass(frozen=True, eq=False)

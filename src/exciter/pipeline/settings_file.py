@@ -1,29 +1,29 @@
 """What functions of the pipeline may be given: the file of ``--config``, of which each takes its part and leaves the
-rest aside, robots by name, motions by file, settings by keyword."""
+rest aside, robots by name, motions by file, settings by keyword.
+
+A room is imported where its part is asked for: each takes a command a good part of a second."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown, unknown_name
-from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.recording.description import RecordingSettings
-from exciter.experiment.virtual import VirtualRobot
-from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.files import path_of
-from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig, IdentifySettings
 from exciter.robot.load import RobotOptions
 from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import Settings, Whole, fill, keys_of, known_keys
 from exciter.settings.fill import checked, settings_fields
-from exciter.settings.schema import file_schema
+
+if TYPE_CHECKING:
+    from exciter.excitation.design_settings import DesignSettings
+    from exciter.excitation.trajectories.curve import Curve
+    from exciter.experiment.virtual import VirtualRobot
+    from exciter.identification.identify_config import IdentifyConfig
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
@@ -40,6 +40,10 @@ class SettingsFile:
     folder: Path = field(default_factory=Path)
 
     def __post_init__(self) -> None:
+        if self.data == {}:
+            return
+        from exciter.excitation.design_settings import DesignSettings
+
         keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY)
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
@@ -59,15 +63,21 @@ class SettingsFile:
 
     @property
     def design(self) -> DesignSettings:
+        from exciter.excitation.design_settings import DesignSettings
+
         own = fill(DesignSettings, self._only(keys_of(DesignSettings)), self.where, folder=self.folder)
         return replace(own, source=self.where, robot=self.robot)
 
     @property
     def identify(self) -> IdentifyConfig:
+        from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
+
         return replace(IdentifyConfig.of(self._only(CONFIG_KEYS), self.where, self.folder), robot=self.robot)
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """A robot to rehearse on; seed: of the truth, unless the file has one."""
+        from exciter.experiment.virtual.virtual_robot import SimulateSettings
+
         where = f"{self.where}: {SIMULATE}"
         settings = fill(SimulateSettings, self.data.get(SIMULATE), where, folder=self.folder, robot=robot)
         try:
@@ -79,30 +89,6 @@ class SettingsFile:
         return {key: value for key, value in self.data.items() if key in keys}
 
 
-def design_settings(given: DesignSettings | FileContent) -> DesignSettings:
-    """Of an object, of a file, or as if nothing were said."""
-    return given if isinstance(given, DesignSettings) else SettingsFile.read(given).design
-
-
-def identify_config(given: IdentifyConfig | IdentifySettings | FileContent) -> IdentifyConfig:
-    """Of an object, of a file, or as if nothing were said."""
-    if isinstance(given, IdentifySettings):
-        return IdentifyConfig(settings=given)
-    return given if isinstance(given, IdentifyConfig) else SettingsFile.read(given).identify
-
-
-def configuration_schema() -> dict[str, Any]:
-    """JSON schema of the file."""
-    parts = ((None, RobotOptions), (None, DesignSettings), (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings))
-    return file_schema("Settings of Exciter", parts)
-
-
-def recording_schema() -> dict[str, Any]:
-    """JSON schema of a recording.yaml."""
-    return file_schema("recording.yaml of Exciter", [(None, RecordingSettings)])
-
-
-@runtime_checkable
 class HasCurve(Protocol):
     """A design, or another result with a motion."""
 
@@ -110,14 +96,17 @@ class HasCurve(Protocol):
     def curve(self) -> Curve: ...
 
 
-AnyMotion = Curve | HasCurve | str | Path
+AnyMotion: TypeAlias = "Curve | HasCurve | str | Path"
 
 
 def curve_of(given: AnyMotion, robot: Robot) -> Curve:
     """A motion, of a design, or of any trajectory file or folder that ``exciter check`` understands."""
+    from exciter.excitation.files.read import read_trajectory
+    from exciter.excitation.trajectories.curve import Curve
+
     if isinstance(given, str | Path):
         return read_trajectory(Path(given), robot)
-    curve = given.curve if isinstance(given, HasCurve) and not isinstance(given, type) else given
+    curve = getattr(given, "curve", given)
     if not isinstance(curve, Curve):
         raise MotionError(f"the motion is {shown(given)}; give a design, its curve, or a trajectory file")
     return curve

@@ -18,7 +18,8 @@ from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress
+from exciter.pipeline.inspect import AnyLog, Given, several
+from exciter.pipeline.logs import Logs, Progress, read_logs, unseen_progress
 from exciter.pipeline.saving import REPORT_FILE, VALIDATION_SEAL, versions
 from exciter.report.identification.report import validation_page
 from exciter.report.page import Page

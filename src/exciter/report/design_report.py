@@ -19,6 +19,7 @@ from exciter.report.page import Page, settings_section
 from exciter.report.parts import Bar, Cards, Folded, HtmlTable, JointChoice, Remarks, Section, Summary, Word
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.scene import Replay, Scene, SideViews
+from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.settings.in_words import in_full, named
 from exciter.typing import Array
@@ -142,21 +143,21 @@ def torque_section(view: DesignView) -> Section:
 
 
 def joint_plot(view: DesignView, what: str, values: Array, per: str = "") -> Plot:
-    lower, upper = view.limits(what)
-    lines = []
-    for j, joint in enumerate(view.design.model.robot.joints):
-        unit = ("m" if joint.is_prismatic else "rad") + per
-        unit = ("N" if joint.is_prismatic else "N·m") if what == "torque" else unit
-        lines.append(Line(joint.name, values[:, j], unit, lower[j], upper[j]))
+    robot = view.design.model.robot
+    units = joint_units(robot, "N·m", "N") if what == "torque" else joint_units(robot, f"rad{per}", f"m{per}")
+    lines = list(map(Line, robot.joint_names, values.T, units, *view.limits(what)))
     return Plot(what.capitalize(), view.motion.time, "time [s]", what, lines, group="time", by_joint=True)
+
+
+def joint_units(robot: Robot, turning: str, sliding: str) -> list[str]:
+    return [sliding if joint.is_prismatic else turning for joint in robot.joints]
 
 
 def spectrum_section(design: Design) -> Section:
     spectrum, robot = acceleration_spectrum(design.trajectory, design.delta), design.model.robot
     kind = "the exact lines of one period" if spectrum.exact else "of the exciting part under a Hann window"
     text = f"Amplitude of each joint's acceleration over frequency: {kind}; ramps are not included."
-    units = ("m/s²" if joint.is_prismatic else "rad/s²" for joint in robot.joints)
-    lines = list(map(Line, robot.joint_names, spectrum.amplitude.T, units))
+    lines = list(map(Line, robot.joint_names, spectrum.amplitude.T, joint_units(robot, "rad/s²", "m/s²")))
     title, over = "Spectrum of the acceleration", "frequency [Hz]"
     plot = Plot(title, spectrum.frequency, over, "amplitude", lines, by_joint=True, bars=spectrum.exact)
     return Section("spectrum", title, text, (JointChoice(robot.joint_names), plot))
@@ -230,8 +231,8 @@ def search_section(design: Design) -> Section:
 
 def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, criterion = design.model.robot, design.criterion
-    units = ("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
-    noise = ", ".join(f"{number(v)} {unit}" for v, unit in zip(design.noise, units, strict=True))
+    levels = zip(map(number, design.noise), joint_units(robot, "N·m", "N"), strict=True)
+    noise = ", ".join(map(" ".join, levels))
     if "energy" in settings.get("formulation", ""):
         noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {

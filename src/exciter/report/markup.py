@@ -50,15 +50,11 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_printable,
+        # without characters that turn or hide what stands around them; what marks it up is escaped afterwards
+        finalize=lambda text: text if hasattr(text, "__html__") else visible(str(text), keep="\n\t"),
     )
     found.filters |= {"number": number, "percent": percent, "many": many, "data": script_data, "sort_key": sort_key}
     return found
-
-
-def _printable(content: Any) -> Any:
-    """Text without characters that turn or hide what stands around them; what marks it up is escaped afterwards."""
-    return content if hasattr(content, "__html__") else visible(str(content), keep="\n\t")
 
 
 def explained(section: str, **values: Any) -> str:
@@ -99,20 +95,15 @@ def sort_key(value: float) -> str:
 # -- data for the scripts of a page ------------------------------------------------------------------------------------
 
 
-def packed(values: ArrayLike) -> dict[str, str]:
+def packed(values: ArrayLike, kind: str = "f32") -> dict[str, str]:
     """An array as base64 of little-endian float32, a third of the size of JSON numbers; NaN stands for a gap."""
-    return {"f32": _base64(np.asarray(values, dtype="<f4"))}
+    array = np.asarray(values, dtype={"f32": "<f4", "u32": "<u4", "u16": "<u2"}[kind])
+    return {kind: base64.b64encode(array.tobytes()).decode("ascii")}
 
 
 def packed_whole(values: ArrayLike) -> dict[str, str]:
     """The same of whole numbers below 2³², in 16 bits each where that is enough."""
-    array = np.asarray(values)
-    wide = array.max(initial=0) >= 2**16
-    return {"u32" if wide else "u16": _base64(array.astype("<u4" if wide else "<u2"))}
-
-
-def _base64(array: np.ndarray[Any, Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return packed(values, "u32" if np.max(values, initial=0) >= 2**16 else "u16")
 
 
 def script_data(data: Any) -> Markup:

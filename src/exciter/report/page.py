@@ -83,13 +83,12 @@ def policy(scripts: Sequence[str]) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
-# -- the last section of every report: every setting, version and hash that is needed to do it again -------------------
-
-
 def settings_section(
     values: Mapping[str, Any], settings: Mapping[str, Any], file: str, *contents: PagePart, model: DynamicModel
 ) -> Section:
-    """values: of this kind of report, by name; settings: plain data, shown as the YAML of ``file``."""
+    """The last one of every report: every setting, version and hash that is needed to do it again.
+
+    values: of this kind of report, by name; settings: plain data, shown as the YAML of ``file``."""
     robot = model.robot
     about = {
         "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
@@ -97,14 +96,10 @@ def settings_section(
         "gravity in the base frame [m/s²]": ", ".join(number(g) for g in robot.gravity),
         "joint terms": listed(model.terms),
     }
-    shown = {**about, **values, "versions": versions()}
+    versions = {"exciter": __version__, "Python": platform.python_version()}
+    versions |= {name: metadata.version(name.lower()) for name in ("NumPy", "SciPy")}
+    shown = {**about, **values, "versions": ", ".join(map(" ".join, versions.items()))}
     words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in shown.items()}
     plain = json.loads(json.dumps(settings, default=str))  # lists and text only, as YAML's safe half knows them
     head = (Configuration(file, yaml_text(plain)),) if settings else ()
     return Section("settings", "Settings to reproduce this result", "", (*head, NamedValues(words), *contents))
-
-
-def versions() -> str:
-    parts = {"exciter": __version__, "Python": platform.python_version()}
-    parts |= {name: metadata.version(name.lower()) for name in ("NumPy", "SciPy")}
-    return ", ".join(f"{name} {version}" for name, version in parts.items())

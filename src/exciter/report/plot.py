@@ -117,11 +117,8 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
     return x, values
 
 
-# -- a matrix of correlations as a coloured square -------------------------------------------------------------------
-
-
 class HeatMap(PagePart):
-    """values (p, p) from −1 to 1, rows and columns by the same names."""
+    """A matrix of correlations as a coloured square: values (p, p) from −1 to 1, rows and columns by the same names."""
 
     template: ClassVar[str] = "figures.html"
     title: str

@@ -5,7 +5,6 @@ The page computes placements itself from the joint positions: a few kilobytes in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ import numpy as np
 
 from exciter.excitation.constraints.ground import Surrounding
 from exciter.report.markup import PagePart, packed, packed_whole
+from exciter.report.plot import finite
 from exciter.robot.drawing import Drawing, drawing
 from exciter.robot.geometry import Shape, Surface
 from exciter.robot.robot import BASE, Robot
@@ -57,19 +57,18 @@ class Scene(PagePart):
         surfaces = list(dict.fromkeys(shape.surface for shape in shapes if shape.surface is not None))
         return {
             "joints": [
-                {
-                    "name": joint.name,
-                    "parent": joint.parent,
-                    "prismatic": joint.is_prismatic,
-                    "axis": joint.axis.tolist(),
-                    **placement(joint),
-                }
+                {"name": joint.name, "parent": joint.parent, "prismatic": joint.is_prismatic}
+                | {"axis": joint.axis.tolist(), **placement(joint)}
                 for joint in self.robot.joints
             ],
             "shapes": [shape_data(shape, surfaces) for shape in shapes],
             "surfaces": [surface_data(surface) for surface in surfaces],
             "sticks": sticks(self.robot, {shape.joint for shape in shapes}),
-            "around": [surrounding_data(one) for one in self.around],
+            "around": [
+                {"kind": one.kind, "size": list(map(finite, one.size)), "border": one.border, "ground": one.ground}
+                | placement(one)
+                for one in self.around  # as wide as the scene where a plane or a cylinder has no end: null
+            ],
             "upright": upright(self.robot.gravity).ravel().tolist(),
             "frame": {"name": frame.name, "joint": frame.joint, **placement(frame)},
             "motions": [
@@ -106,23 +105,12 @@ def surface_data(surface: Surface) -> dict[str, Any]:
     }
 
 
-def surrounding_data(one: Surrounding) -> dict[str, Any]:
-    """The page draws as much of a plane, and of a cylinder without ends, as the scene is wide: null is no end."""
-    size = [value if math.isfinite(value) else None for value in one.size]
-    return {"kind": one.kind, "size": size, "border": one.border, "ground": one.ground, **placement(one)}
-
-
 def sticks(robot: Robot, drawn: set[int]) -> list[dict[str, Any]]:
     """Straight connections for bodies with nothing to draw, from a joint's origin to what the body carries. drawn: the
     joints whose bodies have a shape."""
-    ends: list[dict[str, Any]] = []
-    for child, joint in enumerate(robot.joints):
-        if joint.parent not in drawn:
-            ends.append({"from": joint.parent, "to": child, "offset": [0.0, 0.0, 0.0]})
-    for frame in robot.frames:
-        if frame.joint != BASE and frame.joint not in drawn:
-            ends.append({"from": frame.joint, "to": frame.joint, "offset": frame.translation.tolist()})
-    return ends
+    ends = [(joint.parent, child, [0.0, 0.0, 0.0]) for child, joint in enumerate(robot.joints)]
+    ends += [(frame.joint, frame.joint, frame.translation.tolist()) for frame in robot.frames if frame.joint != BASE]
+    return [{"from": start, "to": end, "offset": offset} for start, end, offset in ends if start not in drawn]
 
 
 # -- the path from three sides, up is against gravity ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from exciter.errors import RobotError, unknown_name
 from exciter.notes import COLLISION_SUBJECT, warning
@@ -101,8 +101,8 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 def capsule_around(points: Array) -> tuple[Array, Array, float]:
     """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3). Of those along the principal
     axes of the points, and along x, y, z, the one of the smallest volume."""
-    with suppress(QhullError, ValueError):  # they span no volume
-        points = points[ConvexHull(points).vertices]
+    with suppress(scipy.spatial.QhullError, ValueError):  # they span no volume
+        points = points[scipy.spatial.ConvexHull(points).vertices]
     spread = points - points.mean(axis=0)
     axes = np.vstack([np.linalg.eigh(spread.T @ spread)[1].T, np.eye(3)])
     start, end, radius = min((_along(axis, points) for axis in axes), key=_volume)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from exciter.errors import MotionError, shown
 from exciter.excitation.trajectories.curve import Curve
@@ -142,7 +142,7 @@ class MotionSamples:
         """The motion through the rows: quintic, cubic, or spline, according to what they hold."""
         if self.qd is not None:
             return Curve((PolynomialPiece.from_samples(self.time, self.q, self.qd, self.qdd),))
-        spline = CubicSpline(self.time, self.q)  # powers fall along the first axis
+        spline = scipy.interpolate.CubicSpline(self.time, self.q)  # powers fall along the first axis
         return Curve((PositionSpline(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
 
     def checked(self, source: str, row: Callable[[int], str]) -> MotionSamples:

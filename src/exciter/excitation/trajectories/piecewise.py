@@ -27,8 +27,8 @@ from math import factorial
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import interpolate
 from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, MotionError, shown
@@ -91,12 +91,13 @@ class BSpline(PiecewisePolynomial):
         return np.linspace(0.0, self.duration, self.segments + 1)
 
     @cached_property
-    def _spline(self) -> interpolate.BSpline:
+    def _spline(self) -> scipy.interpolate.BSpline:
         """All basis functions B_j^p, with the knots u."""
         at = self.waypoint_times
         inner = at[1:-1] if self.degree == 5 else 0.5 * (at[1:] + at[:-1])
         ends = np.zeros(self.degree + 1), np.full(self.degree + 1, self.duration)
-        return interpolate.BSpline(np.concatenate([ends[0], inner, ends[1]]), np.eye(self.coefficients), self.degree)
+        knots = np.concatenate([ends[0], inner, ends[1]])
+        return scipy.interpolate.BSpline(knots, np.eye(self.coefficients), self.degree)
 
     @cached_property
     def functions(self) -> PolynomialPiece:

@@ -114,10 +114,8 @@ def gains_section(gains: DriveGains) -> Section:
     return Section("gains", "Drive gains", text, contents)
 
 
-# -- how well the motion separates parameters --------------------------------------------------------------------------
-
-
 def conditioning_section(found: Identification) -> Section:
+    """How well the motion separates parameters."""
     estimate, values, pairs = found.estimate, found.conditioning.singular_values, found.conditioning.pairs
     plot = Plot(
         "Singular values of W with columns of unit length",
@@ -135,11 +133,8 @@ def conditioning_section(found: Identification) -> Section:
     return Section("conditioning", "Conditioning", explained("conditioning", estimate=estimate), (plot, matrix, table))
 
 
-# -- what was chosen from the logs, why, and how to choose otherwise: settings, and the friction model of each joint ---
-
-
 def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> Section:
-    """settings: of the configuration with everything chosen in it."""
+    """What was chosen from the logs, why, and how to choose otherwise. settings: with everything chosen in them."""
     by_joint = "by joint: see the next section"
     columns = {
         "setting": [one.setting for one in choices],

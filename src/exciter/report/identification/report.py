@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel
-from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.notes import Note, lines, texts
 from exciter.report.identification import checks, parameters
-from exciter.report.identification.residual_analysis import residual_analysis
-from exciter.report.identification.runs import friction_sections, quality_section, run_sections
+from exciter.report.identification.runs import friction_sections, quality_section, residual_analysis, run_sections
 from exciter.report.markup import explained, number, percent
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
@@ -31,48 +30,46 @@ from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulationCheck
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Answers:
     """What was asked for beside the parameters, and checks of the model; sections appear for what is there."""
 
-    payload: PayloadEstimate | None = None
-    gains: DriveGains | None = None
+    choices: tuple[Choice, ...] = ()
     friction: FrictionChoice | None = None
-    comparison: Comparison | None = None
-    inertia_matrix: InertiaMatrix | None = None
+    gains: DriveGains | None = None
+    payload: PayloadEstimate | None = None
     known_load: KnownLoad | None = None
-    simulation: Sequence[SimulationCheck] = ()
-    choices: Sequence[Choice] = ()
+    inertia: InertiaMatrix | None = None
+    comparison: Comparison | None = None
 
 
 def identification_page(
     found: Identification,
-    settings: Mapping[str, Any] | None = None,
-    validation: Sequence[Problem] = (),
-    notes: Sequence[Note] = (),
-    answers: Answers | None = None,
+    verdict: ValidationVerdict,
+    settings: Mapping[str, Any] = NOTHING,
+    validation: Sequence[Run] = (),
     *,
-    fit: Validation,
-    unseen: Validation,
-    quality: Mapping[str, Quality] | None = None,
+    notes: Sequence[Note] = (),
+    answers: Answers = Answers(),  # noqa: B008  frozen
+    quality: Mapping[str, Quality] = NOTHING,
 ) -> Page:
     """The report.
 
-    fit, unseen: how the model does on identification data and on validation data (``validate_both``). settings: plain
-    data that asks for the same again, shown as YAML. validation: problems of the validation data, for their files.
-    notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
-    of each log found, by its name.
+    verdict: how the model does on identification data and on validation data. settings: plain data that asks for the
+    same again, shown as YAML. validation: the validation data, for their files. notes: to stand at the top. quality:
+    what the check of each log found, by its name.
     """
-    verdict, problem = ValidationVerdict(fit, unseen), found.problem
-    answers, quality, settings = answers or Answers(), quality or {}, settings or {}
+    problem = found.problem
     values = {
         "formulation": in_full(problem.formulation),
         "estimator": in_full(found.estimator),
         "folds of cross-validation": problem.folds,
         "equations": int(problem.compressed.rows.sum()),
         "identification data": hashes(problem.runs),
-        "validation data": hashes([run for one in validation for run in one.runs]) if validation else "none",
+        "validation data": hashes(validation) if validation else "none",
         "computing time [s]": number(found.seconds),
     }
     sections = [
@@ -86,9 +83,8 @@ def identification_page(
         parameters.conditioning_section(found),
         *residual_analysis(verdict),
         *shown(checks.comparison_section, answers.comparison),
-        *shown(checks.inertia_section, answers.inertia_matrix),
+        *shown(checks.inertia_section, answers.inertia),
         *shown(checks.known_load_section, answers.known_load),
-        *shown(checks.simulation_section, answers.simulation),
         *quality_section(quality),
         *processing_section(texts(found.estimate.notes), problem.runs),
         settings_section(values, settings, "identify.yaml", model=problem.model),
@@ -103,7 +99,7 @@ def validation_page(
     *,
     runs: Sequence[Run] = (),
     notes: Sequence[Note] = (),
-    quality: Mapping[str, Quality] | None = None,
+    quality: Mapping[str, Quality] = NOTHING,
     inertia_matrix: InertiaMatrix | None = None,
     simulation: Sequence[SimulationCheck] = (),
 ) -> Page:
@@ -124,7 +120,7 @@ def validation_page(
         *residual_analysis(verdict),
         *shown(checks.inertia_section, inertia_matrix),
         *shown(checks.simulation_section, simulation),
-        *quality_section(quality or {}),
+        *quality_section(quality),
         *processing_section((), runs),
         settings_section(values, identified.config.to_dict(), "identify.yaml", model=identified.model),
     ]

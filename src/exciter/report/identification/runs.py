@@ -1,4 +1,5 @@
-"""Sections about runs, in every report on a model: residuals, torque, the robot moving, friction, data quality."""
+"""Sections about runs, in every report on a model: residuals, torque, the robot moving, friction, data quality; and the
+residual of the decisive run in detail: its size, what it depends on, its frequencies, its correlation."""
 
 from __future__ import annotations
 
@@ -6,27 +7,32 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
-from exciter.dynamics.model import DynamicModel
+import numpy as np
+
 from exciter.experiment.quality.numbers_in_words import number as plain
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts
-from exciter.report.markup import PagePart, explained, number
-from exciter.report.parts import Bar, Folded, HtmlTable, Paragraph, Section, Sentences, Word, per_joint
-from exciter.report.plot import Line, Plot, band_lines
+from exciter.report.markup import PagePart, explained, number, percent
+from exciter.report.parts import Bar, Folded, HtmlTable, JointChoice, Paragraph, Section, Sentences, Word, per_joint
+from exciter.report.plot import HeatMap, Line, Plot, band_lines
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
 from exciter.settings.in_words import named
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, ModelResidual, NoiseFloor
 from exciter.validation.friction_curves import NOT_OF_VELOCITY, FrictionCurve
 from exciter.validation.prediction import Prediction
+from exciter.validation.residuals import Histogram
+from exciter.validation.structure import Structure
 from exciter.validation.validation import MOST_RUNS_SHOWN, RunValidation, ValidationVerdict
 
 CLOCK_TIME_S = 1e6  #: a log that begins later has the time of a clock: what is drawn counts from its beginning
+QUANTITY_ORDER = ("velocity", "load", "time", "position", "temperature")
 SEVERITY_TONES = {Severity.NOTE: "good", Severity.WARNING: "fair", Severity.PROBLEM: "poor"}
 
 
@@ -74,11 +80,8 @@ def run_sections(verdict: ValidationVerdict, judge: Formulation) -> Iterator[Sec
         yield torque_section(run)
 
 
-# -- residuals, joint by joint, beside those of simpler models ---------------------------------------------------------
-
-
 def residuals_section(runs: Sequence[ReportedRun], judge: Formulation, shown_runs: int) -> Section:
-    """judge: whose equations they are; shown_runs: how many of them have pictures."""
+    """Joint by joint, beside simpler models. judge: whose equations they are; shown_runs: how many have pictures."""
     floors = [f"{run.name}: {run.found.floor.sentence}" for run in runs]
     contents = (*(baselines_table(run) for run in runs), Sentences(floors))
     text = explained("residuals", judged=judged_words(judge), cut=shown_runs < len(runs), most=MOST_RUNS_SHOWN)
@@ -110,10 +113,8 @@ def baselines_table(run: ReportedRun) -> HtmlTable:
     return HtmlTable.by_column(f"Residuals on {run.name} ({run.kind})", columns)
 
 
-# -- the robot replaying the motions that were recorded ----------------------------------------------------------------
-
-
 def replay_section(robot: Robot, runs: Sequence[ReportedRun]) -> Section:
+    """The robot replaying the motions that were recorded."""
     frame, replays = robot.tool_frame, []
     for run in runs:
         pictures = run.prediction.pictures(robot, frame)
@@ -123,10 +124,8 @@ def replay_section(robot: Robot, runs: Sequence[ReportedRun]) -> Section:
     return Section("robot", "Motion of the robot", text, (Scene(robot, frame, replays), *views))
 
 
-# -- measured and predicted torque of a run ----------------------------------------------------------------------------
-
-
 def torque_section(run: ReportedRun) -> Section:
+    """Measured and predicted."""
     prediction = run.prediction
     rests = prediction.moves is not None and not prediction.moves.all()
     contents = per_joint(prediction.joints, {j: torque_plot(run, j) for j in range(len(prediction.joints))})
@@ -148,29 +147,22 @@ def torque_plot(run: ReportedRun, j: int) -> Plot:
     return Plot(name, prediction.time, "time [s]", label, lines, group=run.group, band=(0, 1))
 
 
-# -- friction of every joint over its velocity -------------------------------------------------------------------------
-
-
 def friction_sections(verdict: ValidationVerdict) -> Iterator[Section]:
-    """Nothing where no joint has a curve."""
-    if verdict.friction_curves:
-        names = [run.name for run in verdict.shown if run.prediction.of_joints]
-        yield friction_section(verdict.decisive.model, verdict.friction_curves, names)
-
-
-def friction_section(model: DynamicModel, curves: Sequence[FrictionCurve], runs: Sequence[str]) -> Section:
-    """runs: names of those whose instants the points are."""
+    """Of every joint over its velocity; nothing where no joint has a curve."""
+    if not verdict.friction_curves:
+        return
+    model = verdict.decisive.model
     names = model.robot.joint_names
-    plots = {names.index(curve.joint): friction_plot(curve) for curve in curves}
+    plots = {names.index(curve.joint): friction_plot(curve) for curve in verdict.friction_curves}
     others = [named(term) for term in model.terms if isinstance(term, NOT_OF_VELOCITY)]
     text = explained(
         "friction",
-        runs=runs,
+        runs=[run.name for run in verdict.shown if run.prediction.of_joints],  # whose instants the points are
         memory=any(term.has_memory for term in model.bound),
         others=dict.fromkeys(others),
         without=[name for j, name in enumerate(names) if j not in plots],
     )
-    return Section("friction", "Friction", text, per_joint(names, plots))
+    yield Section("friction", "Friction", text, per_joint(names, plots))
 
 
 def friction_plot(curve: FrictionCurve) -> Plot:
@@ -184,11 +176,8 @@ def friction_plot(curve: FrictionCurve) -> Plot:
     return Plot(curve.joint, curve.velocity, label, f"friction [{unit}]", lines, band=(0, 1))
 
 
-# -- what the check of the logs found, before anything was computed from them ------------------------------------------
-
-
 def quality_section(quality: Mapping[str, Quality]) -> Iterator[Section]:
-    """quality: by the name of the log; no section without any."""
+    """What the check of the logs found, before anything was computed from them, by the name of the log."""
     if quality:
         contents = [part for name, found in quality.items() for part in log_parts(PurePath(name).name, found)]
         yield Section("quality", "Data quality", explained("quality"), contents)
@@ -212,3 +201,109 @@ def details(values: Mapping[str, Any]) -> str:
     shown = {key: value for key, value in values.items() if isinstance(value, bool | str | int | float)}
     words = {key: str(value) if isinstance(value, bool | str) else plain(value, 4) for key, value in shown.items()}
     return ", ".join(f"{key.replace('_', ' ')} {word}" for key, word in words.items()) or "–"
+
+
+# -- the residual of the decisive run in detail ------------------------------------------------------------------------
+
+
+def residual_analysis(verdict: ValidationVerdict) -> Iterator[Section]:
+    """Of the decisive run."""
+    (run,) = (one for one in reported_runs(verdict) if one.found is verdict.decisive)
+    yield histogram_section(run)
+    yield from structure_section(run)
+    yield from spectrum_section(run)
+    yield correlation_section(run)
+
+
+def histogram_section(run: ReportedRun) -> Section:
+    """Beside that of the description (004, Fig. 4)."""
+    histograms = run.found.histograms
+    plots = {j: histogram_plot(one) for j, one in enumerate(histograms)}
+    rows = [
+        (one.joint, errors.model, errors.mean, errors.std, one.unit, errors.skewness, errors.kurtosis)
+        for one in histograms
+        for errors in (one.identified, one.description)
+    ]
+    headings = ("joint", "model", "mean residual", "σ of the residual", "unit", "skewness", "excess kurtosis")
+    table = HtmlTable(f"Residuals on {run.name}", headings, rows)
+    contents = (*per_joint([one.joint for one in histograms], plots), table)
+    return Section("histogram", "Histogram of the residuals", explained("histogram", run=run), contents)
+
+
+def histogram_plot(one: Histogram) -> Plot:
+    """A staircase: a value holds from its edge to the next."""
+    lines = [
+        Line("identified model", np.append(one.identified.percent, 0.0)),
+        Line("description", np.append(one.description.percent, 0.0)),
+        Line("Gaussian", np.append(one.identified.gaussian_percent, 0.0), width=1.0),
+    ]
+    return Plot(one.joint, one.edges, f"residual [{one.unit}]", "share of the samples [%]", lines, steps=True)
+
+
+def structure_section(run: ReportedRun) -> Iterator[Section]:
+    """What they depend on: velocity, load, position, time, temperature; nothing where the run is too short to tell."""
+    found, joints = run.found.structures, run.prediction.joints
+    if not found:
+        return
+    columns = {
+        "joint": [one.joint for one in found],
+        "quantity": [one.quantity for one in found],
+        "explained share of the residual's variance": [
+            Bar(one.share, percent(max(one.share, 0.0)), one.share) for one in found
+        ],
+        "p-value": [Bar.probability(one.p_value) for one in found],
+        "verdict": [Word("depends", "fair") if one.found else Word("by chance", "good") for one in found],
+    }
+    table = HtmlTable.by_column(f"Does the residual of {run.name} depend on a quantity?", columns)
+    sentences = [one.sentence for one in found if one.found]
+    words = sentences or ["No dependence on velocity, load, position or time was found."]
+    by_quantity = sorted(found, key=lambda one: (QUANTITY_ORDER.index(one.quantity), joints.index(one.joint)))
+    plots: list[Folded] = []
+    for quantity, some in groupby(by_quantity, key=lambda one: one.quantity):
+        _, drawn = per_joint(joints, {joints.index(one.joint): structure_plot(one, run) for one in some})
+        plots.append(Folded(f"Residual over {quantity}", (drawn,), opened=not plots))
+    contents = (Sentences(words), JointChoice(joints), *plots, table)
+    yield Section("structure", "What the model misses", explained("structure", run=run), contents)
+
+
+def structure_plot(one: Structure, run: ReportedRun) -> Plot:
+    unit = run.prediction.units[run.prediction.joints.index(one.joint)]
+    lines = [*band_lines(*one.band, unit), Line("mean residual", one.means, unit, colour="c1")]
+    label = f"{one.quantity} [{one.unit}]" if one.unit else one.quantity
+    title = f"residual [{unit}]" if unit else "residual"
+    centres = one.centres - (run.start if one.quantity == "time" else 0.0)
+    return Plot(one.joint, centres, label, title, lines, level=0.0, band=(0, 1), band_label="± 2 standard errors")
+
+
+def spectrum_section(run: ReportedRun) -> Iterator[Section]:
+    """Which frequencies they have; nothing where the run is too short."""
+    spectrum = run.found.spectrum
+    if spectrum is None:
+        return
+    last, group = spectrum.filled, f"spectrum-{run.group}"
+    frequency = spectrum.frequency[:last]
+    plots = {}
+    for j, (name, unit) in enumerate(zip(spectrum.joints, spectrum.units, strict=True)):
+        lines = [Line(which, getattr(spectrum, which)[:last, j], unit) for which in ("measured", "residual")]
+        label = f"density [{unit or 'unit'}/√Hz]"
+        plots[j] = Plot(name, frequency, "frequency [Hz]", label, lines, group=group, log=True)
+    text = explained("spectrum", run=run, empty_above=frequency[-1] if last < len(spectrum.frequency) else None)
+    yield Section("spectrum", "Spectrum of torque and residual", text, per_joint(spectrum.joints, plots))
+
+
+def correlation_section(run: ReportedRun) -> Section:
+    """Whether they are noise: correlated in time, or between joints, they are not."""
+    found, rows = run.found, run.found.whiteness
+    columns = {
+        "joint": [one.joint for one in rows],
+        "correlation of successive samples": [one.neighbour for one in rows],
+        "sample interval [s]": [one.interval for one in rows],
+        "correlation time [s]": [one.fades if math.isfinite(one.fades) else math.nan for one in rows],
+        "power in the lowest tenth of the band": [Bar(one.slow, percent(one.slow), one.slow) for one in rows],
+        "p-value if white": [Bar.probability(one.p_value) for one in rows],
+        "verdict": [Word("white", "good") if one.white else Word("coloured", "fair") for one in rows],
+    }
+    table = HtmlTable.by_column(f"Correlation in time of the residuals of {run.name}", columns)
+    matrix = HeatMap("Correlation between joints", found.correlation.joints, found.correlation.coefficients)
+    contents = (table, matrix, Sentences(found.correlation.sentences))
+    return Section("whiteness", "Are the residuals white noise?", explained("whiteness", run=run), contents)
