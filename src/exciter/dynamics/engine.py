@@ -30,7 +30,7 @@ def wrapped(chain: Chain, q: Array) -> Array:
 
 def writable(*arrays: Array) -> tuple[Array, ...]:
     """Contiguous float64 arrays that Numba types alike: a read-only array would compile everything again."""
-    return tuple(np.require(a, np.float64, ["C", "W"]) for a in arrays)
+    return tuple(a if a.flags.carray and a.dtype == np.float64 else np.array(a, np.float64, order="C") for a in arrays)
 
 
 def _geometry(chain: Chain) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ class Motion:
         shapes = [x.shape for x in (self.q, self.qd, self.qdd)]
         if len(set(shapes)) > 1:
             raise MotionError(f"q, q̇ and q̈ must have one shape; given {', '.join(map(str, shapes))}")
-        if len(self.time) > 1 and (np.diff(self.time) < 0).any():
+        if len(self.time) > 1 and (self.time[1:] < self.time[:-1]).any():
             raise MotionError("the time of a motion must not run backwards; sort or cut the samples")
         for name in ("time", "q", "qd", "qdd"):
             if not np.isfinite(getattr(self, name)).all():

@@ -30,7 +30,11 @@ def when_compiling(tell: Callable[[str], None]) -> None:
 def kernels(module: str, package: str = KERNELS_PACKAGE) -> Any:
     """A module of compiled kernels, ready to call; tells the user first if that means compiling."""
     name = f"{package}.{module}"
-    _compilation()
+    if not _timers:
+        from numba.core import event
+
+        _timers.append(event.TimingListener())
+        event.register("numba:compile", _timers[0])
     try:
         loaded = import_module(name)
     except RuntimeError as error:  # Numba: neither the package's folder nor the home folder can be written
@@ -44,22 +48,12 @@ def kernels(module: str, package: str = KERNELS_PACKAGE) -> Any:
     return loaded
 
 
-@cache
-def _compilation() -> Any:
-    """Numba's own measure of the time it compiles; it begins with the first kernel."""
-    from numba.core import event
-
-    timer = event.TimingListener()
-    event.register("numba:compile", timer)
-    return timer
+_timers = list[Any]()  # one, Numba's own measure of the time it compiles; from the first kernel on
 
 
 def compile_seconds() -> float:
     """What compiling kernels has taken in this process so far [s]."""
-    if not _compilation.cache_info().currsize:
-        return 0.0
-    timer = _compilation()
-    return float(timer.duration) if timer.done else 0.0
+    return float(_timers[0].duration) if _timers and _timers[0].done else 0.0
 
 
 def private_folder() -> Path:

@@ -265,16 +265,21 @@ class CylinderRegion(Region):
             return (self._row("distance from an axis", self.radius, upper=self.concave),)
         return (self._row("distance from a cylinder", 0.0, upper=False),)
 
+    @cached_property
+    def _aside(self) -> Array:
+        """(3,) some direction across the axis."""
+        aside = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
+        return aside / np.linalg.norm(aside)
+
     def _excess(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Distance (N,) beyond the mantle and beyond the ends, negative inside, and the ways (3, N) there: across the
         axis (any, where there is no other) and along it."""
         away = x - self.point[:, None]
         along = self.axis @ away
         across = away - self.axis[:, None] * along
-        aside = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
         axial = np.where(along - self.upper >= self.lower - along, 1.0, -1.0) * self.axis[:, None]
         beyond = np.maximum(along - self.upper, self.lower - along)
-        return norm(across) - self.radius, beyond, _unit(across, aside / np.linalg.norm(aside)), axial
+        return norm(across) - self.radius, beyond, _unit(across, self._aside), axial
 
     def distance(self, x: Array) -> Array:
         outward, beyond, *_ = self._excess(x)

@@ -104,7 +104,7 @@ class Variables:
 
     def motion(self, grid: Grid, y: Array) -> Motion:
         u, s = self.split(y)
-        q, qd, qdd = np.split(grid.stacked @ u.T, 3)
+        q, qd, qdd = (grid.stacked @ u.T).reshape(3, len(grid.time), self.n)
         return Motion(grid.time * s, q, qd / s, qdd / s**2)
 
     def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
