@@ -1,7 +1,11 @@
 """Compile every numerical kernel once, before several processes of the tests would each compile their own."""
 
+import numpy as np
+
 import exciter as ex
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.kernels import cache
+from exciter.dynamics.model import DynamicModel
 
 cache._tell = lambda: None  # nobody waits for it
 
@@ -12,6 +16,13 @@ def main() -> None:
     log = ex.simulate(robot, motion, periods=3).recording
     for way in ({"formulation": ex.Energy()}, {"estimator": "sequential"}):
         ex.identify(robot, log, **{"estimator": ex.WeightedLeastSquares(), **way})
+
+    two_threads = DynamicModel(robot, (ex.Viscous(),), NumbaEngine(threads=2))
+    samples = motion.curve.motion(np.linspace(0.0, 4.0, 100))
+    two_threads.regressor(samples)
+    two_threads.torque(samples)
+    rows = two_threads.rows(samples, two_threads.layout(two_threads.base.independent))
+    rows.pullback(rows.gram())
 
 
 if __name__ == "__main__":
