@@ -167,17 +167,20 @@ class RunValidation:
         }
 
 
-class Validation(tuple[RunValidation, ...]):
-    """A model judged by runs."""
+@dataclass(frozen=True, eq=False)
+class Validation(Sequence[RunValidation]):
+    """A model judged by ``runs``: a sequence."""
 
-    __slots__ = ()
+    runs: tuple[RunValidation, ...]
 
     def __repr__(self) -> str:
         return f"<{'; '.join(self.sentences) or 'no run'}>"
 
-    @property
-    def runs(self) -> tuple[RunValidation, ...]:
-        return self
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.runs[key]
 
     @property
     def worst(self) -> RunValidation:
@@ -210,7 +213,7 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
                 floor=noise_floor(alone, baselines.signal),
             )
             found.append(one)
-    return Validation(found)
+    return Validation(tuple(found))
 
 
 def validate_both(found: Identification, held_out: Sequence[Run] = ()) -> tuple[Validation, Validation]:
@@ -246,7 +249,7 @@ class ValidationVerdict:
     @property
     def shown(self) -> tuple[RunValidation, ...]:
         """Not too many of a kind; those identified from first."""
-        return (*self.fit[:MOST_RUNS_SHOWN], *self.unseen[:MOST_RUNS_SHOWN])
+        return (*self.fit.runs[:MOST_RUNS_SHOWN], *self.unseen.runs[:MOST_RUNS_SHOWN])
 
     @cached_property
     def decisive(self) -> RunValidation:

@@ -269,7 +269,7 @@ class CylinderRegion(Region):
     def _aside(self) -> Array:
         """(3,) some direction across the axis."""
         aside = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
-        return aside / np.linalg.norm(aside)
+        return np.asarray(aside / np.linalg.norm(aside))
 
     def _excess(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Distance (N,) beyond the mantle and beyond the ends, negative inside, and the ways (3, N) there: across the

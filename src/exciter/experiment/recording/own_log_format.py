@@ -193,7 +193,10 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         if not name or unseen(name):
             why = f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
             raise RecordingError(why)
-    header = ["time", *(f"{name}.{COLUMN_ENDINGS[signal]}" for name in first.joints for signal in first.signals)]
+    header = [
+        "time",
+        *(f"{name}.{COLUMN_ENDINGS.get(signal, signal)}" for name in first.joints for signal in first.signals),
+    ]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
