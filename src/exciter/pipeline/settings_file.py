@@ -22,8 +22,7 @@ from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import Settings, Whole, fill, keys_of, known_keys
-from exciter.settings.fill import checked, settings_fields
-from exciter.settings.schema import file_schema
+from exciter.settings.fill import checked, file_schema, settings_fields
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is

@@ -266,17 +266,12 @@ class Vector(Kind):
 
 
 @dataclass(frozen=True)
-class Numbers(Kind):
+class Numbers(Number):
     """One number, or a tuple of several; ``open``: a word for None."""
-
-    least: float = -math.inf
-    above: float | None = None
-    unit: str = ""
-    open: str | None = None
 
     @property
     def one(self) -> Number:
-        return Number(least=self.least, above=self.above, unit=self.unit, open=self.open)
+        return Number(**vars(self))
 
     @property
     def wanted(self) -> str:
@@ -286,9 +281,6 @@ class Numbers(Kind):
         if isinstance(given, list | tuple):
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
-
-    def word_of(self, value: Any) -> Any:
-        return self.one.word_of(value)
 
     def schema(self) -> dict[str, Any]:
         one = replace(self.one, open=None).schema()

@@ -9,7 +9,7 @@ checked by the same markers when the object is made (``checked``), so that a cla
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from itertools import chain
@@ -25,6 +25,7 @@ T = TypeVar("T")
 Context = Mapping[str, Any]
 Check = Callable[[Any, Context | None], Any]
 ROBOT_FIELD = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
+SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Settings:
@@ -263,6 +264,44 @@ def _in_order(schema: Any, below: str = "") -> Any:
         return schema
     keys = schema if below == "properties" else sorted(schema)
     return {key: _in_order(schema[key], key) for key in keys}
+
+
+def file_schema(
+    title: str, parts: Iterable[tuple[str | None, type[Settings]]], unchecked: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Of a whole file, which may be empty, for editors (draft 2020-12). parts: ``(None, cls)`` has its keys at the top
+    of the file, ``("simulate", cls)`` below that key. unchecked: further keys, whose values may be anything."""
+    properties: dict[str, Any] = {}
+    for key, cls in parts:
+        schema = json_schema(cls)
+        properties |= schema["properties"] if key is None else {key: schema}
+    properties = {**properties, **{key: True for key in unchecked if key not in properties}}
+    whole = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"$schema": SCHEMA_DRAFT, "title": title, **_or_null(_with_nulls(whole))}
+
+
+def _with_nulls(schema: Any) -> Any:
+    """A key without a value, as of a section whose lines all stand behind a #, is one that is not given."""
+    if isinstance(schema, list):
+        return [_with_nulls(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copied = {key: _with_nulls(value) for key, value in schema.items()}
+    if isinstance(properties := copied.get("properties"), dict):
+        needed = copied.get("required", ())
+        copied["properties"] = {key: one if key in needed else _or_null(one) for key, one in properties.items()}
+    return copied
+
+
+def _or_null(schema: Any) -> Any:
+    if not isinstance(schema, dict) or {"type": "null"} in schema.get("anyOf", ()):
+        return schema
+    if "type" in schema and not {"enum", "const"} & set(schema):
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return {**schema, "type": list(dict.fromkeys([*types, "null"]))}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
