@@ -132,10 +132,8 @@ class Dynamics:
 
     def check(self, motion: Motion) -> None:
         if motion.n != self.robot.n:
-            raise MotionError(
-                f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "
-                f"{', '.join(self.robot.joint_names)}"
-            )
+            known = f"robot '{self.robot.name}' has {self.robot.n}: {', '.join(self.robot.joint_names)}"
+            raise MotionError(f"the motion has {motion.n} joints, {known}")
 
 
 def picture_times(start: float, end: float) -> Array:

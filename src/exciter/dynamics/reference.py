@@ -19,14 +19,12 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import inertia_transform, rotation_to
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-Index = NDArray[np.int64]
 BATCH_SAMPLES = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 
@@ -35,12 +33,11 @@ class Chain:
     """Kinematic tree of n joints and its P pairs (link i, ancestor-or-own joint j), ordered by link, from the base.
     parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0; gravity
     (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them. Pairs of row (joint)
-    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): φ seen in this
-    chain's frames = parameter_map[i] @ φ in the robot's joint frames. axis_frames (n, 3, 3): this chain's link frame in
-    the robot's joint frame."""
+    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): from φ in the robot's
+    joint frames to φ in this chain's frames, which are axis_frames (n, 3, 3) in these."""
 
     parent: Index
-    prismatic: NDArray[np.bool_]
+    prismatic: BoolArray
     rotation: Array
     origin: Array
     gravity: Array
@@ -114,8 +111,7 @@ class ColumnLayout:
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Rows of W over samples, as the engines take them: q, qd, qdd (n, N), values of the term entries (E, N), and
-    a weight 1/σ² per joint (n,)."""
+    """Rows of W as the engines take them: q, qd, qdd (n, N), values of term entries (E, N), weights 1/σ² (n,)."""
 
     chain: Chain
     layout: ColumnLayout

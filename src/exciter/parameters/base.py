@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.parameters import parameter_names
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
-from exciter.typing import Array
-
-IntArray = NDArray[np.int64]
+from exciter.typing import Array, BoolArray, Index
 
 CLEAR_RANK_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dropped by this factor
 WEAK_DIRECTION_FRACTION = 1e-5  #: below this, relative to the strongest, a kept direction deserves a word
@@ -66,12 +64,11 @@ class RankDecision:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """β = P χ. standard (p,): names of the standard parameters. independent (b,): standard columns that are kept, in
-    reading order. grouping (b, p): P, the identity on the independent columns. decision: the evidence for b. method:
-    how it was found, in words."""
+    """β = P χ. standard (p,): names of χ. independent (b,): standard columns that are kept, in reading order. grouping
+    (b, p): P, the identity on these. decision: the evidence for b. method: how it was found, in words."""
 
     standard: tuple[str, ...]
-    independent: IntArray
+    independent: Index
     grouping: Array
     decision: RankDecision
     method: str
@@ -109,6 +106,10 @@ class BaseParameters:
             raise ParameterError(f"{problem}; the last dimension must be that number")
         return array
 
+    @cached_property
+    def _reading(self) -> list[int]:
+        return parameter_names.paper_order(self.standard)
+
     def members(self, k: int) -> tuple[int, ...]:
         """Standard parameters in base parameter k: its own, the rest of its link, then link by link."""
         own = int(self.independent[k])
@@ -117,17 +118,11 @@ class BaseParameters:
         return (own, *(sorted(others, key=lambda i: (links[i] != links[own], links[i]))))
 
     @cached_property
-    def _reading(self) -> list[int]:
-        return parameter_names.paper_order(self.standard)
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """One name per base parameter: ZZR1 for a combination, MY2 for a parameter that stands alone."""
-        grouped = np.count_nonzero(self.grouping, axis=1) > 1
-        own = [self.standard[i] for i in self.independent]
-        return tuple(
-            parameter_names.regrouped_name(name) if many else name for name, many in zip(own, grouped, strict=True)
-        )
+        counts = zip(self.independent, np.count_nonzero(self.grouping, axis=1), strict=True)
+        own = ((self.standard[i], count) for i, count in counts)
+        return tuple(parameter_names.regrouped_name(name) if count > 1 else name for name, count in own)
 
     def combination(self, k: int) -> str:
         """``ZZ1 + YY2 + 0.4 MZ3``; nothing for a parameter that stands alone."""
@@ -240,8 +235,7 @@ def numeric_base(
     """Base parameters of regressor rows W (rows, p) with column ``names`` (p,). Columns are brought to equal length
     first, so units do not matter. Without a ``tolerance`` the rank is where the singular values show their largest gap,
     rounding counted as the floor. With a tolerance, relative singular values above it count, of columns longer than it
-    relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide; it decides which names
-    are kept, not the space."""
+    relative to the longest of their unit. prismatic: links (from 1) that slide, for which other names are kept."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
         problem = f"regressor rows of shape {w.shape} do not fit {len(names)} names"
@@ -251,7 +245,7 @@ def numeric_base(
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
     r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
-    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
+    heard: BoolArray = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
     if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
         same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
         kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])

@@ -49,10 +49,9 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 @dataclass(frozen=True, eq=False)
 class LinkMobility:
     """Link i (frame i, lengths divided by the robot's size). velocities (·, 6): basis of L_i, rows (v, ω). conditions
-    (·, 12): C_i, orthonormal rows over the ten inertial parameters, the rotor inertia and the torque offset of joint i.
-    carry (10, 10): A, φ_i seen from the parent."""
+    (·, 12): C_i, orthonormal rows over φ, rotor inertia and torque offset of joint i. carry (10, 10): A, φ_i seen from
+    the parent."""
 
-    parent: int
     velocities: Array
     conditions: Array
     carry: Array
@@ -60,8 +59,7 @@ class LinkMobility:
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """All links, and what the ranks relied on. length [m]: the robot's size. values: every singular value that was
-    compared with the tolerance."""
+    """All links. length [m]: the robot's size. values: every singular value that was compared with the tolerance."""
 
     links: tuple[LinkMobility, ...]
     length: float
@@ -119,9 +117,8 @@ def _across(
     joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool
 ) -> tuple[LinkMobility, Array]:
     """Cross one joint: what its link can do, from what the carrying link can do. ``seen`` (·, 11): energy rows of the
-    carrying link and one more entry, 1 for a row that occurs in the potential energy as it stands and 0 for differences
-    of such rows. A constant torque τ₀ at joint i has the potential τ₀ q_i, so it joins the first derivative of exactly
-    those rows."""
+    carrying link, with 1 behind a row that occurs in the potential energy as it stands and 0 behind differences of such
+    rows. A constant torque τ₀ at joint i has the potential τ₀ q_i: it joins the first derivative of exactly those."""
     translation = _offset(joint) / length
     carry = inertia_transform(joint.rotation, translation)
     g6, g10 = _generators(joint)
@@ -144,8 +141,7 @@ def _across(
     energies = [spans.closure(arriving, np.pad(g10, (0, 1)))]
     if kinetic:
         energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
-    link = LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry)
-    return link, spans.basis(*energies)
+    return LinkMobility(velocities=velocities, conditions=conditions, carry=carry), spans.basis(*energies)
 
 
 def energy_row(a: Array, b: Array) -> Array:
@@ -198,9 +194,9 @@ def symbolic_base(
         values.append(seen)
         block = np.zeros((len(conditions), len(names)))
         carried = {i: np.eye(10)}  # link i and all links it carries, with what turns their φ into frame i at q = 0
-        for d, other in enumerate(found.links):
-            if other.parent in carried:
-                carried[d] = carried[other.parent] @ other.carry
+        for d, parent in enumerate(robot.parents):
+            if parent in carried:
+                carried[d] = carried[parent] @ found.links[d].carry
             if d in carried:
                 block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carried[d]
         block[:, [k for k, _ in own]] = conditions[:, 10:]

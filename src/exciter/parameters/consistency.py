@@ -203,8 +203,7 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
 
 
 def upper_factor(matrix: Array) -> Array:
-    """Upper triangular U with U Uᵀ = matrix (…, m, m), positive definite: the lower factor of all rows and columns
-    reversed."""
+    """Upper triangular U with U Uᵀ = matrix (…, m, m), positive definite: the lower factor of it reversed."""
     return np.asarray(np.linalg.cholesky(matrix[..., ::-1, ::-1])[..., ::-1, ::-1], dtype=np.float64)
 
 

@@ -138,10 +138,8 @@ class Reasons:
         slides = 0 < number <= self.robot.n and self.robot.joints[number - 1].is_prismatic
         if symbol == ROTOR_SYMBOL:
             motion = "slide along" if slides else "turn about"
-            return (
-                f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does: "
-                f"its rotor is felt together with {_listed(partners)}"
-            )
+            alone = f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does"
+            return f"{alone}: its rotor is felt together with {_listed(partners)}"
         with_all = f"it is felt together with {_listed(partners)}"
         if symbol == OFFSET_SYMBOL:
             return f"gravity also gives a constant load at joint {number}: {with_all}"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -36,15 +36,14 @@ MOST_LINKS = 2000
 BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
 LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
 LinkShapes = Sequence[tuple[str, Shape]]
-OnAny = TypeVar("OnAny", Frame, Shape)
+LinkPlaces = dict[str, tuple[int, Array, Array]]  # of every link: the joint that moves it, and where it is there
 CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the link's axes, and the centre of mass (3,)
 MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
 class JointFacts:
-    """What a file says of a moving joint, seen from its link: a unit vector along the axis, a point on it [m]; friction
-    in N·m(·s/rad), rotor in kg·m²."""
+    """A moving joint, seen from its link: unit vector along the axis, a point on it [m]; friction, rotor in SI."""
 
     name: str
     kind: JointKind
@@ -146,16 +145,16 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     """meshes: whether shapes in files of their own are looked at."""
     joints, links = _tree(plain)
     given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
-    shapes, notes = _collision_shapes([(link, _placed(shape, links[link])) for link, shape in given])
+    shapes, notes = _collision_shapes([(link, shape.placed(*links[link])) for link, shape in given])
     capsules, failed = _capsules(shapes)
     for first in [*failed.values()][:1]:
         text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
         notes.append(warning(COLLISION_SUBJECT, text))
-    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
+    frames = {link.name: Frame(link.name, *links[link.name]) for link in plain.links if not link.hidden}
     taken = {*links, *(joint.name for joint in joints)}
     for link, frame in plain.frames:  # of fixed joints and sites
         if frame.name not in taken:
-            frames.setdefault(frame.name, _placed(frame, links[link]))
+            frames.setdefault(frame.name, frame.placed(*links[link]))
     facts = [link.joint for link in plain.links if link.joint is not None]
     terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     robot = Robot(
@@ -176,12 +175,12 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     )
     # links without a mass, or with that of no body, within bodies that look complete
     shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
-    parts = {one.name: one.inertia[0] for one in plain.links if one.weighed and links[one.name].joint not in shown}
+    parts = {one.name: one.inertia[0] for one in plain.links if one.weighed and links[one.name][0] not in shown}
     return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))
 
 
-def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]:
-    """The joints that move, each with the inertias of all links that it moves rigidly; and the frames of all links."""
+def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], LinkPlaces]:
+    """The joints that move, each with the inertias of all links that it moves rigidly; and the places of all links."""
     joints: list[Joint] = []
     bodies: list[Any] = []  # the inertia of each joint's, in its frame
     placed: dict[str, tuple[int, Any]] = {}
@@ -202,11 +201,7 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
             body.mass, body.lever, body.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
             bodies[index] += at.act(body)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
-    return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
-
-
-def _placed(one: OnAny, on: Frame) -> OnAny:
-    return one.placed(on.joint, on.rotation, on.translation)
+    return tuple(whole), {name: (k, at.rotation, at.translation) for name, (k, at) in placed.items()}
 
 
 def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
@@ -244,20 +239,17 @@ def _capsules(given: LinkShapes) -> tuple[tuple[Capsule, ...], dict[str, str]]:
     return tuple(capsules.values()), failed
 
 
-def _unshaped(
-    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Set[str]
-) -> tuple[str, ...]:
+def _unshaped(plain: PlainDescription, shapes: LinkShapes, links: LinkPlaces, failed: Set[str]) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
     heavy = {link.name for link in plain.links if link.weighed and link.inertia[0][0] > LARGEST_FRAME_MASS_KG}
-    moving = {link for link in (heavy | plain.solid) - shaped if links[link].joint != BASE}
+    moving = {link for link in (heavy | plain.solid) - shaped if links[link][0] != BASE}
     return tuple(link for link in links if link in moving | plain.unmeasured | failed)
 
 
 def _base_bottom(shapes: Sequence[Shape]) -> float:
-    """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
-    and do not stand on anything)."""
+    """Height [m] where shapes of the base end, if below its origin (what is locked to it later stands on nothing)."""
     lowest = 0.0
     for shape in shapes:
         with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule

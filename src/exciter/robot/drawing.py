@@ -15,7 +15,6 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.notes import Note, note
@@ -24,7 +23,7 @@ from exciter.robot.geometry import Shape, Surface
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import parse_xml
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 MOST_DRAWN_TRIANGLES = 60_000  #: of a robot: about 0.7 MB of a page
 MOST_READ_TRIANGLES = 3_000_000  #: of one file
@@ -178,7 +177,7 @@ def _placement(node: Element) -> Array:
     return total
 
 
-def _polygons(mesh: Element) -> tuple[Array, NDArray[np.int64]]:
+def _polygons(mesh: Element) -> tuple[Array, Index]:
     """Points (V, 3) of a mesh, and triangles: polygons of more corners are cut into fans."""
     sources = {one.get("id", ""): one for one in (*mesh.findall("source"), *mesh.findall("vertices"))}
     points, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.spatial import rotation_to
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 Role = Literal["both", "visual", "collision"]
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha in 0…1
@@ -42,8 +41,7 @@ class OnBody:
     translation: Array
 
     def placed(self, joint: int, rotation: Array, translation: Array) -> Self:
-        """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint: what merging
-        and locking do to it."""
+        """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint."""
         this: Any = self
         moved = rotation @ self.translation + translation
         found: Self = replace(this, joint=joint, rotation=rotation @ self.rotation, translation=moved)
@@ -85,7 +83,7 @@ class Surface:
     """Triangles: vertices (V, 3) [m], faces (F, 3) of indices into them."""
 
     vertices: Array
-    faces: NDArray[np.int64]
+    faces: Index
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,8 +45,6 @@ SAME_PLACE_TOLERANCE = 1e-9  #: [m], and [rad] when frames are recognised as bei
 TABLE_ROUNDING = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])
 
-Numbers = tuple[float, float, float, float, float, float]  # α, d, θ, r, γ, b
-
 
 @dataclass(frozen=True)
 class MDHRow:
@@ -73,9 +71,8 @@ class MDHRow:
 
 @dataclass(frozen=True, eq=False)
 class MDHTable:
-    """A robot's table. A parent comes before its children. rotations (n, 3, 3), translations (n, 3) [m]: placement of
-    every frame of the table in the joint frame of the robot it was derived from; identity and zero when the table
-    itself is the definition."""
+    """A robot's table, parents before children. rotations (n, 3, 3), translations (n, 3) [m]: placement of every frame
+    in the joint frame of the robot it was derived from; identity and zero when the table itself is the definition."""
 
     name: str
     rows: tuple[MDHRow, ...]
@@ -190,9 +187,8 @@ def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Ar
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
-    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet. The direction
-    is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself. Where the foot is free
-    (parallel axes), it is the frame's origin."""
+    """The common perpendicular of the frame's z and the line (point, axis): its direction, within (−90°, 90°] of the
+    frame's x (which it is where it is free), and its two feet (the first at the origin where it is free: parallel)."""
     z, origin = frame[:3, 2], frame[:3, 3]
     offset = point - origin
     normal = np.cross(z, axis)
@@ -228,13 +224,14 @@ def _is_simple(t: Array) -> bool:
     return bool(abs(z[0]) < SAME_PLACE_TOLERANCE and abs(p[1] * z[2] - p[2] * z[1]) < SAME_PLACE_TOLERANCE)
 
 
-def _simple_row(t: Array) -> Numbers:
+def _simple_row(t: Array) -> tuple[float, ...]:
+    """α, d, θ, r, γ, b."""
     alpha = math.atan2(-t[1, 2], t[2, 2])
     theta = math.atan2(-t[0, 1], t[0, 0])
     return alpha, float(t[0, 3]), theta, float(t[1:3, 2] @ t[1:3, 3]), 0.0, 0.0
 
 
-def _general_row(t: Array, parallel: float) -> Numbers:
+def _general_row(t: Array, parallel: float) -> tuple[float, ...]:
     u, foot_above, foot = _perpendicular(np.eye(4), t[:3, 2], t[:3, 3], parallel)
     alpha = math.atan2(float(np.cross(_Z, t[:3, 2]) @ u), t[2, 2])
     theta = math.atan2(-float(u @ t[:3, 1]), float(u @ t[:3, 0]))

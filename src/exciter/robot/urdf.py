@@ -222,9 +222,8 @@ def _is_force(element: Element) -> bool:
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
-    """Visual shapes and collision shapes, each with its link and placed in the link's frame; and the links with a
-    <collision> that says of no shape, so that something is there and nobody knows what. Meshes are names; their
-    files stay closed here."""
+    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and the links with a
+    <collision> that says of no shape, so that something is there and nobody knows what."""
     for texture in root.iter("texture"):
         if texture.get("filename"):
             asset_path(texture.get("filename", ""), folder, mesh_root)

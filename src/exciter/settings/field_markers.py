@@ -45,8 +45,7 @@ def inside(path: str) -> Iterator[None]:
 
 
 def says_none(given: Any) -> bool:
-    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
-    that is not given: its default holds."""
+    """Whether a setting is the word none, as people write it: None, NONE. (A null of YAML is one that is not given.)"""
     return isinstance(given, str) and given.strip().lower() == "none"
 
 

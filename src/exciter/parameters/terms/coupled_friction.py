@@ -54,9 +54,8 @@ class OfMotor(JointTerm):
         """Each on both joints, which must turn, with the number of the second."""
         joints = [robot.index(self.first), robot.index(self.second)]
         if any(robot.joints[j].is_prismatic for j in joints):
-            raise ParameterError(
-                f"{type(self).__name__} of '{self.first}' and '{self.second}' needs two revolute joints"
-            )
+            which = f"{type(self).__name__} of '{self.first}' and '{self.second}'"
+            raise ParameterError(f"{which} needs two revolute joints")
         return common.Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
 
 
@@ -144,10 +143,8 @@ class _DriveCoupling(_OfMotor):
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         inertia, viscous, dry = np.split(seed, 3)
-        through_shape = super().pullback(motion, dry)
-        return through_shape + common.scatter(
-            motion, self.joints, None, self.ratio * viscous[::-1], self.ratio * inertia[::-1]
-        )
+        qd, qdd = self.ratio * viscous[::-1], self.ratio * inertia[::-1]
+        return super().pullback(motion, dry) + common.scatter(motion, self.joints, None, qd, qdd)
 
     def kinetic(self, motion: Motion) -> Array:
         """Iam r q̇_first q̇_second, the mixed part of the rotor's energy."""

@@ -17,13 +17,12 @@ from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, ParameterError, shown
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Text
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 #: Units of a parameter for a revolute (or continuous) and for a prismatic joint.
 Units = tuple[str, str]
@@ -271,9 +270,8 @@ class BoundTerm(ABC):
     def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
         """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
         if motion.n != self.columns.n:
-            raise MotionError(
-                f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
-            )
+            problem = f"the motion has {motion.n} joints and the robot {self.columns.n}"
+            raise MotionError(f"{problem}; give one column per joint")
         joints = self.columns.joints if joints is None else joints
         return Samples(*(x if joints == list(range(motion.n)) else x[joints] for x in motion.samples_last))
 
@@ -374,7 +372,7 @@ def cosine(angle: Interval) -> Interval:
     """cos x for every x of an interval of angles [rad]."""
     low, high = np.cos(angle[0]), np.cos(angle[1])
 
-    def passes(extreme: float) -> NDArray[np.bool_]:
+    def passes(extreme: float) -> BoolArray:
         turns = [(end - extreme) / (2.0 * np.pi) for end in angle]
         return np.floor(turns[1]) >= np.ceil(turns[0])
 
