@@ -222,7 +222,7 @@ def _is_force(element: Element) -> bool:
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
-    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and the links with a
+    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and links with a
     <collision> that says of no shape, so that something is there and nobody knows what."""
     for texture in root.iter("texture"):
         if texture.get("filename"):
