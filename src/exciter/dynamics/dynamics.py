@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +22,6 @@ from exciter.typing import Array
 
 PICTURE_RATE_HZ = 60.0  #: [Hz] per second of motion; what shows them interpolates
 MOST_PICTURES = 3000
-
-
-def samples_last(array: Array) -> Array:
-    """(N, n) → contiguous (n, N)."""
-    return np.array(np.asarray(array, dtype=float).T, order="C")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +88,14 @@ class Dynamics:
 
     def _kinematics(self, name: str, q: ArrayLike) -> tuple[Array, Array, Array]:
         frame, chain = self.robot.frame(name), self.chain
-        q = Motion.at(q).q
-        samples, n = q.shape
+        motion = Motion.at(q)
+        samples, n = motion.q.shape
         if n != self.robot.n:
             raise MotionError(f"positions have {n} columns; robot '{self.robot.name}' has {self.robot.n} joints")
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
-        rotations, origins, *screws = self.engine.placements(chain, samples_last(q))
+        rotations, origins, *screws = self.engine.placements(chain, motion.samples_last[0])
         turned, i = chain.axis_frames[frame.joint], frame.joint
         link = np.moveaxis(rotations[i], -1, 0)
         offset = turned.T @ frame.translation
@@ -122,7 +118,7 @@ class Dynamics:
         """A torque seed (N, n) as contiguous (n, N)."""
         if np.shape(seed) != motion.q.shape:
             raise MotionError(f"the torque seed has shape {np.shape(seed)}; it must be {motion.q.shape}")
-        return samples_last(seed)
+        return np.array(np.asarray(seed, dtype=float).T, order="C")
 
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
@@ -151,9 +147,7 @@ class Pictures:
     path: Array
 
     @classmethod
-    def of(
-        cls, dynamics: Dynamics, frame: str, start: float, end: float, positions: Callable[[Array], Array]
-    ) -> Pictures:
+    def of(cls, dynamics: Dynamics, frame: str, start: float, end: float, positions: Callable[[Array], Array]) -> Self:
         """positions: (N, n) at times (N,)."""
         time = picture_times(start, end)
         q = positions(time)

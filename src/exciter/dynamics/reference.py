@@ -25,6 +25,7 @@ from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import inertia_transform, rotation_to
 from exciter.typing import Array, BoolArray, Index
 
+Adjoints = tuple[Array, Array, Array, Array]
 BATCH_SAMPLES = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 
@@ -363,9 +364,7 @@ class NumpyEngine:
         for s, j, w, index in _packed_batches(rows):
             out[j, index, s] = w
 
-    def adjoint(
-        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
-    ) -> tuple[Array, Array, Array, Array]:
+    def adjoint(self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array) -> Adjoints:
         """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
         torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out."""
         chain = rows.chain
@@ -377,8 +376,11 @@ class NumpyEngine:
                 blocks = [regressor_rows(link) for link in links]
                 for j in range(chain.n):
                     w, index = _packed(rows, j, blocks, s)
-                    g = (rows.weights[j] * matrix[np.ix_(index, index)]) @ w
-                    _unpack(rows, j, g, seeds, terms_bar[:, s])
+                    g, at = (rows.weights[j] * matrix[np.ix_(index, index)]) @ w, 0
+                    for i, k, wanted in _row_blocks(rows, j):  # as they were packed
+                        seeds[i][k, wanted] = g[at : at + len(wanted)]
+                        at += len(wanted)
+                    terms_bar[_own_terms(rows, j), s] = g[at:]
             if torque_seed is not None:
                 for i, seed in enumerate(seeds):
                     seed += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
@@ -439,15 +441,6 @@ def _packed_batches(rows: RowBatch) -> Iterator[tuple[slice, int, Array, Index]]
         blocks = [regressor_rows(link) for link in forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])]
         for j in range(rows.chain.n):
             yield s, j, *_packed(rows, j, blocks, s)
-
-
-def _unpack(rows: RowBatch, j: int, g: Array, seeds: list[Array], terms_bar: Array) -> None:
-    """Put the seeds g (m, N) of joint j's packed rows where they belong."""
-    at = 0
-    for i, k, wanted in _row_blocks(rows, j):
-        seeds[i][k, wanted] = g[at : at + len(wanted)]
-        at += len(wanted)
-    terms_bar[_own_terms(rows, j)] = g[at:]
 
 
 def _lagrange_batch(chain: Chain, q: Array, qd: Array, rows: LagrangeRows, s: slice) -> None:

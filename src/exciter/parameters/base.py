@@ -27,6 +27,7 @@ CLEAR_RANK_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dro
 WEAK_DIRECTION_FRACTION = 1e-5  #: below this, relative to the strongest, a kept direction deserves a word
 MACHINE_EPSILON = float(np.finfo(float).eps)
 COEFFICIENT_ROUNDING = 1e-9  #: coefficients below this, in comparable units, are rounding noise and become exactly zero
+EXACT_SELECTION = (1e-6, COEFFICIENT_ROUNDING)  #: threshold and noise of ``select``, for rows without rounding noise
 SILENT_COLUMN_FRACTION = 1e-12  #: a column shorter than this, relative to the longest, is rounding noise
 
 
@@ -166,20 +167,13 @@ def judged(values: Array, tolerance: float, rank: int | None = None) -> RankDeci
 
 
 def select(
-    rows: Array,
-    scale: Array,
-    names: Sequence[str],
-    decision: RankDecision,
-    method: str,
-    *,
-    prismatic: Collection[int] = (),
-    threshold: float = 1e-6,
-    noise: float = COEFFICIENT_ROUNDING,
-) -> BaseParameters:
-    """Base parameters whose space is spanned by ``rows`` (b, p), orthonormal, of scaled parameters, scale · χ, so that
-    kg, kg·m and kg·m² compare. Walking the columns from the most to the least preferred, a column is kept when it is
-    not a combination of those kept before; the process is Gram–Schmidt, twice for stability. ``threshold``: what counts
-    as a combination (all columns of orthonormal rows are at most 1 long). ``noise``: coefficients below it become 0."""
+    rows: Array, scale: Array, names: Sequence[str], prismatic: Collection[int], threshold: float, noise: float
+) -> tuple[Index, Array]:
+    """Independent columns and grouping of base parameters whose space is spanned by ``rows`` (b, p), orthonormal, of
+    scaled parameters, scale · χ, so that kg, kg·m and kg·m² compare. Walking the columns from the most to the least
+    preferred, a column is kept when it is no combination of those kept before; the process is Gram–Schmidt, twice for
+    stability. ``threshold``: what counts as a combination (all columns of orthonormal rows are at most 1 long).
+    ``noise``: coefficients below it become 0."""
     kept = _independent_columns(rows, parameter_names.keeping_order(names, prismatic), threshold)
     kept.sort(key=parameter_names.paper_order(names).index)
     coefficients = np.linalg.solve(rows[:, kept], rows)  # rows = rows[:, kept] · coefficients
@@ -189,16 +183,14 @@ def select(
     # Entries within rounding of a short decimal are made exactly so: 0.29, not 0.29000000000000004.
     short = np.round(grouping, 12)
     near = np.abs(short - grouping) <= 1e-14 * np.maximum(1.0, np.abs(grouping))
-    independent, rounded = np.array(kept, dtype=np.int64), np.where(near, short, grouping)
-    return BaseParameters(tuple(names), independent, rounded, decision=decision, method=method)
+    return np.array(kept, dtype=np.int64), np.where(near, short, grouping)
 
 
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
     rank = len(rows)
     basis = np.zeros((rank, 0))
     kept: list[int] = []
-    while len(kept) < rank:
-        found = False
+    while (before := len(kept)) < rank:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
@@ -208,8 +200,7 @@ def _independent_columns(rows: Array, order: Sequence[int], threshold: float) ->
             if size > threshold:
                 basis = np.column_stack([basis, rest / size])
                 kept.append(column)
-                found = True
-        if not found:  # columns that are nearly dependent complete the set: the rank is already decided
+        if len(kept) == before:  # columns that are nearly dependent complete the set: the rank is already decided
             threshold *= 0.1
             if threshold < 1e-15:
                 raise ParameterError("the base parameters have no independent columns: the rank is not consistent")
@@ -226,7 +217,8 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
     scale[scale == 0.0] = 1.0
     basis, values = orthonormal_rows(part / scale, 1e-9)
     method = f"{base.method}, {len(names)} parameters only"
-    return select(basis, scale, names, judged(values, 1e-9), method, prismatic=prismatic)
+    chosen = select(basis, scale, names, prismatic, *EXACT_SELECTION)
+    return BaseParameters(tuple(names), *chosen, judged(values, 1e-9), method)
 
 
 def numeric_base(
@@ -255,9 +247,8 @@ def numeric_base(
     _, values, vt = np.linalg.svd(even, full_matrices=False)
     decision = _decide(values, len(w), tolerance)
     noise = min(max(COEFFICIENT_ROUNDING, 10.0 / decision.gap), 1e-3)
-    threshold, method = max(1e-7, decision.gap**-0.5), f"numeric, {len(w)} rows"
-    kept = vt[: decision.rank]
-    return select(kept, scale, names, decision, method, prismatic=prismatic, threshold=threshold, noise=noise)
+    chosen = select(vt[: decision.rank], scale, names, prismatic, max(1e-7, decision.gap**-0.5), noise)
+    return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
@@ -269,6 +260,5 @@ def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
     clipped = np.append(np.maximum(values, floor), floor)  # as if one more value had dropped to the floor
     steps = clipped[:-1] / clipped[1:]
     rank = int(np.argmax(steps)) + 1 if tolerance is None else int((values > tolerance).sum())
-    if rank == 0:
-        return RankDecision(rank=0, kept=np.inf, dropped=float(values[0]), values=values)
-    return RankDecision(rank=rank, kept=float(values[rank - 1]), dropped=float(clipped[rank]), values=values)
+    kept, dropped = (values[rank - 1], clipped[rank]) if rank else (np.inf, values[0])
+    return RankDecision(rank=rank, kept=float(kept), dropped=float(dropped), values=values)

@@ -32,7 +32,7 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, judged, orthonormal_rows, select
+from exciter.parameters.base import EXACT_SELECTION, BaseParameters, judged, orthonormal_rows, select
 from exciter.parameters.parameter_names import split_name
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import from_pseudo_inertia, inertia_transform, pseudo_inertia, skew
@@ -213,7 +213,8 @@ def symbolic_base(
     factors = [{ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)} for lever in levers]
     drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
     scale = np.concatenate([np.tile(inertias, robot.n), drives])
-    return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
+    chosen = select(rows, scale, names, prismatic_links(robot), *EXACT_SELECTION)
+    return BaseParameters(names, *chosen, decision, method)
 
 
 def symbolic_static_base(robot: Robot, terms: Sequence[str] = ()) -> BaseParameters:

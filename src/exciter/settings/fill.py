@@ -129,6 +129,7 @@ def _check_of(hint: Any) -> Check:
     own = tuple(one for one in types if one.__module__ != "builtins")
     alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
     one = next(iter(alternatives), None)
+    protocols = any(getattr(cls, "_is_protocol", False) for cls in own)
 
     def plain(value: Any, context: Context | None) -> Any:
         """What is no object of the annotation's classes."""
@@ -142,7 +143,9 @@ def _check_of(hint: Any) -> Check:
             if context is None and not (isinstance(value, Mapping | str) and hasattr(one, "__dataclass_fields__")):
                 raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
             return _filled(one, value, context or {})
-        if own and set(own) == set(alternatives) and _certainly_none(value, own):
+        # what has part of a protocol may be meant for what is used of it
+        certain = not protocols or isinstance(value, str | int | float | Mapping | Sequence | FunctionType)
+        if own and set(own) == set(alternatives) and certain:
             raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
         return value
 
@@ -183,12 +186,6 @@ def _filled(cls: Any, given: Any, context: Context) -> Any:
         return cls(**values)
     except ExciterError as error:
         raise wrong(f": {error}") from None
-
-
-def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
-    """Of these classes; what has part of a protocol may be meant for what is used of it."""
-    protocols = any(getattr(one, "_is_protocol", False) for one in classes)
-    return not protocols or isinstance(value, str | int | float | Mapping | Sequence | FunctionType)
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
