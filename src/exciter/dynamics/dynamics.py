@@ -122,7 +122,7 @@ class Dynamics:
 
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
-        if not self.chain.is_aligned:
+        if not (self.chain.axis_frames == np.eye(3)).all():  # where all axes are along z, no parameter needs turning
             rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
         return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 

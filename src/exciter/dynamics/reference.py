@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -77,11 +76,6 @@ class Chain:
     @property
     def n(self) -> int:
         return int(self.parent.size)
-
-    @cached_property
-    def is_aligned(self) -> bool:
-        """Whether the robot's own axes are already along z, so that no parameter needs turning."""
-        return bool((self.axis_frames == np.eye(3)).all())
 
 
 @dataclass(frozen=True, eq=False)

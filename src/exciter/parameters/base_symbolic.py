@@ -57,15 +57,6 @@ class LinkMobility:
     carry: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Mobility:
-    """All links. length [m]: the robot's size. values: every singular value that was compared with the tolerance."""
-
-    links: tuple[LinkMobility, ...]
-    length: float
-    values: Array
-
-
 class _Spans:
     """Bases of row spaces; remembers the singular values it judged."""
 
@@ -87,9 +78,10 @@ class _Spans:
             basis = larger
 
 
-def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
-    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Lengths are in units of the
-    robot's size: the longest offset between two joints; 1 when all are zero."""
+def mobility(robot: Robot, *, kinetic: bool = True) -> tuple[list[LinkMobility], float, Array]:
+    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Links; the robot's size [m],
+    in units of which lengths are: the longest offset between two joints, 1 when all are zero; and every singular value
+    that was compared with the tolerance."""
     length = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints) or 1.0
     spans = _Spans()
     down = np.zeros((1, 11))  # the energy row of the base, and 1: see _across
@@ -104,8 +96,7 @@ def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
         link, energy = _across(joint, length, *above, spans, kinetic)
         links.append(link)
         energies.append(energy)
-    values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
-    return Mobility(links=tuple(links), length=length, values=values)
+    return links, length, np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
 
 
 def _offset(joint: Joint) -> Array:
@@ -183,11 +174,11 @@ def symbolic_base(
     method = "closed form" if kinetic else "closed form, gravity only"
     if turned > 1e-9:  # more than rounding
         method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
-    found = mobility(robot, kinetic=kinetic)
+    links, length, compared = mobility(robot, kinetic=kinetic)
     places = [_place(name, robot.n) for name in terms]
     names, wide = (*inertial.names(robot.n), *terms), 10 * robot.n
-    blocks, values = list[Array](), [found.values]
-    for i, link in enumerate(found.links):
+    blocks, values = list[Array](), [compared]
+    for i, link in enumerate(links):
         own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
         columns = [*range(10), *(column for _, column in own)]
         conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
@@ -196,7 +187,7 @@ def symbolic_base(
         carried = {i: np.eye(10)}  # link i and all links it carries, with what turns their φ into frame i at q = 0
         for d, parent in enumerate(robot.parents):
             if parent in carried:
-                carried[d] = carried[parent] @ found.links[d].carry
+                carried[d] = carried[parent] @ links[d].carry
             if d in carried:
                 block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carried[d]
         block[:, [k for k, _ in own]] = conditions[:, 10:]
@@ -206,10 +197,10 @@ def symbolic_base(
     stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
     rows = np.linalg.qr(stacked.T)[0].T
     decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
-    inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
+    inertias = [1.0, *[1.0 / length] * 3, *[1.0 / length**2] * 6]  # lengths in units of the robot's size
     # joint terms, made comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight
     weight = float(np.linalg.norm(robot.gravity)) or 1.0
-    levers = [1.0 if robot.joints[joint].is_prismatic else found.length for joint, _ in places]
+    levers = [1.0 if robot.joints[joint].is_prismatic else length for joint, _ in places]
     factors = [{ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)} for lever in levers]
     drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
     scale = np.concatenate([np.tile(inertias, robot.n), drives])

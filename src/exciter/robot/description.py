@@ -155,6 +155,11 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     for link, frame in plain.frames:  # of fixed joints and sites
         if frame.name not in taken:
             frames.setdefault(frame.name, frame.placed(*links[link]))
+    # inertias that no body can have are common in files (dummies): told, not refused
+    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
+    unreal = [joint.name for joint in joints if joint.name not in massless and not is_physical(joint.inertia)]
+    found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": unreal}
+    wrong = [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]
     facts = [link.joint for link in plain.links if link.joint is not None]
     terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     robot = Robot(
@@ -169,7 +174,7 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
         unshaped=_unshaped(plain, shapes, links, failed.keys()),
         friction={term: values for term, values in terms.items() if np.any(values != 0.0)},
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *notes),
+        notes=(*plain.notes, *wrong, *notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -255,11 +260,3 @@ def _base_bottom(shapes: Sequence[Shape]) -> float:
         with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
             lowest = min(lowest, lowest_point(shape))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
-
-
-def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:
-    """Inertias that no body can have are common in files (dummies): told, not refused."""
-    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
-    wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
-    found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": wrong}
-    return [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]

@@ -10,17 +10,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms import friction
 from exciter.parameters.terms import term as common
-from exciter.parameters.terms.friction import (
-    SQUARE_ROOT_COLUMN,
-    VISCOUS_COLUMN,
-    BoundDryFriction,
-    DryFriction,
-    RoundedRoot,
-    Shape,
-    ShapedTerm,
-    Sign,
-)
+from exciter.parameters.terms.friction import BoundDryFriction, DryFriction, ShapedTerm
 from exciter.parameters.terms.rotor_offset_springs import POSITION_TERMS, ROTOR_INERTIA_COLUMN
 from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
@@ -113,13 +105,13 @@ class DriveCoupling(OfMotor):
     """
 
     word, title = "drive-coupling", "friction and rotor of a motor that turns with two joints"
-    shape: Shape = field(default_factory=Sign)
+    shape: friction.Shape = field(default_factory=friction.Sign)
 
     def smoothed(self, width: float) -> Self:
         return replace(self, shape=self.shape.smoothed(width))
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(VISCOUS_COLUMN, symbol="fvm")
+        rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(friction.VISCOUS_COLUMN, symbol="fvm")
         columns = self.columns(robot, rotor, viscous, Column("fsm", common.TORQUE_UNITS, nonnegative=True))
         return _DriveCoupling(columns, columns.joints[:2], self.shape.bind([self.second]), self.ratio)
 
@@ -171,12 +163,9 @@ class CoupledSqrtViscous(OfMotor):
     width: common.Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        columns = self.columns(robot, replace(SQUARE_ROOT_COLUMN, symbol="fqm"))
+        columns = self.columns(robot, replace(friction.SQUARE_ROOT_COLUMN, symbol="fqm"))
         width = common.per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
-        return _OfMotor(columns, columns.joints, RoundedRoot(width), self.ratio)
-
-
-# -- of loaded gears ---------------------------------------------------------------------------------------------------
+        return _OfMotor(columns, columns.joints, friction.RoundedRoot(width), self.ratio)
 
 
 @dataclass(frozen=True)

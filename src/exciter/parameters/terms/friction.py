@@ -60,9 +60,6 @@ class _Viscous(common.PointwiseTerm):
         return rates[2, self.columns.joints]
 
 
-# -- shapes ------------------------------------------------------------------------------------------------------------
-
-
 class BoundShape(ABC):
     """z of each joint over time, from its q and q̇ (m, N)."""
 
@@ -246,9 +243,6 @@ class RoundedRoot(BoundShape):
 
 FRICTION_SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
 Shape = Annotated[FrictionShape, OneOf(FRICTION_SHAPES)]
-
-
-# -- terms with a shape ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
