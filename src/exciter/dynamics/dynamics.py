@@ -111,8 +111,7 @@ class Dynamics:
         given = self.robot.inertias if inertias is None else np.asarray(inertias, dtype=float)
         if given.size != 10 * self.robot.n:
             raise ParameterError(f"inertias have shape {given.shape}; they must be {(self.robot.n, 10)}")
-        turned: Array = np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
-        return turned
+        return np.asarray(np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10)))
 
     def checked_seed(self, motion: Motion, seed: Array) -> Array:
         """A torque seed (N, n) as contiguous (n, N)."""

@@ -77,8 +77,7 @@ class NumbaEngine(NumpyEngine):
         h = np.zeros((self.threads, size, size))
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
-        total: Array = h.sum(0)
-        return total
+        return np.asarray(h.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)

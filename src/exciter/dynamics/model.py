@@ -278,8 +278,7 @@ class DynamicModel:
 
 
 class TermMemory:
-    """Values of a model's joint terms along a motion that comes block by block: terms that remember go on where the
-    block before left them. Mutable."""
+    """Values of joint terms, some of which remember, along a motion that comes block by block. Mutable."""
 
     def __init__(self, model: DynamicModel) -> None:
         self._bound = model.bound
@@ -314,8 +313,7 @@ class MotionRows:
 
     @cached_property
     def _batch(self) -> RowBatch:
-        terms = self.model.term_values(self.motion)
-        chain = self.model.dynamics.chain
+        chain, terms = self.model.dynamics.chain, self.model.term_values(self.motion)
         return RowBatch(chain, self.layout, terms, self.weights, *self.motion.samples_last)
 
     def gram(self) -> Array:

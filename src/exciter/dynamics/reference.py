@@ -90,8 +90,7 @@ class ColumnLayout:
 
     @classmethod
     def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
-        """Keep the given standard columns, in the given order. Standard columns are the 10 n inertial ones, then the
-        term columns; entries are (joint row, term column)."""
+        """Keep standard columns (10 n inertial ones, then those of terms), in order; entries: (joint row, column)."""
         count = 10 * n + 1 + max((c for _, c in entries), default=-1)
         wanted = np.asarray(columns, dtype=np.int64)
         if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
@@ -383,7 +382,6 @@ class NumpyEngine:
         return gradient[0], gradient[1], gradient[2], terms_bar
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
-        """Energies, momenta and their position derivatives."""
         n, samples = q.shape
         rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
         for s in batches(samples):
@@ -391,7 +389,6 @@ class NumpyEngine:
         return rows
 
     def placements(self, chain: Chain, q: Array) -> Placements:
-        """Forward kinematics."""
         links = forward(chain, q, np.zeros_like(q), np.zeros_like(q))
         rotation, origin = np.empty((chain.n, 3, 3, q.shape[1])), np.empty((chain.n, 3, q.shape[1]))
         for i, link in enumerate(links):

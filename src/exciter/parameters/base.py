@@ -4,9 +4,8 @@ The torques are τ = Φ χ with standard parameters χ (p,). Only β = P χ (b,)
 where Φ_b is Φ reduced to b of its own columns, the independent ones (Gautier & Khalil).
 
 From a row space to base parameters: which columns to keep, and how the others are grouped into them (``select``).
-From regressor rows: what given samples, real or random, can tell (``numeric_base``). For random samples this is what
-the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites. Any
-columns may be given: all, gravity rows only, inertias only, with joint terms.
+From regressor rows, of any columns: what given samples can tell (``numeric_base``). For random samples this is what
+the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ class RankDecision:
 
     @property
     def gap(self) -> float:
-        """The evidence for the rank."""
         return self.kept / self.dropped
 
     @property

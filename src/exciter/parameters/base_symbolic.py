@@ -49,11 +49,12 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 @dataclass(frozen=True, eq=False)
 class LinkMobility:
     """Link i (frame i, lengths divided by the robot's size). velocities (·, 6): basis of L_i, rows (v, ω). conditions
-    (·, 12): C_i, orthonormal rows over φ, rotor inertia and torque offset of joint i. carry (10, 10): A, φ_i seen from
-    the parent."""
+    (·, 12): C_i, orthonormal rows over φ, rotor inertia and torque offset of joint i. energies (·, 11): O_i, see
+    ``_across``. carry (10, 10): A, φ_i seen from the parent."""
 
     velocities: Array
     conditions: Array
+    energies: Array
     carry: Array
 
 
@@ -89,13 +90,10 @@ def mobility(robot: Robot, *, kinetic: bool = True) -> tuple[list[LinkMobility],
     if np.any(robot.gravity):
         down[0, 1:4] = -robot.gravity / np.linalg.norm(robot.gravity)
     links: list[LinkMobility] = []
-    energies: list[Array] = []
     for joint in robot.joints:
-        on_base = joint.parent == BASE
-        above = (np.zeros((0, 6)), down) if on_base else (links[joint.parent].velocities, energies[joint.parent])
-        link, energy = _across(joint, length, *above, spans, kinetic)
-        links.append(link)
-        energies.append(energy)
+        up = None if joint.parent == BASE else links[joint.parent]
+        reach, seen = (np.zeros((0, 6)), down) if up is None else (up.velocities, up.energies)
+        links.append(_across(joint, length, reach, seen, spans, kinetic))
     return links, length, np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
 
 
@@ -104,9 +102,7 @@ def _offset(joint: Joint) -> Array:
     return np.zeros(3) if joint.parent == BASE else joint.translation
 
 
-def _across(
-    joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool
-) -> tuple[LinkMobility, Array]:
+def _across(joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool) -> LinkMobility:
     """Cross one joint: what its link can do, from what the carrying link can do. ``seen`` (·, 11): energy rows of the
     carrying link, with 1 behind a row that occurs in the potential energy as it stands and 0 behind differences of such
     rows. A constant torque τ₀ at joint i has the potential τ₀ q_i: it joins the first derivative of exactly those."""
@@ -132,7 +128,7 @@ def _across(
     energies = [spans.closure(arriving, np.pad(g10, (0, 1)))]
     if kinetic:
         energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
-    return LinkMobility(velocities=velocities, conditions=conditions, carry=carry), spans.basis(*energies)
+    return LinkMobility(velocities=velocities, conditions=conditions, energies=spans.basis(*energies), carry=carry)
 
 
 def energy_row(a: Array, b: Array) -> Array:

@@ -183,8 +183,8 @@ def presentable(phi: ArrayLike) -> Array:
 
 
 def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array]:
-    """New φ of the parts that change, so that all add up to ``total``; all in one frame. The part ``main`` gets the
-    difference where it can, else one affine map deforms all of them."""
+    """New φ of the parts that change, so that all add up to ``total``, in one frame: of ``main`` alone where it can
+    have the difference, else one affine map deforms all of them."""
     others = sum((phi for name, phi in parts.items() if name != main), np.zeros(10))
     if not others.any():
         return {main: total}

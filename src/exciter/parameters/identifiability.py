@@ -240,27 +240,22 @@ class Identifiability:
 
 
 def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True) -> Identifiability:
-    """Judge every standard parameter of ``base``. robot: in the frames that the parameters refer to (modified DH).
-    kinetic=False: base parameters of poses at rest."""
+    """Judge every standard parameter of ``base``, of a robot in modified-DH frames; kinetic=False: of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
     if last > robot.n:
         problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links"
         raise ParameterError(f"{problem}; give the robot they were made for")
-    reasons = Reasons(robot, kinetic=kinetic)
-    verdicts = tuple(_verdict(base, column, reasons) for column in range(len(base.standard)))
-    return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=verdicts)
-
-
-def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> IdentifiabilityVerdict:
-    name = base.standard[column]
-    rows = np.flatnonzero(base.grouping[:, column])
-    enters = tuple(base.names[k] for k in rows)
-    status: Status = "combination" if enters else "unidentifiable"
-    if not enters:
-        reason = reasons.not_felt(name)
-    elif enters == (name,):
-        status, reason = "identifiable", "felt on its own"
-    else:
-        partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
-        reason = reasons.combined(name, partners, kept=column in base.independent)
-    return IdentifiabilityVerdict(name=name, status=status, enters=enters, reason=reason)
+    reasons, verdicts = Reasons(robot, kinetic=kinetic), list[IdentifiabilityVerdict]()
+    for column, name in enumerate(base.standard):
+        rows = np.flatnonzero(base.grouping[:, column])
+        enters = tuple(base.names[k] for k in rows)
+        status: Status = "combination" if enters else "unidentifiable"
+        if not enters:
+            reason = reasons.not_felt(name)
+        elif enters == (name,):
+            status, reason = "identifiable", "felt on its own"
+        else:
+            partners = dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column)
+            reason = reasons.combined(name, tuple(partners), kept=column in base.independent)
+        verdicts.append(IdentifiabilityVerdict(name=name, status=status, enters=enters, reason=reason))
+    return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=tuple(verdicts))

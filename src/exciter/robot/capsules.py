@@ -97,8 +97,7 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 
 
 def capsule_around(points: Array) -> tuple[Array, Array, float]:
-    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3). Of those along the principal
-    axes of the points, and along x, y, z, the one of the smallest volume."""
+    """Start, end (3,), radius [m] of the smallest capsule around points (V, 3) along a principal axis, x, y or z."""
     with suppress(QhullError, ValueError):  # they span no volume
         points = points[ConvexHull(points).vertices]
     spread = points - points.mean(axis=0)

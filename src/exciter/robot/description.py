@@ -25,7 +25,7 @@ from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.load import RobotOptions, with_default_accelerations
+from exciter.robot.load import RobotOptions
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -101,14 +101,12 @@ def refuse_giants(joints: int, links: int, source: str) -> None:
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
-    seen: set[str] = set()
-    for name in names:
+    for k, name in enumerate(names):
         if not name:
             raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
         check_name(what, name)
-        if name in seen:
+        if name in names[:k]:
             raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
-        seen.add(name)
 
 
 def read_urdf(path: str | Path, options: RobotOptions | None = None) -> Robot:
@@ -127,9 +125,7 @@ def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
     return _read(plain_mjcf, "MJCF", Path(path), options or RobotOptions())
 
 
-def _read(
-    reader: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
-) -> Robot:
+def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, options: RobotOptions) -> Robot:
     plain = reader(path, options.mesh_root)
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     for name in options.lock:
@@ -138,7 +134,9 @@ def _read(
         if follower not in options.lock or leader not in options.lock:
             problem = f"joint '{follower}' follows '{leader}' ({tag}), which is not supported"
             raise RobotError(f"{problem}; lock both joints, or remove the {tag} tag to move them independently")
-    return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
+    limited = robot.with_limits(**options.limits)
+    joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
+    return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 
 
 def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:

@@ -42,10 +42,8 @@ class OnBody:
 
     def placed(self, joint: int, rotation: Array, translation: Array) -> Self:
         """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint."""
-        this: Any = self
-        moved = rotation @ self.translation + translation
-        found: Self = replace(this, joint=joint, rotation=rotation @ self.rotation, translation=moved)
-        return found
+        turned, moved = rotation @ self.rotation, rotation @ self.translation + translation
+        return replace(self, joint=joint, rotation=turned, translation=moved)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +88,8 @@ class Surface:
 class Shape(OnBody):
     """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame. size [m]: box (x, y, z), sphere
     (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z). colour: red, green, blue, alpha in
-    0…1. mesh: file below the allowed root, for kind "mesh" only. role: what the description has it for; a visual shape
-    is only looked at, a collision shape only measured. surface: of a mesh whose file was read for a picture, coarser
-    than the file, scaled, in the shape's own frame."""
+    0…1. mesh: file below the allowed root, for kind "mesh" only. role: a visual shape is only looked at, a collision
+    shape only measured. surface: of a mesh that was read for a picture, coarser than the file, scaled, in its frame."""
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
     joint: int

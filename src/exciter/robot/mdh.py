@@ -104,8 +104,7 @@ class MDHTable:
         return Joint(name=row.joint, parent=row.parent, rotation=t[:3, :3], translation=t[:3, 3], axis=_Z, **known)
 
     def robot(self, *, inertias: ArrayLike | None = None, **rest: Any) -> Robot:
-        """The robot whose joint frames are the frames of this table, with inertias (n, 10) in these; ``rest`` goes to
-        ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …)."""
+        """The robot whose joint frames are those of this table, with inertias (n, 10) in these; rest: of ``Robot``."""
         n = len(self.rows)
         phi = np.zeros((n, 10)) if inertias is None else frozen_array(inertias, (n, 10), "inertias")
         return Robot(name=self.name, joints=tuple(self.joint(j, inertia=phi[j]) for j in range(n)), **rest)
@@ -265,11 +264,8 @@ def _tidy(t: Array) -> Array:
 
 
 def _first_children(robot: Robot) -> list[int | None]:
-    first: list[int | None] = [None] * robot.n
-    for j, joint in enumerate(robot.joints):
-        if joint.parent != BASE and first[joint.parent] is None:
-            first[joint.parent] = j
-    return first
+    parents = robot.parents.tolist()
+    return [parents.index(j) if j in parents else None for j in range(robot.n)]
 
 
 def _inverse(t: Array) -> Array:

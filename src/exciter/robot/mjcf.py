@@ -164,8 +164,8 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
 
 
 def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
-    """One body, a chain of links where it has several joints, then its children. fixed: placement (4, 4) of the parent
-    in the world at q = ref; above: the joints that carry it."""
+    """One body, a chain of links where it has several joints, then its children. fixed: the parent (4, 4) in the world
+    at q = ref; above: the joints that carry it."""
     name = body.name or f"{parent}_{sum(not link.hidden for link in found.links)}"
     owner = f"body '{name}'"
     joints = list(body.joints)

@@ -45,7 +45,6 @@ def check_name(what: str, name: str) -> None:
 
 
 def named(names: Sequence[str]) -> str:
-    """For a sentence."""
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -308,8 +307,7 @@ class Robot:
         ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``"""
         changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
         for which, given in limits.items():
-            if which not in Limits.names():
-                raise RobotError(unknown_name("limit", which, Limits.names()))
+            self.limit(which)  # refuses an unknown kind
             if isinstance(given, Mapping):
                 values = {self.index(name): value for name, value in given.items()}
             else:

@@ -86,8 +86,7 @@ def _end(joint: Element, which: str) -> str:
 
 
 def _checked_order(links: list[Element], joints: list[Element], source: str) -> list[str]:
-    """The links of a tree (unique names, known ends, no link with two parents, no cycle, one root), from the root on,
-    depth first, siblings by the names of their joints."""
+    """The links of a tree (unique names, known ends, one parent each, no cycle, one root), depth first, by joint."""
     names = [link.get("name", "") for link in links]
     description.refuse_duplicates(names, "link", source)
     description.refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)

@@ -87,15 +87,6 @@ class Kind:
         """For ``fill``, where one value is to be read."""
         return Annotated[Any, self]
 
-    @property
-    def properties(self) -> dict[str, Any]:
-        """Of a choice that stands flat in a section: its keys there, with their schemas."""
-        raise NotImplementedError
-
-    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
-        """Of these, those that what is given leaves."""
-        return tuple(self.properties)
-
 
 @dataclass(frozen=True)
 class Number(Kind):
@@ -264,7 +255,6 @@ class Vector(Kind):
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
 
 
-@dataclass(frozen=True)
 class Numbers(Number):
     """One number, or a tuple of several; ``open``: a word for None."""
 
@@ -286,7 +276,6 @@ class Numbers(Number):
         return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
-@dataclass(frozen=True)
 class PerJointNumber(Numbers):
     """One number for all joints, a list in their order, or numbers by name of all of them; kept in the form that was
     given. Names and counts are checked where the robot is known."""
@@ -341,8 +330,7 @@ class ListOfTexts(Kind):
 
 @dataclass(frozen=True)
 class ByName(Kind):
-    """Values of one kind by name. names: those that are allowed, of what; all: one value alone is that of all names;
-    listed: what names in a list stand for."""
+    """Values of one kind by name. names: those allowed, of what; all: one value is that of all; listed: of a list's."""
 
     one: Kind
     names: tuple[str, ...] | None = None

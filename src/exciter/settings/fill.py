@@ -97,8 +97,7 @@ class Settings:
 
 @cache
 def _checks(cls: Any) -> tuple[tuple[str, Any, Check], ...]:
-    """Name, default and check of each field; a class in a function may have annotations that name what is local to
-    it: these say nothing, those of its parents do."""
+    """Name, default and check of each field; annotations that name what is local to a function say nothing."""
     hints: dict[str, Any] = {}
     for one in reversed(cls.__mro__):
         with suppress(NameError):
@@ -123,8 +122,7 @@ def _told(check: Check, value: Any, where: str, error: type[ExciterError], conte
 
 @cache
 def _check_of(hint: Any) -> Check:
-    """The check of an annotation: made once, objects are made often. context: what the reader of a file knows beside
-    it; None where Python code gives the value."""
+    """The check of an annotation, made once. context: what the reader of a file knows; None for what Python gives."""
     marker, types = marker_of(hint), _types(hint)
     own = tuple(one for one in types if one.__module__ != "builtins")
     alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
@@ -215,8 +213,7 @@ def filled(hint: Any, given: Any, context: Context | None = None) -> Any:
 
 def json_schema(hint: Any) -> dict[str, Any]:
     """Of a class or another annotation: keys of JSON schema by the alphabet, those of settings as they are."""
-    schema: dict[str, Any] = _in_order(_schema_of(hint))
-    return schema
+    return dict(_in_order(_schema_of(hint)))
 
 
 def _schema_of(hint: Any) -> dict[str, Any]:
@@ -239,7 +236,7 @@ def _class_schema(cls: type[Settings]) -> dict[str, Any]:
         if name not in cls.flat
     }
     for name in cls.flat:
-        choice = marker_of(fields[name])
+        choice: Any = marker_of(fields[name])
         properties |= choice.properties if choice else _class_schema(_settings_class(fields[name]))["properties"]
     if cls.also is not None:
         properties |= _class_schema(cls.also)["properties"]
@@ -318,7 +315,7 @@ def settings_fields(cls: type[Settings], *, needed: bool = False) -> dict[str, A
 
 def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
     """The keys of a field that stands directly in a section: those of a settings class, or of a choice."""
-    choice = marker_of(hint)
+    choice: Any = marker_of(hint)
     return keys_of(_settings_class(hint)) if choice is None else choice.keys(given or {})
 
 
@@ -356,12 +353,9 @@ def _known(given: Any, keys: Sequence[str]) -> dict[str, Any]:
     return named
 
 
-def known_keys(
-    given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
-) -> dict[str, Any]:
+def known_keys(given: Any, where: str, keys: Sequence[str], error: type[ExciterError] = ExciterError) -> dict[str, Any]:
     """The content of a file, of which parts are filled later."""
-    known: dict[str, Any] = _told(lambda content, _: _known(content, keys), given, where, error)
-    return known
+    return dict(_told(lambda content, _: _known(content, keys), given, where, error))
 
 
 def marker_of(hint: Any) -> Kind | None:

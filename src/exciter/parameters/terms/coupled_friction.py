@@ -55,11 +55,8 @@ class OfMotor(JointTerm):
 class _OfMotor(ShapedTerm):
     """Γ_first = F r z, Γ_second = F z, with the shape of the motor's motion."""
 
+    joint_wise = False
     ratio: float
-
-    @property
-    def joint_wise(self) -> bool:
-        return False
 
     @property
     def arms(self) -> Array:
@@ -246,13 +243,10 @@ class LoadFriction(DryFriction):
 class _LoadFriction(BoundDryFriction):
     """τ_load = torque of ``links`` (n, 10), the description's for None, plus Σ values · columns of the springs."""
 
+    joint_wise = False  # the load depends on all joints
     rigid: RigidTorque
     links: Array | None
     springs: tuple[tuple[common.PotentialTerm, Array], ...]
-
-    @property
-    def joint_wise(self) -> bool:
-        return False  # the load depends on all joints
 
     def values(self, motion: Motion) -> Array:
         return super().values(motion) * np.abs(self._load(motion))

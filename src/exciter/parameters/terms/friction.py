@@ -406,5 +406,4 @@ class _Stribeck(BoundDryFriction):
         return super().pullback(motion, seed * bell) + common.scatter(motion, self.joints, qd=slope)
 
     def _bell(self, speed: Array) -> Array:
-        bell: Array = np.exp(-((speed / self.velocity) ** 2))
-        return bell
+        return np.asarray(np.exp(-((speed / self.velocity) ** 2)))

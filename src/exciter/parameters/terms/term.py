@@ -98,7 +98,6 @@ def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: s
     return wanted
 
 
-@dataclass(frozen=True)
 class OfNamedJoints(PerJointNumber):
     """Of the joints that a term has, which need not be all of the robot's: ``per_joint`` compares with them."""
 
@@ -116,14 +115,10 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
         if missing := [name for name in names if name not in value]:
             problem = f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'"
             raise ParameterError(f"{problem}; give it for every joint of the term")
-        numbers = np.array([value[name] for name in names], dtype=np.float64)
-    elif isinstance(value, Sequence):
-        if len(value) != len(names):
-            raise ParameterError(f"{what} has {len(value)} values for {len(names)} joints; give one per joint or one")
-        numbers = np.array(value, dtype=np.float64)
-    else:
-        numbers = np.full(len(names), value, dtype=np.float64)
-    return numbers[:, None]
+        value = [value[name] for name in names]
+    if isinstance(value, Sequence) and len(value) != len(names):
+        raise ParameterError(f"{what} has {len(value)} values for {len(names)} joints; give one per joint or one")
+    return np.full(len(names), value, dtype=np.float64)[:, None]
 
 
 def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
@@ -314,9 +309,7 @@ class Partials:
 class PointwiseTerm(BoundTerm):
     """Give ``entries`` and ``partials`` of the samples of each entry's joint; the rest follows."""
 
-    @property
-    def joint_wise(self) -> bool:
-        return True
+    joint_wise = True
 
     @abstractmethod
     def entries(self, at: Samples) -> Array:
