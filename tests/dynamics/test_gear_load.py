@@ -23,7 +23,7 @@ from exciter.parameters.terms import joint_terms
 from exciter.parameters.terms.term import Ranges
 from exciter.robot import Motion, load
 from exciter.settings import written
-from exciter.settings.in_words import listed
+from exciter.settings.write import listed
 from support.certificates import fourier
 from support.robots import states
 

@@ -10,10 +10,9 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.base import excited_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import NumbaEngine
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, excited_base
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, DOptimality

@@ -7,9 +7,8 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.base import excited_base, inertia_base, numeric_model_base, static_base
 from exciter.dynamics.engine import NumbaEngine
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, excited_base, inertia_base, numeric_model_base, static_base
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.parameters.terms import (

@@ -207,7 +207,7 @@ def test_terms_stay_within_their_ranges(name: str) -> None:
     values = bound.values(motion).reshape(len(bound.rows), 60, len(fraction))
 
     def load(links: Array | None = None) -> Interval:
-        torque = (LOAD if links is None else LOAD.of(links)).value(motion).T.reshape(3, 60, -1)
+        torque = LOAD.inverse_dynamics(motion, links).T.reshape(3, 60, -1)
         return torque.min(axis=2) - 1e-9, torque.max(axis=2) + 1e-9
 
     low, high = bound.value_range(spans.ranges, load)

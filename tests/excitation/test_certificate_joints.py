@@ -13,9 +13,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot
 from exciter.robot import embedded_robots as embedded
-from exciter.robot.load import with_default_accelerations
 from support.certificates import resting
-from support.robots import random_robot
+from support.robots import random_robot, with_default_accelerations
 
 
 def one_joint(**limits: float) -> Robot:

@@ -12,8 +12,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.base import excited_base
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, excited_base
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as c

@@ -25,10 +25,9 @@ from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
-from exciter.robot.load import with_default_accelerations
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import transform_inertia
-from support.robots import random_robot, states
+from support.robots import random_robot, states, with_default_accelerations
 
 FRICTION = {"viscous": np.array([1.0, 2.0, 0.5]), "coulomb": np.array([3.0, 1.5, 4.0]), "rotor_inertia": [1.0, 0, 1.0]}
 

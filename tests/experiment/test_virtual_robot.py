@@ -637,8 +637,8 @@ def test_synthetic_recording():
 
 def test_springs_have_the_terms_of_their_formulas():
     sine = CompensationSpring("swing", 0.3, 0.2, 0.1, 100.0)
-    assert sine.term == GravitySpring("swing", 0.1)
-    assert isinstance(CompensationSpring("swing", 0.3, 0.2, 0.1, 100.0, preload=1.0).term, Spring)
+    assert sine.modelled[0] == GravitySpring("swing", 0.1)
+    assert isinstance(CompensationSpring("swing", 0.3, 0.2, 0.1, 100.0, preload=1.0).modelled[0], Spring)
     for wrong in ({"stiffness": 0.0}, {"base_arm": 0.2}, {"free_length": -1.0}):
         with pytest.raises(ParameterError):
             replace(sine, **wrong)

@@ -8,8 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from exciter.dynamics.base import static_base
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, static_base
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber

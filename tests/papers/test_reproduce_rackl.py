@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from scipy.interpolate import BSpline as SciPySpline
 
-from exciter.dynamics.base import inertia_base
+from exciter.dynamics.model import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from exciter.dynamics.base import random_states
+from exciter.dynamics.model import random_states
 from exciter.robot import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter_papers.paper import DataTable, Effort, Part, Verdict

@@ -36,7 +36,7 @@ from exciter.parameters.terms.term import Column
 from exciter.report.identification.report import Answers, identification_page, validation_page, worst_joint
 from exciter.report.identification.runs import reported_runs
 from exciter.robot import embedded_robots as embedded
-from exciter.settings.in_words import in_full, named
+from exciter.settings.write import in_full, named
 from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import friction_curves, friction_entries
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.base import random_states
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import random_states
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import MotionError, RobotError
 from exciter.notes import texts

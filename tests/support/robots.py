@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from exciter.robot import Joint, Limits, Motion, Robot, load
@@ -77,3 +79,9 @@ def random_gravity(name: str) -> np.ndarray:
     """Another direction, and another strength, for every robot."""
     rng = np.random.default_rng(sum(name.encode()))
     return rng.uniform(2.0, 12.0) * random_rotation(rng)[0]
+
+
+def with_default_accelerations(robot: Robot) -> Robot:
+    """Acceleration limits where there are none, from the velocity limits, as for a description without them."""
+    joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in robot.joints)
+    return replace(robot, joints=joints)

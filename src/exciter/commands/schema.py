@@ -12,7 +12,7 @@ from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.identification.identify_config import IdentifySettings
 from exciter.pipeline.settings_file import IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
-from exciter.settings.schema import file_schema
+from exciter.settings.fill import file_schema
 
 
 def run(arguments: argparse.Namespace) -> None:

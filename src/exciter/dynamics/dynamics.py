@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +22,6 @@ from exciter.typing import Array
 
 PICTURE_RATE_HZ = 60.0  #: [Hz] per second of motion; what shows them interpolates
 MOST_PICTURES = 3000
-
-
-def samples_last(array: Array) -> Array:
-    """(N, n) → contiguous (n, N)."""
-    return np.array(np.asarray(array, dtype=float).T, order="C")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +88,14 @@ class Dynamics:
 
     def _kinematics(self, name: str, q: ArrayLike) -> tuple[Array, Array, Array]:
         frame, chain = self.robot.frame(name), self.chain
-        q = Motion.at(q).q
-        samples, n = q.shape
+        motion = Motion.at(q)
+        samples, n = motion.q.shape
         if n != self.robot.n:
             raise MotionError(f"positions have {n} columns; robot '{self.robot.name}' has {self.robot.n} joints")
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
-        rotations, origins, *screws = self.engine.placements(chain, samples_last(q))
+        rotations, origins, *screws = self.engine.placements(chain, motion.samples_last[0])
         turned, i = chain.axis_frames[frame.joint], frame.joint
         link = np.moveaxis(rotations[i], -1, 0)
         offset = turned.T @ frame.translation
@@ -115,27 +111,24 @@ class Dynamics:
         given = self.robot.inertias if inertias is None else np.asarray(inertias, dtype=float)
         if given.size != 10 * self.robot.n:
             raise ParameterError(f"inertias have shape {given.shape}; they must be {(self.robot.n, 10)}")
-        turned: Array = np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
-        return turned
+        return np.asarray(np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10)))
 
     def checked_seed(self, motion: Motion, seed: Array) -> Array:
         """A torque seed (N, n) as contiguous (n, N)."""
         if np.shape(seed) != motion.q.shape:
             raise MotionError(f"the torque seed has shape {np.shape(seed)}; it must be {motion.q.shape}")
-        return samples_last(seed)
+        return np.array(np.asarray(seed, dtype=float).T, order="C")
 
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
-        if not self.chain.is_aligned:
+        if not (self.chain.axis_frames == np.eye(3)).all():  # where all axes are along z, no parameter needs turning
             rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
         return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 
     def check(self, motion: Motion) -> None:
         if motion.n != self.robot.n:
-            raise MotionError(
-                f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "
-                f"{', '.join(self.robot.joint_names)}"
-            )
+            known = f"robot '{self.robot.name}' has {self.robot.n}: {', '.join(self.robot.joint_names)}"
+            raise MotionError(f"the motion has {motion.n} joints, {known}")
 
 
 def picture_times(start: float, end: float) -> Array:
@@ -153,9 +146,7 @@ class Pictures:
     path: Array
 
     @classmethod
-    def of(
-        cls, dynamics: Dynamics, frame: str, start: float, end: float, positions: Callable[[Array], Array]
-    ) -> Pictures:
+    def of(cls, dynamics: Dynamics, frame: str, start: float, end: float, positions: Callable[[Array], Array]) -> Self:
         """positions: (N, n) at times (N,)."""
         time = picture_times(start, end)
         q = positions(time)

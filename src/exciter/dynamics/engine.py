@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.reference import Chain, LagrangeRows, NumpyEngine, Placements, RowBatch
+from exciter.dynamics.reference import Adjoints, Chain, LagrangeRows, NumpyEngine, Placements, RowBatch
 from exciter.errors import ExciterError
 from exciter.typing import Array
 
@@ -77,16 +77,13 @@ class NumbaEngine(NumpyEngine):
         h = np.zeros((self.threads, size, size))
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
-        total: Array = h.sum(0)
-        return total
+        return np.asarray(h.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         kernels("columns").columns(*_rows(rows), *motion, 0, rows.q.shape[1], out)
 
-    def adjoint(
-        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
-    ) -> tuple[Array, Array, Array, Array]:
+    def adjoint(self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array) -> Adjoints:
         seeds = writable(*(NO_SEED if one is None else one for one in (matrix, torque_seed)), inertias)
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         shape = rows.q.shape

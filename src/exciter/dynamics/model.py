@@ -17,22 +17,24 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.terms import BoundTerm, JointTerm
+from exciter.parameters.base import BaseParameters, numeric_base, restricted
+from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
+from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
+from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.settings.fill import checked
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
 #: away: no place for an origin. Frames treat such axes as parallel; the geometry stays exact.
@@ -42,6 +44,8 @@ MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 BASE_JOINTS = 6
+#: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
+TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,12 +232,11 @@ class DynamicModel:
         """(n,) positive finite numbers, from one for all joints or one per joint."""
         array = np.asarray(values, dtype=float)
         if array.shape not in ((), (self.n,)) or not (np.isfinite(array).all() and (array > 0).all()):
-            raise ParameterError(
-                f"{what} must be one positive number, or {self.n}, one per joint; given {array.tolist()}"
-            )
+            allowed = f"one positive number, or {self.n}, one per joint"
+            raise ParameterError(f"{what} must be {allowed}; given {array.tolist()}")
         return np.broadcast_to(array, (self.n,)).copy()
 
-    def layout(self, columns: Sequence[int] | NDArray[np.int64]) -> ColumnLayout:
+    def layout(self, columns: Sequence[int] | Index) -> ColumnLayout:
         """Standard columns to keep, in that order; ``base.independent`` for the base parameters."""
         return ColumnLayout.select(self.n, self.entries, columns)
 
@@ -244,9 +247,13 @@ class DynamicModel:
     @cached_property
     def base(self) -> BaseParameters:
         """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
-        from exciter.dynamics.base import model_base
-
-        return model_base(self)
+        if not all(isinstance(term, TERMS_WITH_RULE) for term in self.terms):
+            return numeric_model_base(self)
+        closed = symbolic_base(self.dynamics.robot, self.standard[10 * self.n :])
+        if closed.decision.is_clear and reproduces(self, closed):
+            return closed
+        numeric = numeric_model_base(self)
+        return numeric if numeric.decision.is_clear else closed
 
     @cached_property
     def term_columns(self) -> tuple[tuple[BoundTerm, slice], ...]:
@@ -262,8 +269,7 @@ class DynamicModel:
 
     def term_values(self, motion: Motion) -> Array:
         """(E, N): values of the entries."""
-        values = [term.values(motion) for term in self.bound]
-        return np.concatenate(values) if values else np.zeros((0, len(motion)))
+        return TermMemory(self).values(motion)
 
     def terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
         """Gradient of Σ seeds ⊙ term_values, seeds (E, N)."""
@@ -272,8 +278,7 @@ class DynamicModel:
 
 
 class TermMemory:
-    """Values of a model's joint terms along a motion that comes block by block: terms that remember go on where the
-    block before left them. Mutable."""
+    """Values of joint terms, some of which remember, along a motion that comes block by block. Mutable."""
 
     def __init__(self, model: DynamicModel) -> None:
         self._bound = model.bound
@@ -308,8 +313,7 @@ class MotionRows:
 
     @cached_property
     def _batch(self) -> RowBatch:
-        terms = self.model.term_values(self.motion)
-        chain = self.model.dynamics.chain
+        chain, terms = self.model.dynamics.chain, self.model.term_values(self.motion)
         return RowBatch(chain, self.layout, terms, self.weights, *self.motion.samples_last)
 
     def gram(self) -> Array:
@@ -360,3 +364,77 @@ class BaseReaction:
         self.model.dynamics.check(motion)
         still = np.zeros((len(motion), BASE_JOINTS))
         return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))
+
+
+# -- base parameters, by both methods, for the whole dynamics and for its parts ----------------------------------------
+
+
+def usual_range(robot: Robot) -> tuple[Array, Array]:
+    """(n,) lower and upper position: the joint range, at most one turn (or some metres) about its middle."""
+    lower, upper = robot.position_range()
+    middle, half = 0.5 * (lower + upper), np.minimum(0.5 * (upper - lower), np.pi)
+    return middle - half, middle + half
+
+
+def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = False) -> Motion:
+    """Independent random states: anywhere in the joint range, speeds and accelerations of order one."""
+    rng = np.random.default_rng(seed)
+    lower, upper = usual_range(robot)
+    q = rng.uniform(lower, upper, (samples, robot.n))
+    if static:
+        return Motion.at(q)
+    qd, qdd = rng.uniform(-2.0, 2.0, (2, samples, robot.n))
+    return Motion.at(q, qd, qdd)
+
+
+def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
+    """One smooth random motion in time order: three sines per joint with incommensurate frequencies of order one."""
+    rng = np.random.default_rng(seed)
+    lower, upper = usual_range(robot)
+    time = np.linspace(0.0, 0.1 * samples, samples)
+    frequency, phase = rng.uniform(0.3, 3.0, (3, 1, robot.n)), rng.uniform(0.0, 2.0 * np.pi, (3, 1, robot.n))
+    size = (upper - lower) / 6.0
+    angle = frequency * time[:, None] + phase
+    q, qd, qdd = np.sin(angle), frequency * np.cos(angle), -(frequency**2) * np.sin(angle)
+    return Motion(time, 0.5 * (lower + upper) + size * q.sum(0), size * qd.sum(0), size * qdd.sum(0))
+
+
+def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-4) -> bool:
+    """Whether the base parameters of random χ give its torques at random states: W_b (P χ) = W χ. Tolerance, relative:
+    right angles that a description prints with five digits are exact in the closed form."""
+    plain = DynamicModel(model.robot, model.terms, NumpyEngine())
+    rows = plain.regressor(random_states(model.robot, 5 * model.n, seed=1)).reshape(-1, len(model.standard))
+    size = np.linalg.norm(rows, axis=0)
+    floor = 1e-6 * size.max(initial=0.0) or 1.0  # a column of rounding noise must not be blown up
+    chi = np.random.default_rng(1).standard_normal(len(size)) / np.maximum(size, floor)
+    exact = rows @ chi
+    return bool(np.abs(base.project(rows) @ base.base_values(chi) - exact).max() <= tolerance * np.abs(exact).max())
+
+
+def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
+    """From the regressor at random states (along a random motion for terms with memory); static: at rest."""
+    samples = 20 * model.n + 2 * len(model.standard) // model.n
+    if any(term.has_memory for term in model.bound) and not static:
+        return excited_base(model, random_motion(model.robot, 3 * samples, seed))
+    return excited_base(model, random_states(model.robot, samples, seed, static=static))
+
+
+def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
+    """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
+    rows = model.regressor(motion).reshape(-1, len(model.standard))
+    return numeric_base(rows, model.standard, prismatic=prismatic_links(model.robot))
+
+
+def static_base(model: DynamicModel) -> BaseParameters:
+    """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
+    if not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
+        return numeric_model_base(model, static=True)
+    offsets = [name for name in model.standard[10 * model.n :] if name.startswith("off")]
+    return symbolic_static_base(model.dynamics.robot, offsets)
+
+
+def inertia_base(model: DynamicModel) -> BaseParameters:
+    """Second moments only (XX … ZZ of every link), masses and first moments taken as known (Rackl et al.)."""
+    robot = model.dynamics.robot
+    wanted = [name for name in inertial.names(model.n) if split_name(name)[0] in INERTIA_SYMBOLS]
+    return restricted(symbolic_base(robot), wanted, prismatic_links(robot))

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import inertia_transform, rotation_to
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-Index = NDArray[np.int64]
+Adjoints = tuple[Array, Array, Array, Array]
 BATCH_SAMPLES = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 
@@ -35,12 +33,11 @@ class Chain:
     """Kinematic tree of n joints and its P pairs (link i, ancestor-or-own joint j), ordered by link, from the base.
     parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0; gravity
     (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them. Pairs of row (joint)
-    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): φ seen in this
-    chain's frames = parameter_map[i] @ φ in the robot's joint frames. axis_frames (n, 3, 3): this chain's link frame in
-    the robot's joint frame."""
+    j are row_pairs[row_first[j] … row_first[j+1]], by increasing link. parameter_map (n, 10, 10): from φ in the robot's
+    joint frames to φ in this chain's frames, which are axis_frames (n, 3, 3) in these."""
 
     parent: Index
-    prismatic: NDArray[np.bool_]
+    prismatic: BoolArray
     rotation: Array
     origin: Array
     gravity: Array
@@ -80,11 +77,6 @@ class Chain:
     def n(self) -> int:
         return int(self.parent.size)
 
-    @cached_property
-    def is_aligned(self) -> bool:
-        """Whether the robot's own axes are already along z, so that no parameter needs turning."""
-        return bool((self.axis_frames == np.eye(3)).all())
-
 
 @dataclass(frozen=True, eq=False)
 class ColumnLayout:
@@ -98,8 +90,7 @@ class ColumnLayout:
 
     @classmethod
     def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
-        """Keep the given standard columns, in the given order. Standard columns are the 10 n inertial ones, then the
-        term columns; entries are (joint row, term column)."""
+        """Keep standard columns (10 n inertial ones, then those of terms), in order; entries: (joint row, column)."""
         count = 10 * n + 1 + max((c for _, c in entries), default=-1)
         wanted = np.asarray(columns, dtype=np.int64)
         if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
@@ -114,8 +105,7 @@ class ColumnLayout:
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Rows of W over samples, as the engines take them: q, qd, qdd (n, N), values of the term entries (E, N), and
-    a weight 1/σ² per joint (n,)."""
+    """Rows of W as the engines take them: q, qd, qdd (n, N), values of term entries (E, N), weights 1/σ² (n,)."""
 
     chain: Chain
     layout: ColumnLayout
@@ -367,9 +357,7 @@ class NumpyEngine:
         for s, j, w, index in _packed_batches(rows):
             out[j, index, s] = w
 
-    def adjoint(
-        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
-    ) -> tuple[Array, Array, Array, Array]:
+    def adjoint(self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array) -> Adjoints:
         """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
         torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out."""
         chain = rows.chain
@@ -381,8 +369,11 @@ class NumpyEngine:
                 blocks = [regressor_rows(link) for link in links]
                 for j in range(chain.n):
                     w, index = _packed(rows, j, blocks, s)
-                    g = (rows.weights[j] * matrix[np.ix_(index, index)]) @ w
-                    _unpack(rows, j, g, seeds, terms_bar[:, s])
+                    g, at = (rows.weights[j] * matrix[np.ix_(index, index)]) @ w, 0
+                    for i, k, wanted in _row_blocks(rows, j):  # as they were packed
+                        seeds[i][k, wanted] = g[at : at + len(wanted)]
+                        at += len(wanted)
+                    terms_bar[_own_terms(rows, j), s] = g[at:]
             if torque_seed is not None:
                 for i, seed in enumerate(seeds):
                     seed += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
@@ -391,7 +382,6 @@ class NumpyEngine:
         return gradient[0], gradient[1], gradient[2], terms_bar
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
-        """Energies, momenta and their position derivatives."""
         n, samples = q.shape
         rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
         for s in batches(samples):
@@ -399,7 +389,6 @@ class NumpyEngine:
         return rows
 
     def placements(self, chain: Chain, q: Array) -> Placements:
-        """Forward kinematics."""
         links = forward(chain, q, np.zeros_like(q), np.zeros_like(q))
         rotation, origin = np.empty((chain.n, 3, 3, q.shape[1])), np.empty((chain.n, 3, q.shape[1]))
         for i, link in enumerate(links):
@@ -443,15 +432,6 @@ def _packed_batches(rows: RowBatch) -> Iterator[tuple[slice, int, Array, Index]]
         blocks = [regressor_rows(link) for link in forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])]
         for j in range(rows.chain.n):
             yield s, j, *_packed(rows, j, blocks, s)
-
-
-def _unpack(rows: RowBatch, j: int, g: Array, seeds: list[Array], terms_bar: Array) -> None:
-    """Put the seeds g (m, N) of joint j's packed rows where they belong."""
-    at = 0
-    for i, k, wanted in _row_blocks(rows, j):
-        seeds[i][k, wanted] = g[at : at + len(wanted)]
-        at += len(wanted)
-    terms_bar[_own_terms(rows, j)] = g[at:]
 
 
 def _lagrange_batch(chain: Chain, q: Array, qd: Array, rows: LagrangeRows, s: slice) -> None:

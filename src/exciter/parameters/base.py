@@ -4,9 +4,8 @@ The torques are τ = Φ χ with standard parameters χ (p,). Only β = P χ (b,)
 where Φ_b is Φ reduced to b of its own columns, the independent ones (Gautier & Khalil).
 
 From a row space to base parameters: which columns to keep, and how the others are grouped into them (``select``).
-From regressor rows: what given samples, real or random, can tell (``numeric_base``). For random samples this is what
-the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites. Any
-columns may be given: all, gravity rows only, inertias only, with joint terms.
+From regressor rows, of any columns: what given samples can tell (``numeric_base``). For random samples this is what
+the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.parameters import parameter_names
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
-from exciter.typing import Array
-
-IntArray = NDArray[np.int64]
+from exciter.typing import Array, BoolArray, Index
 
 CLEAR_RANK_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dropped by this factor
 WEAK_DIRECTION_FRACTION = 1e-5  #: below this, relative to the strongest, a kept direction deserves a word
 MACHINE_EPSILON = float(np.finfo(float).eps)
 COEFFICIENT_ROUNDING = 1e-9  #: coefficients below this, in comparable units, are rounding noise and become exactly zero
+EXACT_SELECTION = (1e-6, COEFFICIENT_ROUNDING)  #: threshold and noise of ``select``, for rows without rounding noise
 SILENT_COLUMN_FRACTION = 1e-12  #: a column shorter than this, relative to the longest, is rounding noise
 
 
@@ -45,7 +43,6 @@ class RankDecision:
 
     @property
     def gap(self) -> float:
-        """The evidence for the rank."""
         return self.kept / self.dropped
 
     @property
@@ -66,12 +63,11 @@ class RankDecision:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """β = P χ. standard (p,): names of the standard parameters. independent (b,): standard columns that are kept, in
-    reading order. grouping (b, p): P, the identity on the independent columns. decision: the evidence for b. method:
-    how it was found, in words."""
+    """β = P χ. standard (p,): names of χ. independent (b,): standard columns that are kept, in reading order. grouping
+    (b, p): P, the identity on these. decision: the evidence for b. method: how it was found, in words."""
 
     standard: tuple[str, ...]
-    independent: IntArray
+    independent: Index
     grouping: Array
     decision: RankDecision
     method: str
@@ -109,6 +105,10 @@ class BaseParameters:
             raise ParameterError(f"{problem}; the last dimension must be that number")
         return array
 
+    @cached_property
+    def _reading(self) -> list[int]:
+        return parameter_names.paper_order(self.standard)
+
     def members(self, k: int) -> tuple[int, ...]:
         """Standard parameters in base parameter k: its own, the rest of its link, then link by link."""
         own = int(self.independent[k])
@@ -117,17 +117,11 @@ class BaseParameters:
         return (own, *(sorted(others, key=lambda i: (links[i] != links[own], links[i]))))
 
     @cached_property
-    def _reading(self) -> list[int]:
-        return parameter_names.paper_order(self.standard)
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """One name per base parameter: ZZR1 for a combination, MY2 for a parameter that stands alone."""
-        grouped = np.count_nonzero(self.grouping, axis=1) > 1
-        own = [self.standard[i] for i in self.independent]
-        return tuple(
-            parameter_names.regrouped_name(name) if many else name for name, many in zip(own, grouped, strict=True)
-        )
+        counts = zip(self.independent, np.count_nonzero(self.grouping, axis=1), strict=True)
+        own = ((self.standard[i], count) for i, count in counts)
+        return tuple(parameter_names.regrouped_name(name) if count > 1 else name for name, count in own)
 
     def combination(self, k: int) -> str:
         """``ZZ1 + YY2 + 0.4 MZ3``; nothing for a parameter that stands alone."""
@@ -171,20 +165,13 @@ def judged(values: Array, tolerance: float, rank: int | None = None) -> RankDeci
 
 
 def select(
-    rows: Array,
-    scale: Array,
-    names: Sequence[str],
-    decision: RankDecision,
-    method: str,
-    *,
-    prismatic: Collection[int] = (),
-    threshold: float = 1e-6,
-    noise: float = COEFFICIENT_ROUNDING,
-) -> BaseParameters:
-    """Base parameters whose space is spanned by ``rows`` (b, p), orthonormal, of scaled parameters, scale · χ, so that
-    kg, kg·m and kg·m² compare. Walking the columns from the most to the least preferred, a column is kept when it is
-    not a combination of those kept before; the process is Gram–Schmidt, twice for stability. ``threshold``: what counts
-    as a combination (all columns of orthonormal rows are at most 1 long). ``noise``: coefficients below it become 0."""
+    rows: Array, scale: Array, names: Sequence[str], prismatic: Collection[int], threshold: float, noise: float
+) -> tuple[Index, Array]:
+    """Independent columns and grouping of base parameters whose space is spanned by ``rows`` (b, p), orthonormal, of
+    scaled parameters, scale · χ, so that kg, kg·m and kg·m² compare. Walking the columns from the most to the least
+    preferred, a column is kept when it is no combination of those kept before; the process is Gram–Schmidt, twice for
+    stability. ``threshold``: what counts as a combination (all columns of orthonormal rows are at most 1 long).
+    ``noise``: coefficients below it become 0."""
     kept = _independent_columns(rows, parameter_names.keeping_order(names, prismatic), threshold)
     kept.sort(key=parameter_names.paper_order(names).index)
     coefficients = np.linalg.solve(rows[:, kept], rows)  # rows = rows[:, kept] · coefficients
@@ -194,16 +181,14 @@ def select(
     # Entries within rounding of a short decimal are made exactly so: 0.29, not 0.29000000000000004.
     short = np.round(grouping, 12)
     near = np.abs(short - grouping) <= 1e-14 * np.maximum(1.0, np.abs(grouping))
-    independent, rounded = np.array(kept, dtype=np.int64), np.where(near, short, grouping)
-    return BaseParameters(tuple(names), independent, rounded, decision=decision, method=method)
+    return np.array(kept, dtype=np.int64), np.where(near, short, grouping)
 
 
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
     rank = len(rows)
     basis = np.zeros((rank, 0))
     kept: list[int] = []
-    while len(kept) < rank:
-        found = False
+    while (before := len(kept)) < rank:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
@@ -213,8 +198,7 @@ def _independent_columns(rows: Array, order: Sequence[int], threshold: float) ->
             if size > threshold:
                 basis = np.column_stack([basis, rest / size])
                 kept.append(column)
-                found = True
-        if not found:  # columns that are nearly dependent complete the set: the rank is already decided
+        if len(kept) == before:  # columns that are nearly dependent complete the set: the rank is already decided
             threshold *= 0.1
             if threshold < 1e-15:
                 raise ParameterError("the base parameters have no independent columns: the rank is not consistent")
@@ -231,7 +215,8 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
     scale[scale == 0.0] = 1.0
     basis, values = orthonormal_rows(part / scale, 1e-9)
     method = f"{base.method}, {len(names)} parameters only"
-    return select(basis, scale, names, judged(values, 1e-9), method, prismatic=prismatic)
+    chosen = select(basis, scale, names, prismatic, *EXACT_SELECTION)
+    return BaseParameters(tuple(names), *chosen, judged(values, 1e-9), method)
 
 
 def numeric_base(
@@ -240,8 +225,7 @@ def numeric_base(
     """Base parameters of regressor rows W (rows, p) with column ``names`` (p,). Columns are brought to equal length
     first, so units do not matter. Without a ``tolerance`` the rank is where the singular values show their largest gap,
     rounding counted as the floor. With a tolerance, relative singular values above it count, of columns longer than it
-    relative to the longest of their unit. prismatic: numbers (from 1) of the links that slide; it decides which names
-    are kept, not the space."""
+    relative to the longest of their unit. prismatic: links (from 1) that slide, for which other names are kept."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
         problem = f"regressor rows of shape {w.shape} do not fit {len(names)} names"
@@ -251,7 +235,7 @@ def numeric_base(
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
     r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
-    heard: NDArray[np.bool_] = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
+    heard: BoolArray = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
     if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
         same = dict.fromkeys(FIRST_MOMENT_SYMBOLS, "MX") | dict.fromkeys(INERTIA_SYMBOLS, "XX")
         kinds = np.array([same.get(symbol, symbol) for symbol, _ in map(split_name, names)])
@@ -261,9 +245,8 @@ def numeric_base(
     _, values, vt = np.linalg.svd(even, full_matrices=False)
     decision = _decide(values, len(w), tolerance)
     noise = min(max(COEFFICIENT_ROUNDING, 10.0 / decision.gap), 1e-3)
-    threshold, method = max(1e-7, decision.gap**-0.5), f"numeric, {len(w)} rows"
-    kept = vt[: decision.rank]
-    return select(kept, scale, names, decision, method, prismatic=prismatic, threshold=threshold, noise=noise)
+    chosen = select(vt[: decision.rank], scale, names, prismatic, max(1e-7, decision.gap**-0.5), noise)
+    return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
@@ -275,6 +258,5 @@ def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:
     clipped = np.append(np.maximum(values, floor), floor)  # as if one more value had dropped to the floor
     steps = clipped[:-1] / clipped[1:]
     rank = int(np.argmax(steps)) + 1 if tolerance is None else int((values > tolerance).sum())
-    if rank == 0:
-        return RankDecision(rank=0, kept=np.inf, dropped=float(values[0]), values=values)
-    return RankDecision(rank=rank, kept=float(values[rank - 1]), dropped=float(clipped[rank]), values=values)
+    kept, dropped = (values[rank - 1], clipped[rank]) if rank else (np.inf, values[0])
+    return RankDecision(rank=rank, kept=float(kept), dropped=float(dropped), values=values)

@@ -32,7 +32,7 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, judged, orthonormal_rows, select
+from exciter.parameters.base import EXACT_SELECTION, BaseParameters, judged, orthonormal_rows, select
 from exciter.parameters.parameter_names import split_name
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import from_pseudo_inertia, inertia_transform, pseudo_inertia, skew
@@ -49,23 +49,13 @@ SYMBOLIC_RANK_TOLERANCE = 1e-9  #: singular values below this, in units of the r
 @dataclass(frozen=True, eq=False)
 class LinkMobility:
     """Link i (frame i, lengths divided by the robot's size). velocities (·, 6): basis of L_i, rows (v, ω). conditions
-    (·, 12): C_i, orthonormal rows over the ten inertial parameters, the rotor inertia and the torque offset of joint i.
-    carry (10, 10): A, φ_i seen from the parent."""
+    (·, 12): C_i, orthonormal rows over φ, rotor inertia and torque offset of joint i. energies (·, 11): O_i, see
+    ``_across``. carry (10, 10): A, φ_i seen from the parent."""
 
-    parent: int
     velocities: Array
     conditions: Array
+    energies: Array
     carry: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Mobility:
-    """All links, and what the ranks relied on. length [m]: the robot's size. values: every singular value that was
-    compared with the tolerance."""
-
-    links: tuple[LinkMobility, ...]
-    length: float
-    values: Array
 
 
 class _Spans:
@@ -89,9 +79,10 @@ class _Spans:
             basis = larger
 
 
-def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
-    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Lengths are in units of the
-    robot's size: the longest offset between two joints; 1 when all are zero."""
+def mobility(robot: Robot, *, kinetic: bool = True) -> tuple[list[LinkMobility], float, Array]:
+    """Walk the robot from the base outwards; kinetic=False: statics, only gravity counts. Links; the robot's size [m],
+    in units of which lengths are: the longest offset between two joints, 1 when all are zero; and every singular value
+    that was compared with the tolerance."""
     length = max(float(np.linalg.norm(_offset(joint))) for joint in robot.joints) or 1.0
     spans = _Spans()
     down = np.zeros((1, 11))  # the energy row of the base, and 1: see _across
@@ -99,15 +90,11 @@ def mobility(robot: Robot, *, kinetic: bool = True) -> Mobility:
     if np.any(robot.gravity):
         down[0, 1:4] = -robot.gravity / np.linalg.norm(robot.gravity)
     links: list[LinkMobility] = []
-    energies: list[Array] = []
     for joint in robot.joints:
-        on_base = joint.parent == BASE
-        above = (np.zeros((0, 6)), down) if on_base else (links[joint.parent].velocities, energies[joint.parent])
-        link, energy = _across(joint, length, *above, spans, kinetic)
-        links.append(link)
-        energies.append(energy)
-    values = np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
-    return Mobility(links=tuple(links), length=length, values=values)
+        up = None if joint.parent == BASE else links[joint.parent]
+        reach, seen = (np.zeros((0, 6)), down) if up is None else (up.velocities, up.energies)
+        links.append(_across(joint, length, reach, seen, spans, kinetic))
+    return links, length, np.sort(np.concatenate([v for v in spans.judged if len(v)]))[::-1]
 
 
 def _offset(joint: Joint) -> Array:
@@ -115,13 +102,10 @@ def _offset(joint: Joint) -> Array:
     return np.zeros(3) if joint.parent == BASE else joint.translation
 
 
-def _across(
-    joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool
-) -> tuple[LinkMobility, Array]:
+def _across(joint: Joint, length: float, reach: Array, seen: Array, spans: _Spans, kinetic: bool) -> LinkMobility:
     """Cross one joint: what its link can do, from what the carrying link can do. ``seen`` (·, 11): energy rows of the
-    carrying link and one more entry, 1 for a row that occurs in the potential energy as it stands and 0 for differences
-    of such rows. A constant torque τ₀ at joint i has the potential τ₀ q_i, so it joins the first derivative of exactly
-    those rows."""
+    carrying link, with 1 behind a row that occurs in the potential energy as it stands and 0 behind differences of such
+    rows. A constant torque τ₀ at joint i has the potential τ₀ q_i: it joins the first derivative of exactly those."""
     translation = _offset(joint) / length
     carry = inertia_transform(joint.rotation, translation)
     g6, g10 = _generators(joint)
@@ -144,8 +128,7 @@ def _across(
     energies = [spans.closure(arriving, np.pad(g10, (0, 1)))]
     if kinetic:
         energies.append(np.array([np.append(energy_row(screw, v), 0.0) for v in velocities]))
-    link = LinkMobility(parent=joint.parent, velocities=velocities, conditions=conditions, carry=carry)
-    return link, spans.basis(*energies)
+    return LinkMobility(velocities=velocities, conditions=conditions, energies=spans.basis(*energies), carry=carry)
 
 
 def energy_row(a: Array, b: Array) -> Array:
@@ -187,20 +170,20 @@ def symbolic_base(
     method = "closed form" if kinetic else "closed form, gravity only"
     if turned > 1e-9:  # more than rounding
         method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
-    found = mobility(robot, kinetic=kinetic)
+    links, length, compared = mobility(robot, kinetic=kinetic)
     places = [_place(name, robot.n) for name in terms]
     names, wide = (*inertial.names(robot.n), *terms), 10 * robot.n
-    blocks, values = list[Array](), [found.values]
-    for i, link in enumerate(found.links):
+    blocks, values = list[Array](), [compared]
+    for i, link in enumerate(links):
         own = [(wide + k, column) for k, (joint, column) in enumerate(places) if joint == i and column >= 0]
         columns = [*range(10), *(column for _, column in own)]
         conditions, seen = orthonormal_rows(link.conditions[:, columns], SYMBOLIC_RANK_TOLERANCE)
         values.append(seen)
         block = np.zeros((len(conditions), len(names)))
         carried = {i: np.eye(10)}  # link i and all links it carries, with what turns their φ into frame i at q = 0
-        for d, other in enumerate(found.links):
-            if other.parent in carried:
-                carried[d] = carried[other.parent] @ other.carry
+        for d, parent in enumerate(robot.parents):
+            if parent in carried:
+                carried[d] = carried[parent] @ links[d].carry
             if d in carried:
                 block[:, 10 * d : 10 * d + 10] = conditions[:, :10] @ carried[d]
         block[:, [k for k, _ in own]] = conditions[:, 10:]
@@ -210,14 +193,15 @@ def symbolic_base(
     stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
     rows = np.linalg.qr(stacked.T)[0].T
     decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
-    inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
+    inertias = [1.0, *[1.0 / length] * 3, *[1.0 / length**2] * 6]  # lengths in units of the robot's size
     # joint terms, made comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight
     weight = float(np.linalg.norm(robot.gravity)) or 1.0
-    levers = [1.0 if robot.joints[joint].is_prismatic else found.length for joint, _ in places]
+    levers = [1.0 if robot.joints[joint].is_prismatic else length for joint, _ in places]
     factors = [{ROTOR: 1.0 / lever**2, OFFSET: 1.0 / (weight * lever)} for lever in levers]
     drives = [factor.get(column, 1.0) for factor, (_, column) in zip(factors, places, strict=True)]
     scale = np.concatenate([np.tile(inertias, robot.n), drives])
-    return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
+    chosen = select(rows, scale, names, prismatic_links(robot), *EXACT_SELECTION)
+    return BaseParameters(names, *chosen, decision, method)
 
 
 def symbolic_static_base(robot: Robot, terms: Sequence[str] = ()) -> BaseParameters:

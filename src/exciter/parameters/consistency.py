@@ -183,8 +183,8 @@ def presentable(phi: ArrayLike) -> Array:
 
 
 def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array]:
-    """New φ of the parts that change, so that all add up to ``total``; all in one frame. The part ``main`` gets the
-    difference where it can, else one affine map deforms all of them."""
+    """New φ of the parts that change, so that all add up to ``total``, in one frame: of ``main`` alone where it can
+    have the difference, else one affine map deforms all of them."""
     others = sum((phi for name, phi in parts.items() if name != main), np.zeros(10))
     if not others.any():
         return {main: total}
@@ -203,8 +203,7 @@ def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array
 
 
 def upper_factor(matrix: Array) -> Array:
-    """Upper triangular U with U Uᵀ = matrix (…, m, m), positive definite: the lower factor of all rows and columns
-    reversed."""
+    """Upper triangular U with U Uᵀ = matrix (…, m, m), positive definite: the lower factor of it reversed."""
     return np.asarray(np.linalg.cholesky(matrix[..., ::-1, ::-1])[..., ::-1, ::-1], dtype=np.float64)
 
 

@@ -38,11 +38,11 @@ from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.consistency import upper_factor
 from exciter.parameters.inertial import checked, from_mass_com_inertia, mass_com_inertia
+from exciter.parameters.parameter_names import READING_ORDER
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-#: Names in the papers' order, modified Denavit–Hartenberg frame.
-PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+PAPER_NAMES = tuple(READING_ORDER)  #: in the papers' order, modified Denavit–Hartenberg frame
 Reordering = Callable[[ArrayLike], Array]
 _LOGARITHMS = ((0, 0), (1, 1), (2, 2))  # places of d1, d2, d3 in U
 _OTHERS = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
@@ -63,10 +63,9 @@ def to_log_cholesky(phi: ArrayLike) -> Array:
     try:
         factor = upper_factor(pseudo_inertia(checked(phi)))
     except np.linalg.LinAlgError:
-        raise ParameterError(
-            "the inertial parameters are not strictly physical (pseudo-inertia not positive definite), "
-            "so they have no log-Cholesky coordinates; start from a body with positive mass and volume"
-        ) from None
+        problem = "the inertial parameters are not strictly physical (pseudo-inertia not positive definite)"
+        advice = "so they have no log-Cholesky coordinates; start from a body with positive mass and volume"
+        raise ParameterError(f"{problem}, {advice}") from None
     scale = factor[..., 3, 3]
     diagonal = [np.log(factor[..., i, j] / scale) for i, j in _LOGARITHMS]
     return np.stack([np.log(scale), *diagonal, *(factor[..., i, j] / scale for i, j in _OTHERS)], axis=-1)

@@ -43,8 +43,8 @@ class Reasons:
         self.kinetic = kinetic
         self.weightless = not np.any(robot.gravity)
         # How links move does not depend on whether their speed matters, so the motion always is the full one.
-        self.moving = mobility(self.robot)
-        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False)
+        self.moving = mobility(self.robot)[0]
+        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False)[0]
         self.turning = [self._turning(i) for i in range(robot.n)]
 
     def not_felt(self, name: str) -> str:
@@ -77,7 +77,7 @@ class Reasons:
 
     def _mass(self, i: int) -> str:
         turning = self.turning[i]
-        if np.any(np.abs(self.moving.links[i].velocities[:, :3]) > NEGLIGIBLE_COEFFICIENT):
+        if np.any(np.abs(self.moving[i].velocities[:, :3]) > NEGLIGIBLE_COEFFICIENT):
             return f"the origin of link {i + 1} stays at one height: its weight never does work"
         if turning.directions == 1 and turning.vertical and turning.joint == i + 1:
             return f"joint {i + 1} is vertical: the mass of link {i + 1} never does work"
@@ -88,7 +88,7 @@ class Reasons:
         parent = self.robot.joints[i].parent
         if parent == BASE:
             return f"joint {i + 1} does not feel it, and link {i + 1} stands on the base"
-        largest = int(np.argmax(np.abs(self.moving.links[i].carry @ _unit(symbol))))
+        largest = int(np.argmax(np.abs(self.moving[i].carry @ _unit(symbol))))
         alike = f"{inertial.INERTIAL_NAMES[largest]}{parent + 1}"
         return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
 
@@ -138,10 +138,8 @@ class Reasons:
         slides = 0 < number <= self.robot.n and self.robot.joints[number - 1].is_prismatic
         if symbol == ROTOR_SYMBOL:
             motion = "slide along" if slides else "turn about"
-            return (
-                f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does: "
-                f"its rotor is felt together with {_listed(partners)}"
-            )
+            alone = f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does"
+            return f"{alone}: its rotor is felt together with {_listed(partners)}"
         with_all = f"it is felt together with {_listed(partners)}"
         if symbol == OFFSET_SYMBOL:
             return f"gravity also gives a constant load at joint {number}: {with_all}"
@@ -154,7 +152,7 @@ class Reasons:
         return with_base if parent == BASE else with_link.format(f"link {parent + 1}")
 
     def _turning(self, i: int) -> _Turning:
-        directions, _ = orthonormal_rows(self.moving.links[i].velocities[:, 3:], NEGLIGIBLE_COEFFICIENT)
+        directions, _ = orthonormal_rows(self.moving[i].velocities[:, 3:], NEGLIGIBLE_COEFFICIENT)
         chain = self.robot.ancestors(i)
         first = next((j + 1 for j in chain if not self.robot.joints[j].is_prismatic), 0)
         along = directions[0] if len(directions) == 1 else np.zeros(3)
@@ -175,7 +173,7 @@ class Reasons:
 
     def _feels(self, i: int, phi: Array) -> bool:
         """Whether joint i itself feels the change φ of its link."""
-        conditions = self.felt.links[i].conditions[:, :10]
+        conditions = self.felt[i].conditions[:, :10]
         return bool(np.any(np.abs(conditions @ phi) > NEGLIGIBLE_COEFFICIENT))
 
     def _invisible(self, i: int, phi: Array) -> bool:
@@ -183,7 +181,7 @@ class Reasons:
         while i != BASE:
             if self._feels(i, phi):
                 return False
-            phi, i = self.felt.links[i].carry @ phi, self.robot.joints[i].parent
+            phi, i = self.felt[i].carry @ phi, self.robot.joints[i].parent
         return True
 
 
@@ -242,27 +240,22 @@ class Identifiability:
 
 
 def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True) -> Identifiability:
-    """Judge every standard parameter of ``base``. robot: in the frames that the parameters refer to (modified DH).
-    kinetic=False: base parameters of poses at rest."""
+    """Judge every standard parameter of ``base``, of a robot in modified-DH frames; kinetic=False: of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
     if last > robot.n:
         problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links"
         raise ParameterError(f"{problem}; give the robot they were made for")
-    reasons = Reasons(robot, kinetic=kinetic)
-    verdicts = tuple(_verdict(base, column, reasons) for column in range(len(base.standard)))
-    return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=verdicts)
-
-
-def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> IdentifiabilityVerdict:
-    name = base.standard[column]
-    rows = np.flatnonzero(base.grouping[:, column])
-    enters = tuple(base.names[k] for k in rows)
-    status: Status = "combination" if enters else "unidentifiable"
-    if not enters:
-        reason = reasons.not_felt(name)
-    elif enters == (name,):
-        status, reason = "identifiable", "felt on its own"
-    else:
-        partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
-        reason = reasons.combined(name, partners, kept=column in base.independent)
-    return IdentifiabilityVerdict(name=name, status=status, enters=enters, reason=reason)
+    reasons, verdicts = Reasons(robot, kinetic=kinetic), list[IdentifiabilityVerdict]()
+    for column, name in enumerate(base.standard):
+        rows = np.flatnonzero(base.grouping[:, column])
+        enters = tuple(base.names[k] for k in rows)
+        status: Status = "combination" if enters else "unidentifiable"
+        if not enters:
+            reason = reasons.not_felt(name)
+        elif enters == (name,):
+            status, reason = "identifiable", "felt on its own"
+        else:
+            partners = dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column)
+            reason = reasons.combined(name, tuple(partners), kept=column in base.independent)
+        verdicts.append(IdentifiabilityVerdict(name=name, status=status, enters=enters, reason=reason))
+    return Identifiability(robot=robot.name, joints=robot.joint_names, base=base, verdicts=tuple(verdicts))

@@ -69,10 +69,9 @@ def centre_of_mass(phi: ArrayLike) -> Array:
     if phi[0] == 0:
         raise ParameterError("the mass is 0, so the body has no centre of mass; give a positive mass")
     if not has_centre(phi):
-        raise ParameterError(
-            f"the mass is {phi[0]:g} kg and the first moments are up to {np.abs(phi[1:4]).max():g} kg·m, so that the "
-            f"centre of mass is farther away than {LARGEST_OF_A_ROBOT:g} m; give a mass that fits"
-        )
+        problem = f"the mass is {phi[0]:g} kg and the first moments are up to {np.abs(phi[1:4]).max():g} kg·m"
+        far = f"the centre of mass is farther away than {LARGEST_OF_A_ROBOT:g} m"
+        raise ParameterError(f"{problem}, so that {far}; give a mass that fits")
     return np.asarray(phi[1:4] / phi[0])
 
 

@@ -90,8 +90,7 @@ def _by_link(names: Sequence[str], place: Callable[[str, int], int]) -> list[int
 
 
 def meaning(name: str, joints: Sequence[str]) -> str:
-    """``inertia zz of joint_1's link, with others`` for ZZR1, ``viscous friction, joint_3`` for Fv3; nothing for a term
-    of the user's."""
+    """``inertia zz, link of joint_1, and more`` for ZZR1, ``viscous friction, joint_3`` for Fv3, – for a user's."""
     found = SYMBOL_AND_NUMBER.fullmatch(name)
     if found is None or not 1 <= int(found[3]) <= len(joints):
         return "–"

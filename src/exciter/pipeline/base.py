@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, inertia_base, numeric_model_base, static_base
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError
 from exciter.notes import texts

@@ -21,7 +21,7 @@ from exciter.report.plot import Line, Plot, staircases
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
 from exciter.settings import written
-from exciter.settings.in_words import in_full, named
+from exciter.settings.write import in_full, named
 from exciter.typing import Array
 
 DRAWN_RATE_HZ = 500.0

@@ -20,7 +20,7 @@ from exciter.files import write_texts
 from exciter.report.markup import PagePart, number, templates
 from exciter.report.parts import Configuration, NamedValues, Section
 from exciter.settings import yaml_text
-from exciter.settings.in_words import listed
+from exciter.settings.write import listed
 
 STYLE_SHEETS = ("uplot.min.css", "report.css")
 SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "heatmap.js", "scene.js")

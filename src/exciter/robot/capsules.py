@@ -35,13 +35,11 @@ FARTHEST_POSITION_LIMIT = 1000.0  # [rad, m] limits beyond are no limits
 
 
 def enclosing_capsule(name: str, shape: Shape) -> Capsule:
-    """A capsule that contains the shape, on the same joint. The capsule of a cylinder has its radius and its axis, the
-    caps stick out; that of a box runs along the longest side, its radius is half the diagonal of the other two. That of
-    a mesh contains all of its vertices."""
+    """A capsule that contains the shape (of a mesh: all vertices), on the same joint. That of a cylinder has its radius
+    and axis, the caps stick out; that of a box runs along the longest side, with half the diagonal of the other two."""
     if np.abs([*shape.size, *shape.translation]).max() > LARGEST_DISTANCE_M:
-        raise RobotError(
-            f"a {shape.kind} is larger or farther than {LARGEST_DISTANCE_M:g} m; check its size and origin"
-        )
+        problem = f"a {shape.kind} is larger or farther than {LARGEST_DISTANCE_M:g} m"
+        raise RobotError(f"{problem}; check its size and origin")
     axis = np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         start, end, radius = capsule_around(mesh_vertices(shape) @ shape.rotation.T + shape.translation)
@@ -99,8 +97,7 @@ def read_mesh(path: str, scale: Sequence[float]) -> Any:
 
 
 def capsule_around(points: Array) -> tuple[Array, Array, float]:
-    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3). Of those along the principal
-    axes of the points, and along x, y, z, the one of the smallest volume."""
+    """Start, end (3,), radius [m] of the smallest capsule around points (V, 3) along a principal axis, x, y or z."""
     with suppress(scipy.spatial.QhullError, ValueError):  # they span no volume
         points = points[scipy.spatial.ConvexHull(points).vertices]
     spread = points - points.mean(axis=0)
@@ -158,8 +155,7 @@ def _circle_of(points: Array) -> tuple[Array, float, Array]:
 
 
 def body_of(robot: Robot, name: str) -> int:
-    """The joint (index, −1: the base) that moves the body which a name stands for; every name that is allowed is
-    allowed for meshes and capsules alike."""
+    """The joint (index, −1: the base) that moves the body which a name stands for, be it of meshes or of capsules."""
     for capsule in robot.capsules:
         if capsule.name == name:
             return capsule.joint
@@ -174,9 +170,8 @@ def body_of(robot: Robot, name: str) -> int:
 
 
 def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
-    """Indices of the capsules that a name stands for. The name of a capsule means that one. The name of a link means
-    all capsules made of it (link/1, link/2, …), or, if it has none, all of the body it is rigidly joined to; the name
-    of a joint (or "base") all of the body it moves."""
+    """Indices of the capsules that a name stands for: that capsule; all that are made of a link (link/1, link/2, …) or,
+    if it has none, all of the body it is rigidly joined to; all of the body that a joint moves, or of the "base"."""
     names = [capsule.name for capsule in robot.capsules]
     if name in names:
         return (names.index(name),)
@@ -204,8 +199,7 @@ def with_collision_pairs(robot: Robot) -> Robot:
     """The robot with every pair of capsules that can be kept apart; the notes name the others. Bodies joined by a joint
     touch there, and a capsule is wider than what it stands for. Left out are parent and child, and pairs closer than 2
     cm in 95 % of random postures within the position limits: capsules cannot tell these from neighbours. A pair that
-    overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept, because many arms are
-    folded at zero."""
+    overlaps at the reference posture (zero, or the limit next to it) alone is kept: many arms are folded at zero."""
     both = [(a, b) for a, b in combinations(robot.capsules, 2) if a.joint != b.joint]
     pairs = [(a.name, b.name) for a, b in both if not are_neighbours(robot, a.joint, b.joint)]
     reference, close = _closeness(robot, pairs)
@@ -247,8 +241,7 @@ def are_neighbours(robot: Robot, one: int, other: int) -> bool:
 
 
 def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array]:
-    """(P,) distance [m], negative where capsules overlap, at the reference posture, and the part of random postures in
-    which the pair is close."""
+    """(P,) distance [m] at the reference posture, negative where capsules overlap; part of postures that are close."""
     import coal
     import pinocchio as pin
 

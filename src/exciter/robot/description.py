@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -25,7 +25,7 @@ from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.load import RobotOptions, with_default_accelerations
+from exciter.robot.load import RobotOptions
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -36,15 +36,14 @@ MOST_LINKS = 2000
 BASE_LEVEL_TOLERANCE_M = 1e-3  # [m] a base that ends this little below its origin stands at it
 LARGEST_FRAME_MASS_KG = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
 LinkShapes = Sequence[tuple[str, Shape]]
-OnAny = TypeVar("OnAny", Frame, Shape)
+LinkPlaces = dict[str, tuple[int, Array, Array]]  # of every link: the joint that moves it, and where it is there
 CentralInertia = tuple[Array, Array]  # (10,) about the centre of mass in the link's axes, and the centre of mass (3,)
 MASSLESS_BODY: CentralInertia = (np.zeros(10), np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
 class JointFacts:
-    """What a file says of a moving joint, seen from its link: a unit vector along the axis, a point on it [m]; friction
-    in N·m(·s/rad), rotor in kg·m²."""
+    """A moving joint, seen from its link: unit vector along the axis, a point on it [m]; friction, rotor in SI."""
 
     name: str
     kind: JointKind
@@ -102,14 +101,12 @@ def refuse_giants(joints: int, links: int, source: str) -> None:
 
 
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
-    seen: set[str] = set()
-    for name in names:
+    for k, name in enumerate(names):
         if not name:
             raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
         check_name(what, name)
-        if name in seen:
+        if name in names[:k]:
             raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
-        seen.add(name)
 
 
 def read_urdf(path: str | Path, options: RobotOptions | None = None) -> Robot:
@@ -128,9 +125,7 @@ def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
     return _read(plain_mjcf, "MJCF", Path(path), options or RobotOptions())
 
 
-def _read(
-    reader: Callable[[Path, Path | None], PlainDescription], kind: str, path: Path, options: RobotOptions
-) -> Robot:
+def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, options: RobotOptions) -> Robot:
     plain = reader(path, options.mesh_root)
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     for name in options.lock:
@@ -139,23 +134,30 @@ def _read(
         if follower not in options.lock or leader not in options.lock:
             problem = f"joint '{follower}' follows '{leader}' ({tag}), which is not supported"
             raise RobotError(f"{problem}; lock both joints, or remove the {tag} tag to move them independently")
-    return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
+    limited = robot.with_limits(**options.limits)
+    joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
+    return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 
 
 def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
     """meshes: whether shapes in files of their own are looked at."""
     joints, links = _tree(plain)
     given = [(link, shape) for link, shape in plain.shapes if meshes or shape.kind != "mesh"]
-    shapes, notes = _collision_shapes([(link, _placed(shape, links[link])) for link, shape in given])
+    shapes, notes = _collision_shapes([(link, shape.placed(*links[link])) for link, shape in given])
     capsules, failed = _capsules(shapes)
     for first in [*failed.values()][:1]:
         text = f"no capsule for shapes of links {named(list(failed))}; the first: {first}"
         notes.append(warning(COLLISION_SUBJECT, text))
-    frames = {link.name: links[link.name] for link in plain.links if not link.hidden}
+    frames = {link.name: Frame(link.name, *links[link.name]) for link in plain.links if not link.hidden}
     taken = {*links, *(joint.name for joint in joints)}
     for link, frame in plain.frames:  # of fixed joints and sites
         if frame.name not in taken:
-            frames.setdefault(frame.name, _placed(frame, links[link]))
+            frames.setdefault(frame.name, frame.placed(*links[link]))
+    # inertias that no body can have are common in files (dummies): told, not refused
+    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
+    unreal = [joint.name for joint in joints if joint.name not in massless and not is_physical(joint.inertia)]
+    found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": unreal}
+    wrong = [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]
     facts = [link.joint for link in plain.links if link.joint is not None]
     terms = {k: np.array([getattr(one, k) for one in facts]) for k in ("viscous", "coulomb", "rotor_inertia")}
     robot = Robot(
@@ -170,18 +172,18 @@ def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:
         unshaped=_unshaped(plain, shapes, links, failed.keys()),
         friction={term: values for term, values in terms.items() if np.any(values != 0.0)},
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *notes),
+        notes=(*plain.notes, *wrong, *notes),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
     # links without a mass, or with that of no body, within bodies that look complete
     shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
-    parts = {one.name: one.inertia[0] for one in plain.links if one.weighed and links[one.name].joint not in shown}
+    parts = {one.name: one.inertia[0] for one in plain.links if one.weighed and links[one.name][0] not in shown}
     return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))
 
 
-def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]:
-    """The joints that move, each with the inertias of all links that it moves rigidly; and the frames of all links."""
+def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], LinkPlaces]:
+    """The joints that move, each with the inertias of all links that it moves rigidly; and the places of all links."""
     joints: list[Joint] = []
     bodies: list[Any] = []  # the inertia of each joint's, in its frame
     placed: dict[str, tuple[int, Any]] = {}
@@ -202,11 +204,7 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], dict[str, Frame]]
             body.mass, body.lever, body.inertia = link.inertia[0][0], link.inertia[1], moment_matrix(link.inertia[0])
             bodies[index] += at.act(body)
     whole = (replace(j, inertia=body.toDynamicParameters()) for j, body in zip(joints, bodies, strict=True))
-    return tuple(whole), {name: Frame(name, k, at.rotation, at.translation) for name, (k, at) in placed.items()}
-
-
-def _placed(one: OnAny, on: Frame) -> OnAny:
-    return one.placed(on.joint, on.rotation, on.translation)
+    return tuple(whole), {name: (k, at.rotation, at.translation) for name, (k, at) in placed.items()}
 
 
 def _collision_shapes(given: LinkShapes) -> tuple[LinkShapes, list[Note]]:
@@ -244,30 +242,19 @@ def _capsules(given: LinkShapes) -> tuple[tuple[Capsule, ...], dict[str, str]]:
     return tuple(capsules.values()), failed
 
 
-def _unshaped(
-    plain: PlainDescription, shapes: LinkShapes, links: dict[str, Frame], failed: Set[str]
-) -> tuple[str, ...]:
+def _unshaped(plain: PlainDescription, shapes: LinkShapes, links: LinkPlaces, failed: Set[str]) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
     such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
     shaped = {link for link, shape in shapes if shape.collides and link not in failed}
     heavy = {link.name for link in plain.links if link.weighed and link.inertia[0][0] > LARGEST_FRAME_MASS_KG}
-    moving = {link for link in (heavy | plain.solid) - shaped if links[link].joint != BASE}
+    moving = {link for link in (heavy | plain.solid) - shaped if links[link][0] != BASE}
     return tuple(link for link in links if link in moving | plain.unmeasured | failed)
 
 
 def _base_bottom(shapes: Sequence[Shape]) -> float:
-    """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
-    and do not stand on anything)."""
+    """Height [m] where shapes of the base end, if below its origin (what is locked to it later stands on nothing)."""
     lowest = 0.0
     for shape in shapes:
         with suppress(RobotError):  # a mesh that cannot be read is noted with its capsule
             lowest = min(lowest, lowest_point(shape))
     return lowest if lowest < -BASE_LEVEL_TOLERANCE_M else 0.0
-
-
-def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:
-    """Inertias that no body can have are common in files (dummies): told, not refused."""
-    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
-    wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
-    found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": wrong}
-    return [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]

@@ -15,20 +15,18 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.notes import Note, note
-from exciter.robot.capsules import read_mesh
+from exciter.robot.capsules import LARGEST_DISTANCE_M, read_mesh
 from exciter.robot.geometry import Shape, Surface
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import parse_xml
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 MOST_DRAWN_TRIANGLES = 60_000  #: of a robot: about 0.7 MB of a page
 MOST_READ_TRIANGLES = 3_000_000  #: of one file
-LARGEST_MESH_M = 1e6
 MOST_DRAWN_MESHES = 300  #: files of a robot that are read
 CELLS_PER_MESH = 400  #: finest grid, along the longest side of the largest mesh
 CELL_GROWTH = 1.25  #: from one grid to the next coarser one
@@ -99,7 +97,7 @@ def _read(path: str, scale: tuple[float, ...]) -> Surface:
         faces = np.array([(one[0], one[1], one[2]) for one in corners], dtype=np.int64).reshape(-1, 3)
         found = Surface(np.array(mesh.vertices(), dtype=float).reshape(-1, 3), faces)
     size = float(np.ptp(found.vertices, axis=0).max()) if len(found.faces) else 0.0
-    if not 0.0 < size <= LARGEST_MESH_M:
+    if not 0.0 < size <= LARGEST_DISTANCE_M:
         raise RobotError(f"the mesh file '{path}' has no triangles, or some far away; export it again")
     return clustered(found, 1e-6 * size)  # formats without shared vertices have each of them often
 
@@ -118,12 +116,9 @@ def clustered(surface: Surface, cell: float) -> Surface:
     return Surface(means, faces[np.sort(once)])
 
 
-# -- COLLADA, read here: the general loader runs for ever on some damaged files ----------------------------------------
-
-
 def read_collada(path: Path) -> Surface:
-    """All triangles and polygons that the nodes of a DAE file place, in metres and in the axes of the file, which
-    readers of URDF do not turn (``up_axis``)."""
+    """All polygons that the nodes of a DAE file place [m], in its axes (readers of URDF do not turn by ``up_axis``).
+    Read here, because the general loader runs for ever on some damaged files."""
     root = parse_xml(path)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite in the end is refused
@@ -138,7 +133,7 @@ def read_collada(path: Path) -> Surface:
 def _placed_surface(root: Element) -> Surface:
     unit = root.find("asset/unit")
     size = 1.0 if unit is None else float(unit.get("meter", 1.0))
-    if not 0.0 < size <= LARGEST_MESH_M:
+    if not 0.0 < size <= LARGEST_DISTANCE_M:
         raise ValueError(f"its unit is {size:g} m")
     metres = np.diag([size, size, size, 1.0])
     meshes = {f"#{one.get('id')}": _polygons(_needed(one, "mesh")) for one in root.iter("geometry")}
@@ -178,7 +173,7 @@ def _placement(node: Element) -> Array:
     return total
 
 
-def _polygons(mesh: Element) -> tuple[Array, NDArray[np.int64]]:
+def _polygons(mesh: Element) -> tuple[Array, Index]:
     """Points (V, 3) of a mesh, and triangles: polygons of more corners are cut into fans."""
     sources = {one.get("id", ""): one for one in (*mesh.findall("source"), *mesh.findall("vertices"))}
     points, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.spatial import rotation_to
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 Role = Literal["both", "visual", "collision"]
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha in 0…1
@@ -42,12 +41,9 @@ class OnBody:
     translation: Array
 
     def placed(self, joint: int, rotation: Array, translation: Array) -> Self:
-        """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint: what merging
-        and locking do to it."""
-        this: Any = self
-        moved = rotation @ self.translation + translation
-        found: Self = replace(this, joint=joint, rotation=rotation @ self.rotation, translation=moved)
-        return found
+        """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint."""
+        turned, moved = rotation @ self.rotation, rotation @ self.translation + translation
+        return replace(self, joint=joint, rotation=turned, translation=moved)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +81,15 @@ class Surface:
     """Triangles: vertices (V, 3) [m], faces (F, 3) of indices into them."""
 
     vertices: Array
-    faces: NDArray[np.int64]
+    faces: Index
 
 
 @dataclass(frozen=True, eq=False)
 class Shape(OnBody):
     """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame. size [m]: box (x, y, z), sphere
     (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z). colour: red, green, blue, alpha in
-    0…1. mesh: file below the allowed root, for kind "mesh" only. role: what the description has it for; a visual shape
-    is only looked at, a collision shape only measured. surface: of a mesh whose file was read for a picture, coarser
-    than the file, scaled, in the shape's own frame."""
+    0…1. mesh: file below the allowed root, for kind "mesh" only. role: a visual shape is only looked at, a collision
+    shape only measured. surface: of a mesh that was read for a picture, coarser than the file, scaled, in its frame."""
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
     joint: int

@@ -61,8 +61,7 @@ class Limits:
         return self
 
     def replaced(self, joint: str, **values: float) -> Limits:
-        """With other values; an assumed acceleration follows the velocity until it is given, and a torque that is given
-        is beyond doubt."""
+        """With other values; an assumed acceleration follows the velocity until it is given, a given torque is sure."""
         assumed = self.assumed and "acceleration" not in values
         doubt = "" if "torque" in values else self.torque_doubt
         new = replace(self, **values, assumed=assumed, torque_doubt=doubt).checked(joint)

@@ -64,12 +64,6 @@ class RobotOptions(Settings):
         return robot.lock(self.lock) if self.lock else robot
 
 
-def with_default_accelerations(robot: Robot) -> Robot:
-    """Acceleration limits where there are none, from the velocity limits; ``robot.remarks`` says so."""
-    joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in robot.joints)
-    return replace(robot, joints=joints)
-
-
 def options_from(data: Any, source: str = "options", folder: Path | None = None) -> RobotOptions:
     """Options from a mapping as YAML gives it; ``folder`` is where a relative mesh_root starts."""
     return fill(RobotOptions, data, source, error=RobotError, folder=folder)

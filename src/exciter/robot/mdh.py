@@ -45,8 +45,6 @@ SAME_PLACE_TOLERANCE = 1e-9  #: [m], and [rad] when frames are recognised as bei
 TABLE_ROUNDING = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])
 
-Numbers = tuple[float, float, float, float, float, float]  # α, d, θ, r, γ, b
-
 
 @dataclass(frozen=True)
 class MDHRow:
@@ -73,9 +71,8 @@ class MDHRow:
 
 @dataclass(frozen=True, eq=False)
 class MDHTable:
-    """A robot's table. A parent comes before its children. rotations (n, 3, 3), translations (n, 3) [m]: placement of
-    every frame of the table in the joint frame of the robot it was derived from; identity and zero when the table
-    itself is the definition."""
+    """A robot's table, parents before children. rotations (n, 3, 3), translations (n, 3) [m]: placement of every frame
+    in the joint frame of the robot it was derived from; identity and zero when the table itself is the definition."""
 
     name: str
     rows: tuple[MDHRow, ...]
@@ -107,8 +104,7 @@ class MDHTable:
         return Joint(name=row.joint, parent=row.parent, rotation=t[:3, :3], translation=t[:3, 3], axis=_Z, **known)
 
     def robot(self, *, inertias: ArrayLike | None = None, **rest: Any) -> Robot:
-        """The robot whose joint frames are the frames of this table, with inertias (n, 10) in these; ``rest`` goes to
-        ``Robot`` as it is (gravity, frames, capsules, shapes, friction, …)."""
+        """The robot whose joint frames are those of this table, with inertias (n, 10) in these; rest: of ``Robot``."""
         n = len(self.rows)
         phi = np.zeros((n, 10)) if inertias is None else frozen_array(inertias, (n, 10), "inertias")
         return Robot(name=self.name, joints=tuple(self.joint(j, inertia=phi[j]) for j in range(n)), **rest)
@@ -190,9 +186,8 @@ def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Ar
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
-    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet. The direction
-    is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself. Where the foot is free
-    (parallel axes), it is the frame's origin."""
+    """The common perpendicular of the frame's z and the line (point, axis): its direction, within (−90°, 90°] of the
+    frame's x (which it is where it is free), and its two feet (the first at the origin where it is free: parallel)."""
     z, origin = frame[:3, 2], frame[:3, 3]
     offset = point - origin
     normal = np.cross(z, axis)
@@ -228,13 +223,14 @@ def _is_simple(t: Array) -> bool:
     return bool(abs(z[0]) < SAME_PLACE_TOLERANCE and abs(p[1] * z[2] - p[2] * z[1]) < SAME_PLACE_TOLERANCE)
 
 
-def _simple_row(t: Array) -> Numbers:
+def _simple_row(t: Array) -> tuple[float, ...]:
+    """α, d, θ, r, γ, b."""
     alpha = math.atan2(-t[1, 2], t[2, 2])
     theta = math.atan2(-t[0, 1], t[0, 0])
     return alpha, float(t[0, 3]), theta, float(t[1:3, 2] @ t[1:3, 3]), 0.0, 0.0
 
 
-def _general_row(t: Array, parallel: float) -> Numbers:
+def _general_row(t: Array, parallel: float) -> tuple[float, ...]:
     u, foot_above, foot = _perpendicular(np.eye(4), t[:3, 2], t[:3, 3], parallel)
     alpha = math.atan2(float(np.cross(_Z, t[:3, 2]) @ u), t[2, 2])
     theta = math.atan2(-float(u @ t[:3, 1]), float(u @ t[:3, 0]))
@@ -268,11 +264,8 @@ def _tidy(t: Array) -> Array:
 
 
 def _first_children(robot: Robot) -> list[int | None]:
-    first: list[int | None] = [None] * robot.n
-    for j, joint in enumerate(robot.joints):
-        if joint.parent != BASE and first[joint.parent] is None:
-            first[joint.parent] = j
-    return first
+    parents = robot.parents.tolist()
+    return [parents.index(j) if j in parents else None for j in range(robot.n)]
 
 
 def _inverse(t: Array) -> Array:

@@ -29,7 +29,7 @@ from exciter.errors import RobotError, shown, unknown_name
 from exciter.notes import note
 from exciter.robot.geometry import GREY, ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
+from exciter.robot.mdh import MDH_NUMBERS, MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import INERTIAL_NAMES, transform_inertia
 from exciter.robot.yaml_file import read_yaml
@@ -38,14 +38,9 @@ from exciter.typing import Array
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], T]  # of a value, and of how messages call it
-TOP_KEYS = (
-    "name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints",
-    "frames", "capsules", "collision_pairs", "shapes", "unshaped", "ground",
-)  # fmt: skip
-JOINT_KEYS = (
-    "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
-    "limits", "inertia", "friction", "link",
-)  # fmt: skip
+_FACTS_KEYS = ("name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints")
+TOP_KEYS = (*_FACTS_KEYS, "frames", "capsules", "collision_pairs", "shapes", "unshaped", "ground")
+JOINT_KEYS = ("joint", "parent", "sigma", "type", *MDH_NUMBERS, "limits", "inertia", "friction", "link")
 COM_KEYS = ("mass", "com", "about_com")
 NOMINAL_FRICTION_KEYS = ("viscous", "coulomb", "rotor_inertia")
 SHAPE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "mesh": 3}
@@ -281,17 +276,17 @@ def _sequence(value: Any, what: str) -> list[Any]:
     return value
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise RobotError(f"{what} is {shown(value)}; expected text (quote it if it looks like a number)")
-    return value
-
-
 def _texts(value: Any, what: str) -> tuple[str, ...]:
     return tuple(_text(entry, what) for entry in _sequence(value, what))
 
 
-def _truth(value: Any, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise RobotError(f"{what} is {shown(value)}; expected true or false")
-    return value
+def _of(kind: type[T], expected: str) -> Reader[T]:
+    def read(value: Any, what: str) -> T:
+        if not isinstance(value, kind):
+            raise RobotError(f"{what} is {shown(value)}; expected {expected}")
+        return value
+
+    return read
+
+
+_text, _truth = _of(str, "text (quote it if it looks like a number)"), _of(bool, "true or false")

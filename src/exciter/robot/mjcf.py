@@ -78,8 +78,7 @@ class MjcfDrive:
 
 @dataclass
 class _Gathered:
-    """What the walk over the bodies collects. joints: as MuJoCo parsed them. unmeasured: link, kind of geom, whether it
-    collides."""
+    """What the walk over the bodies collects. joints: MuJoCo's. unmeasured: link, kind of geom, whether it collides."""
 
     file: CompiledMjcf
     drives: tuple[MjcfDrive, ...]
@@ -150,10 +149,8 @@ def _refuse_other_physics(root: Element) -> None:
     for option in root.findall("option"):
         if fluid := [word for word in ("density", "viscosity") if option.get(word, "0").strip("0. ")]:
             given = ", ".join(f'{word}="{option.get(word)}"' for word in fluid)
-            raise RobotError(
-                f"<option {given}> puts the robot into a fluid, whose forces the model does not have; remove it, "
-                "or give 0, for a robot in air"
-            )
+            problem = f"<option {given}> puts the robot into a fluid, whose forces the model does not have"
+            raise RobotError(f"{problem}; remove it, or give 0, for a robot in air")
     for body in root.iter("body"):
         inertial = body.find("inertial")
         if inertial is not None and not {"diaginertia", "fullinertia"} & set(inertial.keys()):
@@ -167,8 +164,8 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
 
 
 def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
-    """One body, a chain of links where it has several joints, then its children. fixed: placement (4, 4) of the parent
-    in the world at q = ref; above: the joints that carry it."""
+    """One body, a chain of links where it has several joints, then its children. fixed: the parent (4, 4) in the world
+    at q = ref; above: the joints that carry it."""
     name = body.name or f"{parent}_{sum(not link.hidden for link in found.links)}"
     owner = f"body '{name}'"
     joints = list(body.joints)
@@ -190,10 +187,9 @@ def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...
     found.links.append(Link(name, carrier, *at, inertia, facts, weighed=not (meshed and above)))
     # weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody
     if body.gravcomp != 0.0 and (free := [joint for joint in above if not found.joints[joint].actgravcomp]):
-        raise RobotError(
-            f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive: a force that the "
-            'model does not have; remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
-        )
+        problem = f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive"
+        advice = 'remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
+        raise RobotError(f"{problem}: a force that the model does not have; {advice}")
     _attachments(body, twin, name, None if above else fixed, found)
     for child, child_twin in _pairs(body, twin, "bodies"):
         _walk(child, child_twin, name, fixed, above, found)
@@ -268,8 +264,7 @@ def _attachments(body: Any, twin: Any, name: str, fixed: Array | None, found: _G
 
 
 def _unmeasured(found: _Gathered) -> dict[str, str]:
-    """Links with a shape of which no size is known, and what it is; what is only drawn counts where nothing of the link
-    collides."""
+    """Links with a shape of no known size, and what it is; what is only drawn counts where nothing of them collides."""
     solid = {link for link, shape in found.shapes if shape.collides}
     solid |= {link for link, _, collides in found.unmeasured if collides}
     kinds: dict[str, list[str]] = {}
@@ -284,10 +279,8 @@ def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...
         return ()
     active = [one for one in found.file.spec.equalities if one.active]
     for loop in (one for one in active if one.type != mujoco.mjtEq.mjEQ_JOINT):
-        raise RobotError(
-            f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop, which is "
-            "not supported; remove the constraint to open it"
-        )
+        problem = f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop"
+        raise RobotError(f"{problem}, which is not supported; remove the constraint to open it")
     return tuple((one.name1, one.name2 or one.name1, "equality") for one in active)
 
 

@@ -148,10 +148,8 @@ def _refuse_ambiguous_axis(orientation: Any, ends: Any, owner: str) -> None:
         axis = np.asarray(ends[:3]) - np.asarray(ends[3:])
     sine = np.hypot(axis[0], axis[1]) / max(float(np.linalg.norm(axis)), np.finfo(float).tiny)
     if axis[2] < 0.0 and spatial.OPPOSITE_AXIS_SINE <= sine < AMBIGUOUS_ZAXIS_SINE:
-        raise RobotError(
-            f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about different axes; "
-            "give exactly 0 0 -1, or quat"
-        )
+        problem = f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about"
+        raise RobotError(f"{problem} different axes; give exactly 0 0 -1, or quat")
 
 
 def _by_mujoco(tree: Element, path: Path, work: Any) -> Any:
@@ -169,8 +167,7 @@ def _by_mujoco(tree: Element, path: Path, work: Any) -> Any:
 
 
 def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | None:
-    """A box, sphere, cylinder or capsule, the capsule around an ellipsoid, a mesh; None for planes, height fields and
-    the like."""
+    """A box, sphere, cylinder, capsule or mesh, the capsule around an ellipsoid; None for planes, height fields, …"""
     kind: Any = geom_kind(geom)
     rotation, translation = file.placement("geom", twin)
     if kind == "mesh":

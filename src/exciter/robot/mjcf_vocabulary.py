@@ -53,9 +53,8 @@ ACTUATOR_WORDS = _words(
     "thermal cogging lugre controller input delay interp nsample ffrange velrange posrange imax slewmax plugin",
     "instance",
 )
-EQUALITY_WORDS = _words("name class active solref solimp polycoef anchor relpose torquescale cell flex") | _words(
-    "body1 body2 site1 site2 joint1 joint2 tendon1 tendon2"
-)
+ENDS_OF_TIES = "body1 body2 site1 site2 joint1 joint2 tendon1 tendon2"
+EQUALITY_WORDS = _words(f"name class active solref solimp polycoef anchor relpose torquescale cell flex {ENDS_OF_TIES}")
 PICTURE_WORDS: Words = {"camera": None, "light": None}
 BODY_WORDS: Words = {
     **PICTURE_WORDS,
@@ -107,7 +106,7 @@ KNOWN_SECTIONS: Mapping[str, Words] = {
 NAMES_OF_ELEMENTS = _words(
     "name class childclass joint jointinparent tendon site refsite slidersite cranksite body mesh hfield material geom",
     "sidesite plugin instance flex cell model file fileright fileleft fileup filedown filefront fileback meshdir",
-    "texture target texturedir assetdir body1 body2 site1 site2 joint1 joint2 tendon1 tendon2",
+    f"texture target texturedir assetdir {ENDS_OF_TIES}",
 )
 #: Ranges of a joint, and the attribute that switches each off.
 RANGE_SWITCHES = {"range": "limited", "actuatorfrcrange": "actuatorfrclimited"}
@@ -129,10 +128,9 @@ def refuse_unknown(root: Element, source: str) -> None:
                 raise RobotError(f"{source} has <{element.tag}>, which is not supported; {COMPILED_ADVICE}")
             allowed = known[element.tag]
             if unknown := [word for word in element.attrib if allowed is not None and word not in allowed]:
-                raise RobotError(
-                    f"{source} has the attribute '{unknown[0]}' in <{element.tag}> ({element.get('name', 'no name')}), "
-                    f"which is not known here and may change torques; remove it, or {COMPILED_ADVICE}"
-                )
+                where = f"in <{element.tag}> ({element.get('name', 'no name')})"
+                problem = f"{source} has the attribute '{unknown[0]}' {where}, which is not known here"
+                raise RobotError(f"{problem} and may change torques; remove it, or {COMPILED_ADVICE}")
 
 
 def refuse_infinite_numbers(element: Element, owner: str = "the file") -> None:
@@ -147,10 +145,8 @@ def refuse_infinite_numbers(element: Element, owner: str = "the file") -> None:
         numbers = [one for one in map(_number, parts) if one is not None]
         huge = word not in UNBOUNDED_ATTRIBUTES and any(abs(one) > LARGEST_OF_A_ROBOT for one in numbers)
         if huge or any(map(math.isnan, numbers)):
-            raise RobotError(
-                f"{word}={shown(text)} in <{element.tag}> of {owner} is not finite or beyond {LARGEST_OF_A_ROBOT:g}; "
-                "give a number or leave it out"
-            )
+            problem = f"{word}={shown(text)} in <{element.tag}> of {owner} is not finite or beyond"
+            raise RobotError(f"{problem} {LARGEST_OF_A_ROBOT:g}; give a number or leave it out")
         ranged = element.tag == "joint" and word in RANGE_SWITCHES and element.get(RANGE_SWITCHES[word]) != "false"
         if ranged and len(numbers) == len(parts) == 2 and numbers[0] >= numbers[1]:
             given = " ".join(f"{one:g}" for one in numbers)

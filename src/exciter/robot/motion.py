@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError, shown
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 
 def as_numbers(given: object, name: str) -> Array:
@@ -72,7 +72,7 @@ class Motion:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, part: slice | NDArray[np.bool_]) -> Motion:
+    def __getitem__(self, part: slice | BoolArray) -> Motion:
         """Some of the samples, in order."""
         return Motion(time=self.time[part], q=self.q[part], qd=self.qd[part], qdd=self.qdd[part])
 

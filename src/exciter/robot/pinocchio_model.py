@@ -11,9 +11,8 @@ from exciter.robot.robot import Robot
 
 
 def to_pinocchio(robot: Robot) -> Any:
-    """A ``pinocchio.Model`` with the same joints in the same order: q, v, τ are all (n,). Rigid bodies only: friction,
-    rotor inertia and other joint terms are not in it. Every joint is of Pinocchio's unaligned kind, continuous ones
-    included, so that the joint frames stay those of the robot."""
+    """A ``pinocchio.Model`` with the same joints in the same order: q, v, τ are all (n,); rigid bodies without joint
+    terms. Every joint is of Pinocchio's unaligned kind, so that the joint frames stay those of the robot."""
     import pinocchio as pin
 
     model = pin.Model()

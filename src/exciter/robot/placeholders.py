@@ -49,10 +49,8 @@ def is_physical(phi: ArrayLike) -> bool:
         return not phi.any()
     about_origin = float(np.linalg.norm(pseudo_inertia(phi)[:3, :3], 2))
     central = pseudo_inertia(transform_inertia(phi, np.eye(3), -phi[1:4] / phi[0]))[:3, :3]
-    moments = np.linalg.eigvalsh(central)
-    return bool(
-        moments[0] >= -PRINTED_MOMENT_TOLERANCE * max(moments[-1], 0.0) - CENTRAL_MOMENT_ROUNDING * about_origin
-    )
+    least, _, most = np.linalg.eigvalsh(central)
+    return bool(least >= -PRINTED_MOMENT_TOLERANCE * max(most, 0.0) - CENTRAL_MOMENT_ROUNDING * about_origin)
 
 
 def bare_bodies(robot: Robot) -> tuple[int, ...]:

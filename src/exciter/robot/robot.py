@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.labelled import table_html
@@ -24,7 +24,7 @@ from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
 from exciter.robot.spatial import axis_rotation, transform_inertia
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 if TYPE_CHECKING:
     from exciter.robot.mdh import MDHTable
@@ -39,14 +39,12 @@ def check_name(what: str, name: str) -> None:
     """Refuse a name that cannot be shown as it is: files for other tools could not hold it, or would hold something
     else than a reader sees. Every character that prints is allowed."""
     if unseen(name):
-        raise RobotError(
-            f"the {what} name '{visible(name)}' has characters that do not print (control codes, ends of lines, marks "
-            "of writing direction or zero width), here shown as escapes; rename it"
-        )
+        unprinted = "control codes, ends of lines, marks of writing direction or zero width"
+        problem = f"the {what} name '{visible(name)}' has characters that do not print ({unprinted})"
+        raise RobotError(f"{problem}, here shown as escapes; rename it")
 
 
 def named(names: Sequence[str]) -> str:
-    """For a sentence."""
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -79,9 +77,8 @@ class Joint:
             array = frozen_array(getattr(self, attribute), shape, f"{attribute} of joint '{self.name}'")
             object.__setattr__(self, attribute, array)
         if self.kind not in ("revolute", "continuous", "prismatic"):
-            raise RobotError(
-                f"joint '{self.name}' is '{self.kind}'; allowed are revolute, continuous, prismatic, fixed"
-            )
+            allowed = "revolute, continuous, prismatic, fixed"
+            raise RobotError(f"joint '{self.name}' is '{self.kind}'; allowed are {allowed}")
         if abs(np.linalg.norm(self.axis) - 1.0) > 1e-9:
             raise RobotError(f"the axis of joint '{self.name}' is not a unit vector: {self.axis.tolist()}")
         if np.abs(self.rotation @ self.rotation.T - np.eye(3)).max() > 1e-8 or np.linalg.det(self.rotation) < 0:
@@ -219,7 +216,7 @@ class Robot:
         return next(frame for frame in (*self.frames, *own) if frame.name == name)
 
     @property
-    def parents(self) -> NDArray[np.int64]:
+    def parents(self) -> Index:
         return np.array([joint.parent for joint in self.joints], dtype=np.int64)
 
     def ancestors(self, joint: int) -> tuple[int, ...]:
@@ -310,16 +307,14 @@ class Robot:
         ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``"""
         changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
         for which, given in limits.items():
-            if which not in Limits.names():
-                raise RobotError(unknown_name("limit", which, Limits.names()))
+            self.limit(which)  # refuses an unknown kind
             if isinstance(given, Mapping):
                 values = {self.index(name): value for name, value in given.items()}
             else:
                 array = np.asarray(given, dtype=float)
                 if array.shape not in ((), (self.n,)):
-                    raise RobotError(
-                        f"{which} has shape {array.shape}; give one number, {self.n} numbers, or a mapping by joint"
-                    )
+                    allowed = f"one number, {self.n} numbers, or a mapping by joint"
+                    raise RobotError(f"{which} has shape {array.shape}; give {allowed}")
                 values = dict(enumerate(np.broadcast_to(array, (self.n,))))
             for index, value in values.items():
                 changes[index][which] = float(value)
@@ -350,8 +345,7 @@ class Robot:
 
 
 def carried(robot: Robot, where: Carried) -> Robot:
-    """With all that is fixed on bodies where the old frames of their joints are now: joint, rotation, translation, by
-    old joint."""
+    """With all that is fixed on bodies where the old frames of their joints are now, by old joint."""
     moved: dict[str, Any] = {
         kind: tuple(one.placed(*where[one.joint]) for one in getattr(robot, kind))
         for kind in ("frames", "capsules", "shapes")
@@ -363,7 +357,13 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     """The robot with joints frozen at ``positions`` [rad or m], by name: the body of a joint that does not move becomes
     part of whatever carries it. Inertias are added in the carrier's frame; frames, capsules and shapes are seen from
     it. What ends up on the base keeps frames and capsules, but no inertia: the base does not move, and does no work."""
-    frozen = {robot.index(name): _checked(robot.joints[robot.index(name)], q) for name, q in positions.items()}
+    frozen = {robot.index(name): q for name, q in positions.items()}
+    for limits, name, q in ((robot.joints[i].limits, robot.joints[i].name, q) for i, q in frozen.items()):
+        if not np.isfinite(q):
+            raise RobotError(f"joint '{name}' cannot be locked at {q}; give a finite position")
+        if not limits.lower <= q <= limits.upper:
+            allowed = f"its limits are {limits.lower:g} … {limits.upper:g}; give a position between them"
+            raise RobotError(f"joint '{name}' cannot be locked at {q:g}: {allowed}")
     if not frozen:
         return robot
     if len(frozen) == robot.n:
@@ -402,17 +402,6 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
         options=None,
     )
     return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
-
-
-def _checked(joint: Joint, position: float) -> float:
-    if not np.isfinite(position):
-        raise RobotError(f"joint '{joint.name}' cannot be locked at {position}; give a finite position")
-    if not joint.limits.lower <= position <= joint.limits.upper:
-        raise RobotError(
-            f"joint '{joint.name}' cannot be locked at {position:g}: its limits are {joint.limits.lower:g} … "
-            f"{joint.limits.upper:g}; give a position between them"
-        )
-    return float(position)
 
 
 def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:

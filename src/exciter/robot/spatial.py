@@ -50,7 +50,6 @@ def upright(gravity: Array) -> Array:
 
 
 def homogeneous(rotation: ArrayLike, translation: ArrayLike) -> Array:
-    """4×4 placement."""
     t = np.eye(4)
     t[:3, :3], t[:3, 3] = rotation, translation
     return t

@@ -86,8 +86,7 @@ def _end(joint: Element, which: str) -> str:
 
 
 def _checked_order(links: list[Element], joints: list[Element], source: str) -> list[str]:
-    """The links of a tree (unique names, known ends, no link with two parents, no cycle, one root), from the root on,
-    depth first, siblings by the names of their joints."""
+    """The links of a tree (unique names, known ends, one parent each, no cycle, one root), depth first, by joint."""
     names = [link.get("name", "") for link in links]
     description.refuse_duplicates(names, "link", source)
     description.refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
@@ -222,9 +221,8 @@ def _is_force(element: Element) -> bool:
 
 
 def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
-    """Visual shapes and collision shapes, each with its link and placed in the link's frame; and the links with a
-    <collision> that says of no shape, so that something is there and nobody knows what. Meshes are names; their
-    files stay closed here."""
+    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and links with a
+    <collision> that says of no shape, so that something is there and nobody knows what."""
     for texture in root.iter("texture"):
         if texture.get("filename"):
             asset_path(texture.get("filename", ""), folder, mesh_root)

@@ -60,10 +60,8 @@ def parse_xml(path: Path) -> Element:
         builder.end(tag)
 
     def refuse(*_: object) -> None:
-        raise RobotError(
-            f"'{path}' has a DTD or an entity (line {parser.CurrentLineNumber}); neither is allowed in a "
-            "robot description: remove the <!DOCTYPE …> part"
-        )
+        problem = f"'{path}' has a DTD or an entity (line {parser.CurrentLineNumber})"
+        raise RobotError(f"{problem}; neither is allowed in a robot description: remove the <!DOCTYPE …> part")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -122,9 +120,8 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int]], own
 
 
 def asset_path(reference: str, folder: Path, root: Path) -> Path:
-    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened. Plain paths
-    are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as ``root/name/rest``,
-    then ``root/rest``."""
+    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error; it stays closed. Plain paths
+    are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else ``root/rest``."""
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
@@ -135,10 +132,8 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
     else:
         candidates = [folder / (rest if separator else text)]
     if text[1:2] == ":" or not all(_is_below(candidate, root) for candidate in candidates):
-        raise RobotError(
-            f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that "
-            "folder, give a wider mesh_root, or remove the reference (identification needs no meshes)"
-        )
+        problem = f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that folder"
+        raise RobotError(f"{problem}, give a wider mesh_root, or remove the reference (identification needs no meshes)")
     return next((candidate for candidate in candidates if isfile(candidate)), candidates[0])
 
 

@@ -45,8 +45,7 @@ def inside(path: str) -> Iterator[None]:
 
 
 def says_none(given: Any) -> bool:
-    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
-    that is not given: its default holds."""
+    """Whether a setting is the word none, as people write it: None, NONE. (A null of YAML is one that is not given.)"""
     return isinstance(given, str) and given.strip().lower() == "none"
 
 
@@ -87,15 +86,6 @@ class Kind:
     def hint(self) -> Any:
         """For ``fill``, where one value is to be read."""
         return Annotated[Any, self]
-
-    @property
-    def properties(self) -> dict[str, Any]:
-        """Of a choice that stands flat in a section: its keys there, with their schemas."""
-        raise NotImplementedError
-
-    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
-        """Of these, those that what is given leaves."""
-        return tuple(self.properties)
 
 
 @dataclass(frozen=True)
@@ -265,18 +255,12 @@ class Vector(Kind):
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
 
 
-@dataclass(frozen=True)
-class Numbers(Kind):
+class Numbers(Number):
     """One number, or a tuple of several; ``open``: a word for None."""
-
-    least: float = -math.inf
-    above: float | None = None
-    unit: str = ""
-    open: str | None = None
 
     @property
     def one(self) -> Number:
-        return Number(least=self.least, above=self.above, unit=self.unit, open=self.open)
+        return Number(**vars(self))
 
     @property
     def wanted(self) -> str:
@@ -287,15 +271,11 @@ class Numbers(Kind):
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
 
-    def word_of(self, value: Any) -> Any:
-        return self.one.word_of(value)
-
     def schema(self) -> dict[str, Any]:
         one = replace(self.one, open=None).schema()
         return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
-@dataclass(frozen=True)
 class PerJointNumber(Numbers):
     """One number for all joints, a list in their order, or numbers by name of all of them; kept in the form that was
     given. Names and counts are checked where the robot is known."""
@@ -350,8 +330,7 @@ class ListOfTexts(Kind):
 
 @dataclass(frozen=True)
 class ByName(Kind):
-    """Values of one kind by name. names: those that are allowed, of what; all: one value alone is that of all names;
-    listed: what names in a list stand for."""
+    """Values of one kind by name. names: those allowed, of what; all: one value is that of all; listed: of a list's."""
 
     one: Kind
     names: tuple[str, ...] | None = None

@@ -9,7 +9,7 @@ checked by the same markers when the object is made (``checked``), so that a cla
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from itertools import chain
@@ -25,6 +25,7 @@ T = TypeVar("T")
 Context = Mapping[str, Any]
 Check = Callable[[Any, Context | None], Any]
 ROBOT_FIELD = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
+SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Settings:
@@ -96,8 +97,7 @@ class Settings:
 
 @cache
 def _checks(cls: Any) -> tuple[tuple[str, Any, Check], ...]:
-    """Name, default and check of each field; a class in a function may have annotations that name what is local to
-    it: these say nothing, those of its parents do."""
+    """Name, default and check of each field; annotations that name what is local to a function say nothing."""
     hints: dict[str, Any] = {}
     for one in reversed(cls.__mro__):
         with suppress(NameError):
@@ -122,12 +122,12 @@ def _told(check: Check, value: Any, where: str, error: type[ExciterError], conte
 
 @cache
 def _check_of(hint: Any) -> Check:
-    """The check of an annotation: made once, objects are made often. context: what the reader of a file knows beside
-    it; None where Python code gives the value."""
+    """The check of an annotation, made once. context: what the reader of a file knows; None for what Python gives."""
     marker, types = marker_of(hint), _types(hint)
     own = tuple(one for one in types if one.__module__ != "builtins")
     alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
     one = next(iter(alternatives), None)
+    protocols = any(getattr(cls, "_is_protocol", False) for cls in own)
 
     def plain(value: Any, context: Context | None) -> Any:
         """What is no object of the annotation's classes."""
@@ -141,7 +141,9 @@ def _check_of(hint: Any) -> Check:
             if context is None and not (isinstance(value, Mapping | str) and hasattr(one, "__dataclass_fields__")):
                 raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
             return _filled(one, value, context or {})
-        if own and set(own) == set(alternatives) and _certainly_none(value, own):
+        # what has part of a protocol may be meant for what is used of it
+        certain = not protocols or isinstance(value, str | int | float | Mapping | Sequence | FunctionType)
+        if own and set(own) == set(alternatives) and certain:
             raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
         return value
 
@@ -184,12 +186,6 @@ def _filled(cls: Any, given: Any, context: Context) -> Any:
         raise wrong(f": {error}") from None
 
 
-def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
-    """Of these classes; what has part of a protocol may be meant for what is used of it."""
-    protocols = any(getattr(one, "_is_protocol", False) for one in classes)
-    return not protocols or isinstance(value, str | int | float | Mapping | Sequence | FunctionType)
-
-
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     """Of an annotation, without its marker: what it may be."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
@@ -217,8 +213,7 @@ def filled(hint: Any, given: Any, context: Context | None = None) -> Any:
 
 def json_schema(hint: Any) -> dict[str, Any]:
     """Of a class or another annotation: keys of JSON schema by the alphabet, those of settings as they are."""
-    schema: dict[str, Any] = _in_order(_schema_of(hint))
-    return schema
+    return dict(_in_order(_schema_of(hint)))
 
 
 def _schema_of(hint: Any) -> dict[str, Any]:
@@ -241,7 +236,7 @@ def _class_schema(cls: type[Settings]) -> dict[str, Any]:
         if name not in cls.flat
     }
     for name in cls.flat:
-        choice = marker_of(fields[name])
+        choice: Any = marker_of(fields[name])
         properties |= choice.properties if choice else _class_schema(_settings_class(fields[name]))["properties"]
     if cls.also is not None:
         properties |= _class_schema(cls.also)["properties"]
@@ -265,6 +260,44 @@ def _in_order(schema: Any, below: str = "") -> Any:
     return {key: _in_order(schema[key], key) for key in keys}
 
 
+def file_schema(
+    title: str, parts: Iterable[tuple[str | None, type[Settings]]], unchecked: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Of a whole file, which may be empty, for editors (draft 2020-12). parts: ``(None, cls)`` has its keys at the top
+    of the file, ``("simulate", cls)`` below that key. unchecked: further keys, whose values may be anything."""
+    properties: dict[str, Any] = {}
+    for key, cls in parts:
+        schema = json_schema(cls)
+        properties |= schema["properties"] if key is None else {key: schema}
+    properties = {**properties, **{key: True for key in unchecked if key not in properties}}
+    whole = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"$schema": SCHEMA_DRAFT, "title": title, **_or_null(_with_nulls(whole))}
+
+
+def _with_nulls(schema: Any) -> Any:
+    """A key without a value, as of a section whose lines all stand behind a #, is one that is not given."""
+    if isinstance(schema, list):
+        return [_with_nulls(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copied = {key: _with_nulls(value) for key, value in schema.items()}
+    if isinstance(properties := copied.get("properties"), dict):
+        needed = copied.get("required", ())
+        copied["properties"] = {key: one if key in needed else _or_null(one) for key, one in properties.items()}
+    return copied
+
+
+def _or_null(schema: Any) -> Any:
+    if not isinstance(schema, dict) or {"type": "null"} in schema.get("anyOf", ()):
+        return schema
+    if "type" in schema and not {"enum", "const"} & set(schema):
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return {**schema, "type": list(dict.fromkeys([*types, "null"]))}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
     """The keys of a section; of one that is given, those that its choices leave."""
     keys = [_flat_keys(hint, given) if key in cls.flat else (key,) for key, hint in settings_fields(cls).items()]
@@ -282,7 +315,7 @@ def settings_fields(cls: type[Settings], *, needed: bool = False) -> dict[str, A
 
 def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
     """The keys of a field that stands directly in a section: those of a settings class, or of a choice."""
-    choice = marker_of(hint)
+    choice: Any = marker_of(hint)
     return keys_of(_settings_class(hint)) if choice is None else choice.keys(given or {})
 
 
@@ -320,12 +353,9 @@ def _known(given: Any, keys: Sequence[str]) -> dict[str, Any]:
     return named
 
 
-def known_keys(
-    given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
-) -> dict[str, Any]:
+def known_keys(given: Any, where: str, keys: Sequence[str], error: type[ExciterError] = ExciterError) -> dict[str, Any]:
     """The content of a file, of which parts are filled later."""
-    known: dict[str, Any] = _told(lambda content, _: _known(content, keys), given, where, error)
-    return known
+    return dict(_told(lambda content, _: _known(content, keys), given, where, error))
 
 
 def marker_of(hint: Any) -> Kind | None:

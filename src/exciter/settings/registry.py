@@ -93,6 +93,7 @@ class OneOf(Kind):
 
     @property
     def properties(self) -> dict[str, Any]:
+        """Where it stands flat in a section: its keys there, with their schemas."""
         inner = {word: json_schema(self.known[word]) for word in self.words}
         if self.tag is None:
             return inner
@@ -102,6 +103,7 @@ class OneOf(Kind):
         return keys
 
     def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Of these, those that what is given leaves."""
         if self.tag is None:
             return self.words
         word = given.get(self.tag) or self.usual

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from exciter import DOptimality, DynamicModel, ExciterError, Motion, Robot
-from exciter.dynamics.base import static_base
+from exciter.dynamics.model import static_base
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.optimiser.limits import check_posture

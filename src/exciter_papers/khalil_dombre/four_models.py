@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import exciter as ex
-from exciter.dynamics.base import random_motion
+from exciter.dynamics.model import random_motion
 from exciter.excitation.criteria.criterion import Observed, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 import exciter as ex
-from exciter.dynamics.base import inertia_base, numeric_model_base, random_states, static_base
+from exciter.dynamics.model import inertia_base, numeric_model_base, random_states, static_base
 from exciter.parameters.base import numeric_base
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exciter as ex
-from exciter.dynamics.base import inertia_base
+from exciter.dynamics.model import inertia_base
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere

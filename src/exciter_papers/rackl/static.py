@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import exciter as ex
-from exciter.dynamics.base import inertia_base, static_base
+from exciter.dynamics.model import inertia_base, static_base
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import evaluate
 from exciter.experiment.virtual.synthetic import synthetic_recording

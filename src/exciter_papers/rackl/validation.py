@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from exciter import DynamicModel
-from exciter.dynamics.base import inertia_base
+from exciter.dynamics.model import inertia_base
 from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.payload import LOAD_CONFIDENCE as REGION

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.base import random_motion
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, random_motion
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as gram
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from exciter.dynamics.base import random_states
+from exciter.dynamics.model import random_states
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime

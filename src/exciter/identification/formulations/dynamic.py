@@ -16,8 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
-from exciter.dynamics.base import random_states
-from exciter.dynamics.model import BaseReaction, DynamicModel
+from exciter.dynamics.model import BaseReaction, DynamicModel, random_states
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows

@@ -10,17 +10,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms import friction
 from exciter.parameters.terms import term as common
-from exciter.parameters.terms.friction import (
-    SQUARE_ROOT_COLUMN,
-    VISCOUS_COLUMN,
-    BoundDryFriction,
-    DryFriction,
-    RoundedRoot,
-    Shape,
-    ShapedTerm,
-    Sign,
-)
+from exciter.parameters.terms.friction import BoundDryFriction, DryFriction, ShapedTerm
 from exciter.parameters.terms.rotor_offset_springs import POSITION_TERMS, ROTOR_INERTIA_COLUMN
 from exciter.parameters.terms.term import BoundTerm, Column, Interval, JointTerm, Ranges, RigidTorque, Samples
 from exciter.robot.motion import Motion, MotionGradient
@@ -54,9 +46,8 @@ class OfMotor(JointTerm):
         """Each on both joints, which must turn, with the number of the second."""
         joints = [robot.index(self.first), robot.index(self.second)]
         if any(robot.joints[j].is_prismatic for j in joints):
-            raise ParameterError(
-                f"{type(self).__name__} of '{self.first}' and '{self.second}' needs two revolute joints"
-            )
+            which = f"{type(self).__name__} of '{self.first}' and '{self.second}'"
+            raise ParameterError(f"{which} needs two revolute joints")
         return common.Columns.of(robot, *((f"{kind.symbol}{joints[1] + 1}", kind, joints) for kind in kinds))
 
 
@@ -64,11 +55,8 @@ class OfMotor(JointTerm):
 class _OfMotor(ShapedTerm):
     """Γ_first = F r z, Γ_second = F z, with the shape of the motor's motion."""
 
+    joint_wise = False
     ratio: float
-
-    @property
-    def joint_wise(self) -> bool:
-        return False
 
     @property
     def arms(self) -> Array:
@@ -114,13 +102,13 @@ class DriveCoupling(OfMotor):
     """
 
     word, title = "drive-coupling", "friction and rotor of a motor that turns with two joints"
-    shape: Shape = field(default_factory=Sign)
+    shape: friction.Shape = field(default_factory=friction.Sign)
 
     def smoothed(self, width: float) -> Self:
         return replace(self, shape=self.shape.smoothed(width))
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(VISCOUS_COLUMN, symbol="fvm")
+        rotor, viscous = replace(ROTOR_INERTIA_COLUMN, symbol="Iam"), replace(friction.VISCOUS_COLUMN, symbol="fvm")
         columns = self.columns(robot, rotor, viscous, Column("fsm", common.TORQUE_UNITS, nonnegative=True))
         return _DriveCoupling(columns, columns.joints[:2], self.shape.bind([self.second]), self.ratio)
 
@@ -144,10 +132,8 @@ class _DriveCoupling(_OfMotor):
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         inertia, viscous, dry = np.split(seed, 3)
-        through_shape = super().pullback(motion, dry)
-        return through_shape + common.scatter(
-            motion, self.joints, None, self.ratio * viscous[::-1], self.ratio * inertia[::-1]
-        )
+        qd, qdd = self.ratio * viscous[::-1], self.ratio * inertia[::-1]
+        return super().pullback(motion, dry) + common.scatter(motion, self.joints, None, qd, qdd)
 
     def kinetic(self, motion: Motion) -> Array:
         """Iam r q̇_first q̇_second, the mixed part of the rotor's energy."""
@@ -174,12 +160,9 @@ class CoupledSqrtViscous(OfMotor):
     width: common.Speed = 1e-3
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        columns = self.columns(robot, replace(SQUARE_ROOT_COLUMN, symbol="fqm"))
+        columns = self.columns(robot, replace(friction.SQUARE_ROOT_COLUMN, symbol="fqm"))
         width = common.per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
-        return _OfMotor(columns, columns.joints, RoundedRoot(width), self.ratio)
-
-
-# -- of loaded gears ---------------------------------------------------------------------------------------------------
+        return _OfMotor(columns, columns.joints, friction.RoundedRoot(width), self.ratio)
 
 
 @dataclass(frozen=True)
@@ -260,13 +243,10 @@ class LoadFriction(DryFriction):
 class _LoadFriction(BoundDryFriction):
     """τ_load = torque of ``links`` (n, 10), the description's for None, plus Σ values · columns of the springs."""
 
+    joint_wise = False  # the load depends on all joints
     rigid: RigidTorque
     links: Array | None
     springs: tuple[tuple[common.PotentialTerm, Array], ...]
-
-    @property
-    def joint_wise(self) -> bool:
-        return False  # the load depends on all joints
 
     def values(self, motion: Motion) -> Array:
         return super().values(motion) * np.abs(self._load(motion))

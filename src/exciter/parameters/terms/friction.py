@@ -60,9 +60,6 @@ class _Viscous(common.PointwiseTerm):
         return rates[2, self.columns.joints]
 
 
-# -- shapes ------------------------------------------------------------------------------------------------------------
-
-
 class BoundShape(ABC):
     """z of each joint over time, from its q and q̇ (m, N)."""
 
@@ -248,9 +245,6 @@ FRICTION_SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
 Shape = Annotated[FrictionShape, OneOf(FRICTION_SHAPES)]
 
 
-# -- terms with a shape ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class ShapedTerm(BoundTerm):
     """Γ = F z, with the shape of ``joints`` (m)."""
@@ -412,5 +406,4 @@ class _Stribeck(BoundDryFriction):
         return super().pullback(motion, seed * bell) + common.scatter(motion, self.joints, qd=slope)
 
     def _bell(self, speed: Array) -> Array:
-        bell: Array = np.exp(-((speed / self.velocity) ** 2))
-        return bell
+        return np.asarray(np.exp(-((speed / self.velocity) ** 2)))

@@ -17,13 +17,12 @@ from functools import reduce
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, ParameterError, shown
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Text
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 #: Units of a parameter for a revolute (or continuous) and for a prismatic joint.
 Units = tuple[str, str]
@@ -99,7 +98,6 @@ def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: s
     return wanted
 
 
-@dataclass(frozen=True)
 class OfNamedJoints(PerJointNumber):
     """Of the joints that a term has, which need not be all of the robot's: ``per_joint`` compares with them."""
 
@@ -117,14 +115,10 @@ def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
         if missing := [name for name in names if name not in value]:
             problem = f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'"
             raise ParameterError(f"{problem}; give it for every joint of the term")
-        numbers = np.array([value[name] for name in names], dtype=np.float64)
-    elif isinstance(value, Sequence):
-        if len(value) != len(names):
-            raise ParameterError(f"{what} has {len(value)} values for {len(names)} joints; give one per joint or one")
-        numbers = np.array(value, dtype=np.float64)
-    else:
-        numbers = np.full(len(names), value, dtype=np.float64)
-    return numbers[:, None]
+        value = [value[name] for name in names]
+    if isinstance(value, Sequence) and len(value) != len(names):
+        raise ParameterError(f"{what} has {len(value)} values for {len(names)} joints; give one per joint or one")
+    return np.full(len(names), value, dtype=np.float64)[:, None]
 
 
 def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
@@ -271,9 +265,8 @@ class BoundTerm(ABC):
     def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
         """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
         if motion.n != self.columns.n:
-            raise MotionError(
-                f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
-            )
+            problem = f"the motion has {motion.n} joints and the robot {self.columns.n}"
+            raise MotionError(f"{problem}; give one column per joint")
         joints = self.columns.joints if joints is None else joints
         return Samples(*(x if joints == list(range(motion.n)) else x[joints] for x in motion.samples_last))
 
@@ -316,9 +309,7 @@ class Partials:
 class PointwiseTerm(BoundTerm):
     """Give ``entries`` and ``partials`` of the samples of each entry's joint; the rest follows."""
 
-    @property
-    def joint_wise(self) -> bool:
-        return True
+    joint_wise = True
 
     @abstractmethod
     def entries(self, at: Samples) -> Array:
@@ -374,7 +365,7 @@ def cosine(angle: Interval) -> Interval:
     """cos x for every x of an interval of angles [rad]."""
     low, high = np.cos(angle[0]), np.cos(angle[1])
 
-    def passes(extreme: float) -> NDArray[np.bool_]:
+    def passes(extreme: float) -> BoolArray:
         turns = [(end - extreme) / (2.0 * np.pi) for end in angle]
         return np.floor(turns[1]) >= np.ceil(turns[0])
 

@@ -124,19 +124,17 @@ class _UserTerm(BoundTerm):
             raise ParameterError(f"torque of UserTerm '{self.term.name}' is not finite for motions within the limits")
         backwards = Samples(*(np.ascontiguousarray(a[:, ::-1]) for a in (at.q, at.qd, at.qdd)))
         if not np.allclose(self._torque(backwards)[:, ::-1], torque, rtol=1e-9, atol=0):
-            raise ParameterError(
-                f"torque of UserTerm '{self.term.name}' depends on the order of the samples; "
-                "compute each sample on its own, or write a BoundTerm for a term with memory"
-            )
+            problem = f"torque of UserTerm '{self.term.name}' depends on the order of the samples"
+            advice = "compute each sample on its own, or write a BoundTerm for a term with memory"
+            raise ParameterError(f"{problem}; {advice}")
         for x in WITH_RESPECT_TO:
             given, differences = self._derivative(at, x), self._differences(at, x)
             error = np.abs(given - differences)
             if not error.max() <= 1e-4 * np.abs(differences).max() + 1e-8 * np.abs(torque).max():
                 worst = np.unravel_index(int(np.argmax(np.nan_to_num(error, nan=np.inf))), error.shape)
-                raise ParameterError(
-                    f"d{x} of UserTerm '{self.term.name}' is wrong: it gives {given[worst]:.6g} where finite "
-                    f"differences of torque give {differences[worst]:.6g}; correct it, or leave it out"
-                )
+                both = f"it gives {given[worst]:.6g} where finite differences of torque give {differences[worst]:.6g}"
+                problem = f"d{x} of UserTerm '{self.term.name}' is wrong: {both}"
+                raise ParameterError(f"{problem}; correct it, or leave it out")
 
 
 def _random_samples(robot: Robot, joints: list[int]) -> Samples:

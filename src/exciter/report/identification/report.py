@@ -22,7 +22,7 @@ from exciter.report.identification.runs import friction_sections, quality_sectio
 from exciter.report.markup import explained, number, percent
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
-from exciter.settings.in_words import in_full, named
+from exciter.settings.write import in_full, named
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix

@@ -23,7 +23,7 @@ from exciter.report.parts import Bar, Folded, HtmlTable, JointChoice, Paragraph,
 from exciter.report.plot import HeatMap, Line, Plot, band_lines
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
-from exciter.settings.in_words import named
+from exciter.settings.write import named
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, ModelResidual, NoiseFloor
 from exciter.validation.friction_curves import NOT_OF_VELOCITY, FrictionCurve
 from exciter.validation.prediction import Prediction
