@@ -33,10 +33,8 @@ from exciter.validation.validation import some_of
 
 AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
 NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
-CORRELATED = (
-    "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
-    "which is too large where they do: a disagreement that is named is one, others may be overlooked"
-)
+CORRELATED = "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they "
+CORRELATED += "did not, which is too large where they do: a disagreement that is named is one, others may be overlooked"
 
 
 @dataclass(frozen=True)
@@ -138,9 +136,8 @@ class Comparison:
         best = min(good, key=lambda one: one.score)
         what = "validation" if best.validation else "fit"
         others = ", ".join(f"{one.name} {one.score:.3g} %" for one in good if one is not best) or "gave none"
-        said.append(
-            f"smallest residual on the {what}: {best.name}, {best.score:.3g} % of the torque; the others {others}"
-        )
+        words = f"smallest residual on the {what}: {best.name}, {best.score:.3g} % of the torque; the others "
+        said.append(f"{words}{others}")
         said += [one.sentence for one in self.differences]
         return (*said, CORRELATED) if self.differences else tuple(said)
 

@@ -93,20 +93,16 @@ class InertiaMatrix:
     def sentences(self) -> tuple[str, ...]:
         said = [f"the inertia matrix is {self.verdict}: {self._smallest()}"]
         if not self.definite:
-            said.append(
-                "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
-                "physically consistent estimate, or excite the joints named above more"
-            )
+            words = "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
+            said.append(f"{words}physically consistent estimate, or excite the joints named above more")
         elif self.description > ZERO_EIGENVALUE:
             ratio = self.smallest / self.description
             said.append(f"that is {ratio:.2g} times what the description's own parameters have at this posture")
         if self.surety is not None and self.surety_posture is not None and self.definite:
             doubt = "" if self.sure else f"; less than {SURE_EIGENVALUE_SIGMAS:g} σ: another log could make it negative"
             said.append(f"where it is least sure, it is {self.surety:.2g} σ from zero{doubt}")
-        said.append(
-            f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima looked "
-            f"for from the {self.search.starts} worst"
-        )
+        words = f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima "
+        said.append(f"{words}looked for from the {self.search.starts} worst")
         return tuple(said)
 
     def _smallest(self) -> str:

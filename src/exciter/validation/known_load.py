@@ -95,10 +95,8 @@ class KnownLoad:
             why = f"the difference is within its uncertainty; {torque}{weak}"
         else:
             named = f" ({', '.join(self.outside)} most)" if self.outside else ""
-            why = (
-                f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
-                "small, friction changes with the load, or frame, gains or load are not as given"
-            )
+            why = f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
+            why += "small, friction changes with the load, or frame, gains or load are not as given"
         said = [f"the known load is {self.verdict}: {why}"]
         figures = zip(self.errors, LOAD_UNITS, self.sigmas, strict=True)
         errors = [f"{error:+.2g} {unit} ({sigmas:+.2g} σ)" for error, unit, sigmas in figures]

@@ -158,11 +158,9 @@ class OpenLoop:
             )
             beside = f", the description {other} it" if np.isfinite(self.description).all() else ""
             useless = "; the model is of no use for simulation over this time" if self.relative[-1] >= 1.0 else ""
-            said.append(
-                f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from "
-                f"the recorded position (rms of {self.starts} starts): {each}; {own} the error at constant velocity"
-                f"{beside}{useless}"
-            )
+            words = f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far "
+            words += f"from the recorded position (rms of {self.starts} starts): {each}; {own} the error at constant "
+            said.append(f"{words}velocity{beside}{useless}")
         return (*said, *texts(self.notes))
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,9 +202,8 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
             squares[k] += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
             counted[k] += good.sum(axis=0)
     if ends is None:
-        raise RecordingError(
-            f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
-        )
+        why = f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter "
+        raise RecordingError(f"{why}horizons")
     rms = np.sqrt(squares / np.where(counted > 0, counted, np.nan)[..., None])
     kinds = dict(zip(("model", "description", "constant_velocity"), rms, strict=True))
     return OpenLoop(

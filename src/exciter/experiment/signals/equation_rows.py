@@ -95,10 +95,9 @@ class Rows:
         (n,) of its joint when given: what ``Information.add`` wants. Refused where y lacks what W has: an analogue
         filter cut it, and the rows were not low-passed below."""
         if np.isfinite(self.torque_bandwidth):
-            raise RecordingError(
-                f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the regressor "
-                "still has it: equations would be biased; pass the rows through a ParallelFilter, which stops below"
-            )
+            why = f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the "
+            why += "regressor still has it: equations would be biased; pass the rows through a ParallelFilter, which "
+            raise RecordingError(f"{why}stops below")
         scale = np.ones(len(self.joints)) if noise is None else np.asarray(noise, dtype=float)
         if scale.shape != (len(self.joints),) or not ((scale > 0) & np.isfinite(scale)).all():
             raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
@@ -194,11 +193,9 @@ class ParallelFilter:
         low_pass.sections(rate)  # refuses a cut-off the rate is too low for
         stop = low_pass.stop(rate)
         if stop > torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-            raise RecordingError(
-                f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
-                f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
-                f"{0.999 * low_pass.stopped_at(torque_bandwidth, rate).cutoff:.4g} Hz, or none"
-            )
+            why = f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
+            why += f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
+            raise RecordingError(f"{why}{0.999 * low_pass.stopped_at(torque_bandwidth, rate).cutoff:.4g} Hz, or none")
         return low_pass, max(1, int(0.5 * rate / stop)) if self.factor is None else self.factor
 
     def apply(self, rows: Rows) -> Rows:
@@ -225,10 +222,9 @@ class ParallelFilter:
             if abs(rows.rate / rate - 1.0) > 1e-9:
                 raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
             if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-                raise RecordingError(
-                    f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
-                    f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
-                )
+                why = f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
+                why += f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
+                raise RecordingError(why)
             return rows
 
         for segment in segments(map(alike, stream), 1.5 / rate):
@@ -256,10 +252,8 @@ class ParallelFilter:
                         notes=(*given.notes, note),
                     )
         if not count:
-            raise RecordingError(
-                f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
-                f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
-            )
+            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
 
 
 def filtered_rows(

@@ -148,10 +148,9 @@ class FourierFit(Route):
         numbers, notes = self._harmonics(average, _step(q))
         common = tuple(sorted(set().union(*numbers)))
         if 2 * common[-1] >= len(average.time):
-            raise RecordingError(
-                f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
-                f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
-            )
+            why = f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
+            why += f"{average.rate:.6g} Hz; allowed are harmonics up to "
+            raise RecordingError(f"{why}{(len(average.time) - 1) // 2}")
         family, start = Fourier(average.period, common), float(average.time[0])
         used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
         delta, gram = _least_squares(family, used, time - start, q)
@@ -243,21 +242,16 @@ def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, ch
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
     if chosen and known and unexplained[joint] > LARGEST_SMEAR_FRACTION:
-        raise BrokenPositions(
-            f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
-            "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "
-            "give harmonics"
-        )
+        why = f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
+        why += "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or give "
+        raise BrokenPositions(f"{why}harmonics")
     noise = ", ".join(f"{sigma.max():.2g}" for sigma in series.noise_of_derivatives)
-    text = (
-        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst joint)"
-    )
+    text = f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst "
+    text += "joint)"
     notes, much = [done("Fourier series", text)], more & (left > 1e-6)
     if known and much.any():
         joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
-        text = (
-            f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
-            f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
-        )
+        text = f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
+        text += f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
         notes.append(warning("Fourier series", text, series.joints[joint]))
     return notes

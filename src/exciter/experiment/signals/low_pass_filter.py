@@ -92,10 +92,8 @@ class LowPass(ABC):
             low = f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least:g} Hz"
             raise RecordingError(low)
         if not self.cutoff < 0.5 * rate:
-            raise RecordingError(
-                f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
-                f"{rate:g} Hz; give a lower cut-off"
-            )
+            why = f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
+            raise RecordingError(f"{why}{rate:g} Hz; give a lower cut-off")
         return _designed(self, rate)[0].copy()
 
     def settle(self, rate: float, remainder: float = EDGE_FRACTION) -> int:

@@ -146,10 +146,9 @@ class Processed:
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:
     """Left-out samples fold the regressor's upper band down; where the torque has no such band, nothing helps then."""
     if abs(part.step or 1) > 1 and np.isfinite(torque_bandwidth):
-        raise RecordingError(
-            f"the torque was cut above {torque_bandwidth:.4g} Hz by an analogue filter, the motion was not: leaving "
-            "out samples would fold the difference down; use a ParallelFilter, which low-passes both sides first"
-        )
+        why = f"the torque was cut above {torque_bandwidth:.4g} Hz by an analogue filter, the motion was not: leaving "
+        why += "out samples would fold the difference down; use a ParallelFilter, which low-passes both sides first"
+        raise RecordingError(why)
 
 
 def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[tuple[TermMemory, Processed]]:
@@ -234,10 +233,8 @@ class StreamingRoute(Route):
         parts = split_at_gaps(recording, plan.gap)
         if len(parts) > 1:
             before, after = parts[0].time[-1], parts[1].time[0]
-            raise RecordingError(
-                f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that are "
-                "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
-            )
+            why = f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that "
+            raise RecordingError(f"{why}are bridged; cut the recording there (split_at_gaps), or bridge more intervals")
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
         if (processed := plan.processed(whole, float(recording.time[0]))) is None:
             raise plan.refusal(recording.duration)

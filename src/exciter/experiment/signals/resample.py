@@ -183,10 +183,8 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     check_complete(recording)
     rate = round_rate(sampling_rate(recording.time)) if rate is None else rate
     if (instants := recording.duration * rate) > MOST_INSTANTS_PER_SAMPLE * len(recording):
-        raise RecordingError(
-            f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
-            "cut the recording at its gaps (split_at_gaps), or give a lower rate"
-        )
+        why = f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
+        raise RecordingError(f"{why}cut the recording at its gaps (split_at_gaps), or give a lower rate")
     at, temperature = grid(recording.time[0], recording.time[-1], rate), None
     if recording.temperature is not None:
         temperature = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
@@ -209,10 +207,8 @@ def check_complete(recording: Recording) -> None:
         raise RecordingError(f"{len(recording)} samples cannot be resampled; at least 2 are needed")
     for name in recording.channels:
         if not (whole := np.isfinite(getattr(recording, name)).all(axis=1)).all():
-            raise RecordingError(
-                f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "
-                f"{recording.time[~whole][0]:.6g} s; repair or cut them"
-            )
+            why = f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "
+            raise RecordingError(f"{why}{recording.time[~whole][0]:.6g} s; repair or cut them")
     if (same := np.flatnonzero(np.diff(recording.time) <= 0)).size:
         at = recording.time[same[0]]
         raise RecordingError(f"{same.size} time stamps are there twice, the first at {at:.6g} s; drop the duplicates")

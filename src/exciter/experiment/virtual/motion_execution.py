@@ -229,7 +229,5 @@ def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_fric
 def _lost(plant: Plant, time: float) -> NoReturn:
     names = plant.truth.robot.joint_names
     speed = np.nan_to_num(np.abs(plant.data.qvel[plant.motor]), nan=np.inf)
-    raise ExciterError(
-        f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
-        "simulation_rate, or lower the bandwidth of the controller"
-    )
+    why = f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
+    raise ExciterError(f"{why}simulation_rate, or lower the bandwidth of the controller")

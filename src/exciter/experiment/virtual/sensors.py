@@ -180,10 +180,9 @@ class Sampling(Settings):
 
     def __post_init__(self) -> None:
         if self.jitter > MOST_JITTER_STD_SHARE / self.rate:
-            raise ParameterError(
-                f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
-                f"{MOST_JITTER_STD_SHARE / self.rate:.3g} [s], the standard deviation of their instants"
-            )
+            why = f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
+            why += f"{MOST_JITTER_STD_SHARE / self.rate:.3g} [s], the standard deviation of their instants"
+            raise ParameterError(why)
 
     def instants(self, end: float, seed: int) -> Array:
         """(N,) [s] from 0 to ``end``, increasing."""

@@ -275,10 +275,8 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     Bodies that cannot exist become the nearest that can; friction and rotors are invented where there are neither."""
     inertias, notes = robot.inertias, list[Note]()
     if not inertias[:, 0].any():
-        raise ParameterError(
-            f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; "
-            "give a description that has them"
-        )
+        why = f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; give a "
+        raise ParameterError(f"{why}description that has them")
     for j, joint in enumerate(robot.joints):
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
@@ -295,11 +293,9 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         "coulomb": coulomb * torque,
         "viscous": viscous * torque / speed,
     }
-    text = (
-        "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the drives, "
-        f"dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, viscous, "
-        "coulomb"
-    )
+    text = "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the "
+    text += f"drives, dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, "
+    text += "viscous, coulomb"
     return replace(robot, friction={**robot.friction, **invented}), (*notes, note("friction", text))
 
 

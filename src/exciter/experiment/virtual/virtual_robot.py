@@ -148,11 +148,9 @@ class VirtualRobot:
             both = f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz"
             raise ExciterError(f"{both}; raise simulation_rate")
         if fixed is None and needed > max(least, MOST_SIMULATION_RATE_HZ):
-            raise ExciterError(
-                f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the stiffness "
-                "or damping of flexible joints or the controller's bandwidth, give heavier rotors, or set "
-                "simulation_rate yourself"
-            )
+            why = f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
+            why += "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or set "
+            raise ExciterError(f"{why}simulation_rate yourself")
         if fixed is None and needed > least:
             text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
             notes = (note("simulation rate", text),)
@@ -161,10 +159,8 @@ class VirtualRobot:
         every, n = max(1, math.ceil(wanted / grid - 1e-9)), self.robot.n
         rate = every * grid
         if (steps := math.ceil(todo.curve.end * rate - 1e-9)) > MOST_STORED_STEPS // n:
-            raise ExciterError(
-                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
-                f"memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates"
-            )
+            why = f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
+            raise ExciterError(f"{why}memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates")
         return SimulationTiming(step=1.0 / rate, every=1 if ticked is None else every, steps=steps), notes
 
     def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
@@ -224,10 +220,9 @@ class VirtualRobot:
         notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
         for joint, low, high in zip(joints, span.lowest, span.highest, strict=True):
             if low < joint.limits.lower - 1e-9 or high > joint.limits.upper + 1e-9:
-                text = (
-                    f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
-                    f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter check"
-                )
+                text = f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
+                text += f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter "
+                text += "check"
                 notes.append(warning("limits", text, joint.name))
         for joint, part in zip(joints, happened.saturated.mean(axis=0), strict=True):
             if part:
