@@ -26,7 +26,6 @@ from exciter.experiment.signals.low_pass_filter import NEGLIGIBLE_EDGE, Butterwo
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import (
     SPLINE_REACH_SAMPLES,
-    Margin,
     grid,
     overlapped,
     resample,
@@ -131,7 +130,7 @@ def test_samples_on_the_grid_stay_as_they_are():
 def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
     """``resample`` of a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
     for segment in segments(chunks, longest):
-        for piece in overlapped(segment, Margin(samples=SPLINE_REACH_SAMPLES), Recording.join):
+        for piece in overlapped(segment, SPLINE_REACH_SAMPLES):
             if len(piece.whole) < 2:  # a lone sample between two gaps
                 continue
             whole, time = resample(piece.whole, rate), piece.whole.time
@@ -207,8 +206,8 @@ def test_a_stream_is_cut_at_the_same_gaps(sizes):
 @given(sizes=SIZES, samples=st.integers(1, 400), seconds=st.floats(0.0, 0.5))
 def test_pieces_cover_the_whole_once_and_have_their_margins(sizes, samples, seconds):
     recording = log(jittered(5000))
-    margin, at = Margin(seconds, samples), []
-    pieces = list(overlapped(in_chunks(recording, sizes), margin, Recording.join))
+    at = []
+    pieces = list(overlapped(in_chunks(recording, sizes), samples, seconds))
     for piece in pieces:
         time, inner = piece.whole.time, piece.inner
         at.append(time[inner])

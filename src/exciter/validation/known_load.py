@@ -16,15 +16,9 @@ from scipy import linalg, stats
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.files import by_name, finite
+from exciter.identification import payload as payloads
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import (
-    LOAD_CONFIDENCE,
-    LOAD_QUANTITIES,
-    LOAD_UNITS,
-    PayloadEstimate,
-    gradient,
-    load_effect,
-)
+from exciter.identification.payload import LOAD_CONFIDENCE, LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.notes import Note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array
@@ -132,12 +126,12 @@ def judge_known_load(
     if std.shape not in ((), (10,)) or not (std >= 0.0).all():
         raise ParameterError("known_std must be one number ≥ 0, or ten: mass, centre, inertia")
     phi = inertial.from_mass_com_inertia(known.mass, known.centre, inertial.symmetric(*known.inertia))
-    rows = with_load.measured.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
+    rows = with_load.measured.factors[..., :-1] @ payloads.load_effect(with_load.model, with_load.base, known.frame)
     gram = np.einsum("gjri,gjrk->ik", rows, rows)
     own, change = max(float(phi @ gram @ phi), 1e-300), found.phi - phi
     squares = float(change @ gram @ change), float(np.trace(gram @ found.covariance))
     percent, percent_std = (100.0 * float(np.sqrt(max(square, 0.0) / own)) for square in squares)
-    stds, inverse = np.broadcast_to(std, (10,)), np.linalg.inv(gradient(phi))
+    stds, inverse = np.broadcast_to(std, (10,)), np.linalg.inv(payloads.gradient(phi))
     covariance = found.covariance + (inverse * stds**2) @ inverse.T
     # √(T²/k) of Δφ seen along what the robot shows, and its 95 % limit (Hotelling)
     shown = linalg.null_space(found.hidden.T) if found.hidden.size else np.eye(10)  # (10, k), scaled below

@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.uncertainty.residual_autocorrelation import (
-    ERROR_GAP_INTERVALS,
-    Whiteness,
-    correlations_at,
-    most_lags,
-    stretches,
-    whiteness_of,
-)
+from exciter.identification.uncertainty import residual_autocorrelation as correlation
+from exciter.identification.uncertainty.residual_autocorrelation import ERROR_GAP_INTERVALS, Whiteness
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
@@ -149,8 +143,8 @@ def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
     joints, left = [prediction.joints[j] for j in kept], prediction.residual[:, kept]
     rows = Rows.of(prediction.time, np.zeros((*left.shape, 0)), left, prediction.rate, joints, ())
     rows = replace(rows, present=counted[kept] / len(prediction))
-    most = most_lags(int(np.rint(counted[kept]).min()))
-    return whiteness_of(correlations_at(stretches([(0, rows)]), most), joints)
+    most, errors = correlation.most_lags(int(np.rint(counted[kept]).min())), correlation.stretches([(0, rows)])
+    return correlation.whiteness_of(correlation.correlations_at(errors, most), joints)
 
 
 def _counted(prediction: Prediction) -> Array:

@@ -19,7 +19,7 @@ from exciter.experiment.quality.sample_checks import stuck
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, Repairs, changed
-from exciter.experiment.signals.resample import Margin, overlapped, split_at_gaps, window
+from exciter.experiment.signals.resample import overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
@@ -270,7 +270,7 @@ class RepairedLog:
     def _pieces(self) -> Iterator[tuple[Recording, float, float]]:
         """Each with the time [s] of which it is to be taken, from and before; open at the ends of the log."""
         beside = max(MARGIN_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
-        for piece in overlapped(self.chunks(), Margin(beside, MARGIN_SAMPLES), Recording.join):
+        for piece in overlapped(self.chunks(), MARGIN_SAMPLES, beside):
             time = piece.whole.time
             start = -np.inf if piece.first else float(time[piece.inner.start])
             end = np.inf if piece.last else float(time[piece.inner.stop])

@@ -20,7 +20,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
-from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
+from exciter.experiment.signals.resample import overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array
 
@@ -204,7 +204,7 @@ class ParallelFilter:
 
     def stream(self, rows: Iterable[Rows]) -> Iterator[Rows]:
         """Rows in pieces, as if filtered whole. A gap starts anew; a part no longer than its edges gives no rows."""
-        beginning, stream = peeked(rows, 1, Rows.join)
+        beginning, stream = peeked(rows, 1)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
         rate, most = beginning.rate, beginning.torque_bandwidth
@@ -215,7 +215,7 @@ class ParallelFilter:
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, margin, count = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate)), 0
+        cut, reach, count = low_pass.settle(rate, self.edge), low_pass.reach(rate), 0
 
         def alike(rows: Rows) -> Rows:
             """Refused where the filter was not planned for them."""
@@ -229,7 +229,7 @@ class ParallelFilter:
 
         for segment in segments(map(alike, stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-            for piece in overlapped(segment, margin, Rows.join):
+            for piece in overlapped(segment, reach):
                 start, end = piece.inner.start, piece.inner.stop
                 skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)

@@ -19,15 +19,10 @@ from scipy import linalg
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals import periods
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.low_pass_filter import left_in, passes
-from exciter.experiment.signals.periods import (
-    LARGEST_SMEAR_FRACTION,
-    STANDSTILL_MOTION_FRACTION,
-    BrokenPositions,
-    PeriodAverage,
-    average_periods,
-)
+from exciter.experiment.signals.periods import BrokenPositions, PeriodAverage, average_periods
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
@@ -238,10 +233,10 @@ def _least_squares(family: Fourier, used: BoolArray, time: Array, q: Array) -> t
 def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:
     """left (n,): σ that the series leaves. Refused where chosen harmonics do not follow: an angle that was wrapped."""
     size, known, more = average.q.std(axis=0), average.position_noise is not None, left > 1.3 * series.noise
-    counts = more & (size > STANDSTILL_MOTION_FRACTION * size.max())
+    counts = more & (size > periods.STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
-    if chosen and known and unexplained[joint] > LARGEST_SMEAR_FRACTION:
+    if chosen and known and unexplained[joint] > periods.LARGEST_SMEAR_FRACTION:
         why = f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
         why += "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or give "
         raise BrokenPositions(f"{why}harmonics")

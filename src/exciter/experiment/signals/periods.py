@@ -294,7 +294,7 @@ def average_periods(
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
         parts = [source] if isinstance(source, Recording) else source()
-        beginning, pieces = peeked(parts, RATE_SAMPLES, Recording.join)
+        beginning, pieces = peeked(parts, RATE_SAMPLES)
         if beginning is None:
             raise RecordingError("nothing was recorded")
         averager = PeriodAverager(beginning, period, settled, most)

@@ -15,7 +15,7 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
-from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.resample import OverlappedPiece, overlapped, peeked, segments, split_at_gaps
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion, freeze
 from exciter.settings import Number, Settings, Whole
@@ -196,12 +196,12 @@ class Route(Settings, ABC):
 
 @dataclass(frozen=True, eq=False)
 class RoutePlan:
-    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
-    and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
-    short; too_short: why it is, and what to do; known: what is the same for all pieces, as in ``Processed``."""
+    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks, samples and
+    seconds; derived: motion and other signals of the inner part of a piece of the segment that begins at a time [s],
+    None: the segment is too short; too_short: why it is, and what to do; known: what all pieces have alike."""
 
     gap: float
-    margin: Margin
+    margin: tuple[int, float]
     derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
     too_short: str
     known: Mapping[str, Any]
@@ -247,7 +247,7 @@ class StreamingRoute(Route):
         if typical is None and getattr(self, self.from_motion) is None:
             typical, chunks = peeked_at_motion(chunks, TYPICAL_SAMPLES)
         elif typical is None:
-            typical, chunks = peeked(chunks, TYPICAL_SAMPLES, Recording.join)
+            typical, chunks = peeked(chunks, TYPICAL_SAMPLES)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
@@ -258,7 +258,7 @@ class StreamingRoute(Route):
             return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 
         for segment in segments(chunks, plan.gap):
-            for piece in overlapped(segment, plan.margin, Recording.join):
+            for piece in overlapped(segment, *plan.margin):
                 start = float(piece.whole.time[0]) if piece.first else start
                 if (processed := plan.processed(piece, start)) is None:
                     short, lost = short + 1, lost + piece.whole.duration

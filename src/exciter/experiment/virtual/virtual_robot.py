@@ -18,26 +18,12 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, AnalogFilter, Payload, Recording
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
+from exciter.experiment.virtual import motion_execution, true_parameters
 from exciter.experiment.virtual.control import PATH_POSTURES, AnyLaw, ComputedTorque, Control
-from exciter.experiment.virtual.motion_execution import (
-    ExactMotion,
-    Executed,
-    ExecutionPlan,
-    Progress,
-    SimulationTiming,
-    execute,
-    plan,
-)
+from exciter.experiment.virtual.motion_execution import ExactMotion, Executed, ExecutionPlan, Progress, SimulationTiming
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple, poles_of
-from exciter.experiment.virtual.true_parameters import (
-    Flexibility,
-    Truth,
-    TruthSettings,
-    believed,
-    drive_torque,
-    resolved,
-)
+from exciter.experiment.virtual.true_parameters import Flexibility, Truth, TruthSettings, drive_torque, resolved
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
@@ -100,7 +86,7 @@ class VirtualRobot:
     @cached_property
     def believed(self) -> Robot:
         """The robot as the controller knows it."""
-        return believed(self.robot)[0]
+        return true_parameters.believed(self.robot)[0]
 
     def run(
         self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress | None = None
@@ -108,7 +94,7 @@ class VirtualRobot:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
-        clock, todo = time.perf_counter(), plan(curve, periods)
+        clock, todo = time.perf_counter(), motion_execution.plan(curve, periods)
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
@@ -119,7 +105,7 @@ class VirtualRobot:
         cut = todo.period is not None and not self.sampling.lead_out
         instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
         law, kept = self.control.law(self.believed, planned), self.sampling.kept(len(instants), seed)
-        happened = execute(
+        happened = motion_execution.execute(
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
         return Simulated(
