@@ -21,7 +21,7 @@ from exciter.experiment.recording import Recording
 from exciter.experiment.recording.recording_file import read_recording
 from exciter.experiment.signals import equation_rows as rows_module
 from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows
 from exciter.experiment.signals.low_pass_filter import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import (
@@ -39,6 +39,7 @@ from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
+from support.filtered_pair import filtered_pair
 from support.real_data import require_data
 from support.robots import smooth_motion
 from support.scripts import benchmark
@@ -656,7 +657,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         with pytest.raises(ValueError, match="read-only"):
             side[...] = 0.0
     # all that can be done with rows; whoever adds to it, shall think of both sides
-    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows", "filtered_pair"}
+    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows"}
     assert own_names(Rows) == {
         "of",
         "w",
@@ -676,7 +677,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)
     }
     assert takes["apply"] == takes["stream"] == {"self", "rows"}
-    assert takes["filtered_rows"] == {"model", "processed", "parallel_filter", "columns", "dead_zone"}
+    assert takes["filtered_rows"] == {"model", "pieces", "parallel_filter", "columns"}
     assert takes["filtered_pair"] == {"measured", "predicted", "rate", "parallel_filter", "torque_bandwidth"}
     assert takes["of"] >= {"w", "y"}  # the only entrance, for both at once
 

@@ -53,7 +53,6 @@ class InertiaMatrix:
     """smallest: eigenvalue that was found, without unit (see above), at ``posture`` (n,) [rad or m], for accelerations
     in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
     smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
-
     std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, and at which posture; None: not known."""
 
     joints: tuple[str, ...]

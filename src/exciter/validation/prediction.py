@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
@@ -34,7 +36,6 @@ NO_COLUMNS = np.zeros(0, dtype=np.int64)
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """N instants of ``run`` with J equations each, ``joints`` in ``units``; ``rate`` [Hz] of the rows.
-
     time (N,) [s]; q, qd, qdd (N, n): the motion of the robot's joints then. measured (N, J): the left side of the
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
     description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``. temperature
@@ -75,10 +76,7 @@ class Prediction:
 
     def pictures(self, robot: Robot, frame: str) -> Pictures:
         """Positions at even times, between those of the equations, and the path of a frame."""
-
-        def between(time: Array) -> Array:
-            return np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1)
-
+        between = partial(columns_at, time=self.time, x=self.q)
         return Pictures.of(Dynamics(robot), frame, float(self.time[0]), float(self.time[-1]), between)
 
     @classmethod
@@ -141,10 +139,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                     joints=problem.joints,
                     units=equation_units(problem),
                     rate=rows.rate,
-                    time=rows.time,
-                    q=motion.q,
-                    qd=motion.qd,
-                    qdd=motion.qdd,
+                    **vars(motion),
                     measured=np.ascontiguousarray(rows.y),
                     predicted=np.ascontiguousarray(predicted),
                     band=np.ascontiguousarray(reach * np.linalg.norm(root @ w, axis=1).T),

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.uncertainty import residual_autocorrelation as correlation
 from exciter.identification.uncertainty.residual_autocorrelation import ERROR_GAP_INTERVALS, Whiteness
-from exciter.typing import Array
+from exciter.typing import Array, Index
 from exciter.validation.prediction import Prediction
 
 MOST_HISTOGRAM_BINS = 200
@@ -31,7 +30,7 @@ class ErrorDistribution:
     Gaussian, of whatever size. gaussian (B,): counts that a Gaussian of this mean and σ would have."""
 
     model: str
-    counts: NDArray[np.int64]
+    counts: Index
     mean: float
     std: float
     skewness: float

@@ -26,6 +26,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.files import by_name, finite
@@ -257,7 +258,6 @@ class Followed:
     measured one, and of the measured torque [torque_units], while the joint moves; NaN where it rests throughout.
     seconds: that were simulated; bandwidth [Hz]: of the controller that follows, None for the robot's own. stopped: why
     it could not go on, empty where it could.
-
     time (M,), measured, simulated (M, n): some of the instants, for drawing."""
 
     run: str
@@ -389,8 +389,7 @@ def follow(
     if between > 1 and len(motion) > 1:
         time = np.arange((len(motion) - 1) * between + 1) / (rate * between)
         curve = CubicHermiteSpline(own, motion.q, motion.qd)
-        qdd = np.column_stack([np.interp(time, own, column) for column in motion.qdd.T])
-        reference = Motion(time, curve(time), curve(time, 1), qdd)
+        reference = Motion(time, curve(time), curve(time, 1), columns_at(time, own, motion.qdd))
     speed = max(FRICTION_FADE_SPEED_SHARE * float(np.sqrt((reference.qd**2).mean(axis=0)).max()), 1e-9)
     soft = DynamicModel(arm.model.robot, tuple(term.smoothed(speed) for term in arm.model.terms), arm.model.engine)
     forward, inertia = soft.torque(reference, arm.chi), inertia_matrices(arm.model, arm.chi, reference.q)

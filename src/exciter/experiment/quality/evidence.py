@@ -25,7 +25,7 @@ from exciter.experiment.signals.resample import window
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
 COARSE_BIN_S = 0.02
@@ -95,9 +95,7 @@ class Coarse:
     def __init__(self, interval: float) -> None:
         self.width = max(COARSE_BIN_S, 1.5 * interval)
         self._start: float | None = None
-        self._parts: list[
-            tuple[tallies.Index, Array]
-        ] = []  # bins, and sums (bins, n + 1): positions, number of samples
+        self._parts = list[tuple[Index, Array]]()  # bins, and sums (bins, n + 1): positions, number of samples
 
     def see(self, piece: Recording, old: int) -> None:
         time, q = piece.time[old:], piece.q[old:]
@@ -120,7 +118,7 @@ class Coarse:
         return np.asarray(self._start + (index + 0.5) * self.width, dtype=float), sums[:, :-1] / sums[:, -1:]
 
 
-def _summed(index: tallies.Index, rows: Array) -> tuple[tallies.Index, Array]:
+def _summed(index: Index, rows: Array) -> tuple[Index, Array]:
     """Rows of the same bin, which follow each other, together."""
     kept, first = np.unique(index, return_index=True)
     return kept, np.add.reduceat(rows, first, axis=0)

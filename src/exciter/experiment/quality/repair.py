@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
@@ -21,7 +20,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, Repairs, changed
 from exciter.experiment.signals.resample import overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 FILL_DEGREE = 3
 LEAST_FILL_SAMPLES = 8  # on either side, that a filled run is fitted to
@@ -100,14 +99,14 @@ class RepairTally:
         self._gap = self._shortest = self._longest = 0.0
         self._found: dict[str, dict[str, Counter[str]]] = {}  # samples by what was done, channel and column
 
-    def _inside(self, time: Array) -> NDArray[np.bool_]:
+    def _inside(self, time: Array) -> BoolArray:
         return np.asarray((time >= self.within[0]) & (time < self.within[1]))
 
     def count(self, time: Array) -> int:
         """Of samples at these times."""
         return int(self._inside(time).sum())
 
-    def see(self, what: str, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+    def see(self, what: str, recording: Recording, name: str, at: BoolArray) -> None:
         """``turns``, ``spikes``, ``filled`` or ``missing``: which samples (N, k) of a channel."""
         counts = at[self._inside(recording.time)].sum(axis=0).tolist()
         if any(counts):
@@ -196,37 +195,32 @@ def _trimmed(parts: Sequence[Recording], done: RepairTally) -> list[Recording]:
     return out
 
 
-def complete(recording: Recording) -> NDArray[np.bool_]:
+def complete(recording: Recording) -> BoolArray:
     """(N,) whether all values of a sample are there."""
     whole = [np.isfinite(getattr(recording, name)).all(axis=1) for name in recording.channels]
     return np.asarray(np.all(whole, axis=0))
 
 
 def _filled(part: Recording, repairs: Repairs, done: RepairTally, name: str, x: Array) -> Array:
-    x, bad = x.copy(), ~np.isfinite(x)
+    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
+    x, bad, time = x.copy(), ~np.isfinite(x), part.time
     for j in np.flatnonzero(bad.any(axis=0)):
-        _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
+        (starts, lengths), good = runs(bad[:, j]), np.flatnonzero(~bad[:, j])
+        span = time[np.minimum(starts + lengths, len(time) - 1)] - time[np.maximum(starts - 1, 0)]
+        k = int(span.argmax())
+        if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
+            why = f"cannot be repaired: {name} of {part.columns(name)[j]} holds no numbers for {1e3 * span[k]:.4g} ms "
+            why += f"after {time[starts[k]]:.6g} s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut "
+            raise RecordingError(why + "it out with windows, or see repair: {interpolate: …}")
+        for start, length in zip(starts, lengths, strict=True):
+            size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
+            near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
+            centre, degree = time[start + length // 2], min(FILL_DEGREE, len(near) - 1)
+            scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
+            fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near, j], degree)
+            x[hole, j] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
     done.see("filled", part, name, bad)
     return x
-
-
-def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, called: str) -> None:
-    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
-    time, (starts, lengths), good = part.time, runs(bad), np.flatnonzero(~bad)
-    span = time[np.minimum(starts + lengths, len(time) - 1)] - time[np.maximum(starts - 1, 0)]
-    k = int(span.argmax())
-    if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
-        why = f"cannot be repaired: {called} holds no numbers for {1e3 * span[k]:.4g} ms after {time[starts[k]]:.6g} "
-        why += f"s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out with windows, or see "
-        raise RecordingError(why + "repair: {interpolate: …}")
-    for start, length in zip(starts, lengths, strict=True):
-        size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
-        near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
-        centre = time[start + length // 2]
-        scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
-        degree = min(FILL_DEGREE, len(near) - 1)
-        fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near], degree)
-        x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
 
 
 class RepairedLog:

@@ -3,8 +3,7 @@
 An 8th-order Butterworth filter of 40 Hz delays the torque by some 20 ms and colours its noise. The paper inverts an
 identified digital equivalent by extended-bandwidth zero-phase-error tracking: a causal recursive inverse made stable
 by leaving unstable zeros alone, with the phase corrected over a band. A recording is no control loop: samples from
-later are at hand, so the analogue response H(j2πf) itself can be divided out, gain and phase, with no digital
-equivalent between:
+later are at hand, so the analogue response H(j2πf) itself can be divided out, gain and phase:
 
 * periodic data: exactly, harmonic by harmonic, on the averaged period;
 * other data: by convolution with the finite kernel of 1/H, faded out above a bandwidth limit.

@@ -1,13 +1,11 @@
 """Routes that look at a neighbourhood only, so that a log larger than memory can pass in pieces.
 
 Filtered differences [12.16]: resample on true time, low-pass the positions without phase shift, take central
-differences. The torque is resampled and nothing else: low-passing it alone would bias every estimate, see
-``ParallelFilter``.
+differences. The torque is only resampled: low-passing it alone would bias every estimate, see ``ParallelFilter``.
 
 Smoothing spline: a least-squares B-spline on true time, derivatives analytic. A spline of degree p with m knots per
 second is a low-pass: least squares keeps a frequency f with the gain 1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and
-steep around. The normal equations are banded: time and memory grow as the number of samples does, and a long log can be
-worked on in overlapping pieces."""
+steep around. The normal equations are banded: time and memory grow with the samples, a long log can pass in pieces."""
 
 from __future__ import annotations
 
@@ -114,10 +112,8 @@ class FilteredDifferences(StreamingRoute):
             time = whole.time
             first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
             end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-            part = whole[first:end]
-            return Motion(
-                part.time, *low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
-            ), part
+            derivatives = low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
+            return Motion(time[first:end], *derivatives), whole[first:end]
 
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
@@ -221,11 +217,10 @@ class SmoothingSpline(StreamingRoute):
         seen = noise.spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
         best, worst, errors, _ = noise.least_error(seen, self._shares, candidates)
-        return float(candidates[best]), (
-            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
-            f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
-            f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then least"
-        )
+        reason = f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
+        reason += f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
+        reason += f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then "
+        return float(candidates[best]), f"{reason}least"
 
     def _derived(
         self, density: float, rate: float, piece: resample.OverlappedPiece[Recording], start: float

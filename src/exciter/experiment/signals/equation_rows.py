@@ -26,6 +26,7 @@ from exciter.typing import Array
 
 DECIMATION_FACTOR = 10  #: of [12.21]ff.
 BANDWIDTH_ROUNDING = 1e-9  #: relative
+Pieces = Processed | Iterable[Processed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +130,7 @@ class Rows:
 
 
 def model_rows(
-    model: DynamicModel,
-    processed: Processed | Iterable[Processed],
-    columns: ArrayLike | None = None,
-    size: int = 2048,
-    dead_zone: ArrayLike = 0.0,
+    model: DynamicModel, pieces: Pieces, columns: ArrayLike | None = None, size: int = 2048, dead_zone: ArrayLike = 0.0
 ) -> Iterator[Rows]:
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
     time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
@@ -143,7 +140,7 @@ def model_rows(
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
-    for memory, piece in remembered_pieces(model, [processed] if isinstance(processed, Processed) else processed):
+    for memory, piece in remembered_pieces(model, [pieces] if isinstance(pieces, Processed) else pieces):
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
@@ -257,23 +254,7 @@ class ParallelFilter:
 
 
 def filtered_rows(
-    model: DynamicModel,
-    processed: Processed | Iterable[Processed],
-    parallel_filter: ParallelFilter,
-    columns: ArrayLike | None = None,
-    dead_zone: ArrayLike = 0.0,
+    model: DynamicModel, pieces: Pieces, parallel_filter: ParallelFilter, columns: ArrayLike | None = None
 ) -> Iterator[Rows]:
     """The filtered equations of a motion, or of one that comes in pieces; W never exists whole. See ``model_rows``."""
-    return parallel_filter.stream(model_rows(model, processed, columns, dead_zone=dead_zone))
-
-
-def filtered_pair(
-    measured: Array, predicted: Array, rate: float, parallel_filter: ParallelFilter, torque_bandwidth: float = np.inf
-) -> tuple[Array, Array]:
-    """Torques (N, n) [N·m] through the same filter, edges and decimation; torque_bandwidth: as in ``Processed``."""
-    if measured.shape != predicted.shape or measured.ndim != 2:
-        raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
-    joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate
-    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"])
-    both = parallel_filter.apply(replace(rows, torque_bandwidth=torque_bandwidth))
-    return both.y, both.w[:, :, 0]
+    return parallel_filter.stream(model_rows(model, pieces, columns))

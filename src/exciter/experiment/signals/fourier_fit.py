@@ -4,8 +4,7 @@ Seed 002, III-A: least squares on eq. (11). The positions are fitted at their ow
 averaged over the periods. Without leakage, an error of q̈ comes from noise at the chosen harmonics alone.
 
 Sums over samples need no matrix of the basis: with z = e^(iωt), products of sines and cosines of harmonics l and m are
-those of l − m and l + m, so that B₀ᵀB₀ needs only Σ z^k for k = 0 … 2 l_max: time grows with samples times harmonics,
-not with their square."""
+those of l − m and l + m, so that B₀ᵀB₀ needs only Σ z^k for k = 0 … 2 l_max: time is linear in the harmonics."""
 
 from __future__ import annotations
 

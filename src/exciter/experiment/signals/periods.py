@@ -302,12 +302,10 @@ def average_periods(
             averager.add(piece)
         averager.whole_periods(0)
         if averager.count == 0:
-            raise RecordingError(
-                f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
-                + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
-                + (f" ({averager.left_out[0]})" if averager.left_out else "")
-                + "; record at least one, better ten, or give the right period"
-            )
+            after = f" after {averager.start:.6g} s" if averager.start > averager.first else ""
+            after += f" ({averager.left_out[0]})" if averager.left_out else ""
+            why = f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s{after}; "
+            raise RecordingError(f"{why}record at least one, better ten, or give the right period")
         return averager
 
     def only(kept: range) -> PeriodAverager:
@@ -356,11 +354,8 @@ def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
 
 def _longest_run(alike: BoolArray) -> range:
     """Of periods, each alike (K − 1,) the one before it; the first of the longest."""
-    best = current = range(1)
-    for j, goes_on in enumerate(alike, start=1):
-        current = range(current.start if goes_on else j, j + 1)
-        best = current if len(current) > len(best) else best
-    return best
+    edges = np.flatnonzero(np.concatenate([[True], ~alike, [True]])).tolist()
+    return max(map(range, edges, edges[1:]), key=len)
 
 
 def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, list[str]]:
@@ -375,10 +370,9 @@ def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, l
     for j in (j for j in range(averager.count) if j not in kept):
         breaks = unlike[j + 1 : kept.start + 1] if j < kept.start else unlike[kept.stop : j + 1]
         most = breaks.max(axis=0)
-        left_out.append(
-            f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
-            f"'{averager.joints[int(np.argmax(most))]}' breaks by {100 * most.max():.3g} % of its motion"
-        )
+        joint = averager.joints[int(np.argmax(most))]
+        words = f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
+        left_out.append(f"{words}'{joint}' breaks by {100 * most.max():.3g} % of its motion")
     return kept, left_out
 
 

@@ -89,13 +89,11 @@ class FourierSeries:
 @dataclass(frozen=True, eq=False)
 class Processed:
     """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
-
     The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together.
     torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back; infinite where there
     was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any. position_noise,
     torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
     estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
-
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
     recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
 

@@ -151,7 +151,6 @@ def check_index(path: Path, index: Iterable[Any], chunks: dict[int, McapChunk]) 
 
 class JointStates(Source):
     """The messages of one topic, in the order they were received.
-
     Columns: ``time`` (the stamp of the message) and ``received`` (when the recorder got it), in seconds since the first
     message: a float has no room for nanoseconds since 1970. ``first_stamp`` and ``first_received`` [ns] have them.
     Then ``<joint>.position``, ``<joint>.velocity``, ``<joint>.effort`` of all joints that occur; NaN where a message

@@ -30,8 +30,7 @@ MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standar
 class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
-    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
-    the friction of the joint."""
+    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction."""
 
     gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
@@ -135,8 +134,7 @@ class TorqueMeter(Settings):
     rotor nor friction; otherwise all that the actuator gives.
 
     noise: standard deviation [N·m at the joint] of white noise, of every sample of the log; with noise_before_filter of
-    every step of the simulation, so that the filter colours it. None: the virtual robot takes 0.5 % of the torque that
-    the drive is made for."""
+    every step of the simulation, so that the filter colours it. None: 0.5 % of the torque a drive is made for."""
 
     inner: ClassVar[tuple[str, ...]] = ("ripple", "filter")
     called: ClassVar[Mapping[str, str]] = {"current": "signal", "link_side": "side"}

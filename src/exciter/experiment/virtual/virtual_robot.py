@@ -111,10 +111,7 @@ class VirtualRobot:
         return Simulated(
             recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
-            motor=happened.motor[kept],
-            torque=happened.torque[kept],
-            dry_friction=happened.dry_friction[kept],
-            link_torque=happened.link_torque[kept],
+            **{name: getattr(happened, name)[kept] for name in ("motor", "torque", "dry_friction", "link_torque")},
             virtual=self,
             plan=todo,
             error=happened.error,
