@@ -24,8 +24,7 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray
 
 MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory

@@ -14,8 +14,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording.recording import Recording
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray, Index
 
 SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass

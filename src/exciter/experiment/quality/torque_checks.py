@@ -20,8 +20,7 @@ from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.typing import Array
 
 ZERO_SEARCH_SAMPLES = 300  # that angles are compared on

@@ -13,9 +13,8 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.true_parameters import resolved
 from exciter.parameters.terms.term import PerJoint
-from exciter.robot.motion import Motion
+from exciter.robot import Motion, Robot
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 from exciter.typing import Array
 

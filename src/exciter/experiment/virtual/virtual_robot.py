@@ -27,8 +27,7 @@ from exciter.experiment.virtual.true_parameters import Flexibility, Truth, Truth
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
