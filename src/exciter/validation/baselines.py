@@ -92,7 +92,7 @@ def baselines(problem: Problem, estimate: Estimate) -> Baselines:
 
 def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Baselines, Prediction]:
     """Of all runs together, and the first 200 000 instants of them, in one pass over the rows."""
-    run, held, instants = ", ".join(run.name for run in problem.runs), list[Prediction](), 0
+    run, held, instants = problem.run_names, list[Prediction](), 0
     counted = np.zeros(len(problem.joints))
     squares, worst, when = np.zeros((3, len(MODELS), len(problem.joints)))
     for piece in predictions(problem, estimate):

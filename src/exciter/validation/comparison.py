@@ -213,14 +213,14 @@ def compare(
             return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
         seconds += time.perf_counter() - clock
         with one_thread():
-            fit, *unseen = (judged(one, estimate.values, _named(one)) for one in judges)
+            fit, *unseen = (judged(one, estimate.values, one.run_names) for one in judges)
         return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(unseen))
 
     found = [compared(method) for method in methods]
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
-        description = judged(measure, measure.base.base_values(model.nominal), _named(measure))
+        description = judged(measure, measure.base.base_values(model.nominal), measure.run_names)
         return Comparison(methods=tuple(found), differences=differences, description=description)
 
 
@@ -237,7 +237,3 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     made = ((measure.measured.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(measure.measured.signal.sum()), 1e-300)))
     return Difference(one.name, other.name, measure.names, normalized, limit=limit, torque_percent=percent)
-
-
-def _named(problem: Problem) -> str:
-    return ", ".join(run.name for run in problem.runs)

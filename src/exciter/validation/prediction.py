@@ -81,7 +81,7 @@ class Prediction:
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
-        return cls.first(predictions(problem, estimate), ", ".join(run.name for run in problem.runs), most)
+        return cls.first(predictions(problem, estimate), problem.run_names, most)
 
     @classmethod
     def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:

@@ -114,11 +114,9 @@ class JointCorrelation:
         """Of pairs that clearly correlate."""
         least = np.maximum(STRONG_CORRELATION, SURE_CORRELATION_ERRORS * self.errors)
         pairs = np.argwhere(np.tril(np.abs(self.coefficients) > least, -1))
-        return tuple(
-            f"residuals of {self.joints[k]} and {self.joints[j]} correlate by {self.coefficients[j, k]:.2f}: they have "
-            "a cause in common, such as an inertia that both feel, or coupled drives"
-            for j, k in pairs
-        )
+        why = "they have a cause in common, such as an inertia that both feel, or coupled drives"
+        names, by = self.joints, self.coefficients
+        return tuple(f"residuals of {names[k]} and {names[j]} correlate by {by[j, k]:.2f}: {why}" for j, k in pairs)
 
 
 def joint_correlation(prediction: Prediction) -> JointCorrelation:

@@ -144,12 +144,9 @@ class OpenLoop:
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         both = (("the identified model", self.stopped), ("the description", self.description_stopped))
-        said = [
-            f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not positive "
-            "definite there, or the simulation diverged; figures are of the others"
-            for what, stopped in both
-            if stopped
-        ]
+        why = "its inertia matrix is not positive definite there, or the simulation diverged; figures are of the others"
+        failed = [(f"in {stopped} of {self.starts} simulations {what}", stopped) for what, stopped in both]
+        said = [f"{which} could not move: {why}" for which, stopped in failed if stopped]
         if np.isfinite(self.model).all():
             last = zip(self.joints, self.model[-1], self.units, strict=True)
             each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
@@ -296,12 +293,9 @@ class Followed:
             for joint, percent, inverse, error, unit in rows
         )
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
-        return (
-            f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the measured "
-            "one by this part of its rms, noise included (the inverse model's along the recorded motion: in brackets), "
-            f"and the position by: {each}",
-            *texts(self.notes),
-        )
+        words = f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the "
+        words += "measured one by this part of its rms, noise included (the inverse model's along the recorded motion: "
+        return (f"{words}in brackets), and the position by: {each}", *texts(self.notes))
 
     def to_dict(self) -> dict[str, Any]:
         columns = {"tracking_rms": self.tracking, "torque_rms": self.torque, "torque_percent": self.percent}
@@ -404,7 +398,6 @@ def follow(
 
 
 def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
-    """Pieces of the run, so many seconds of it."""
     left = seconds
     for part in run.parts:
         count = min(len(part), int(left * part.rate) + 1)

@@ -181,18 +181,7 @@ class Evidence:
         model: DynamicModel | None = None,
         planned: Curve | None = None,
     ) -> None:
-        self._see_all(pieces, robot, limits)
-        if robot is not None and self.about.gravity is not None:
-            robot = replace(robot, gravity=np.array(self.about.gravity))
-        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
-        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
-        of_current, known = self.effort_name == "current", self.about.gains
-        self.gains = np.array(known) if of_current and known is not None else None
-        self.effort_unit = "A" if of_current and known is None else "N·m"
-
-    def _see_all(self, pieces: Iterable[Recording], robot: Robot | None, limits: Thresholds) -> None:
-        """The one pass; pieces come in order of time."""
-        stream = iter(pieces)
+        stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
         if len(head) < 2:
             raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
@@ -218,6 +207,13 @@ class Evidence:
             for tally in counts:
                 tally.see(whole, len(context))
             context = whole[-CONTEXT_SAMPLES:]
+        if robot is not None and self.about.gravity is not None:
+            robot = replace(robot, gravity=np.array(self.about.gravity))
+        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
+        of_current, known = self.effort_name == "current", self.about.gains
+        self.gains = np.array(known) if of_current and known is not None else None
+        self.effort_unit = "A" if of_current and known is None else "N·m"
 
     @cached_property
     def windows(self) -> tuple[Recording, ...]:

@@ -67,7 +67,15 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
 
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
     """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
-    recording = _without_duplicates(sane(recording), repairs, done)
+    recording = sane(recording)
+    again = np.flatnonzero(np.diff(recording.time) == 0.0)
+    other = again[~copied(recording, recording.channels, again)] + 1
+    if other.size and not repairs.contradicting:
+        why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
+        raise RecordingError(f"{why}at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them")
+    drop = again + 1 if repairs.duplicates else other
+    done.dropped += done.count(recording.time[drop])
+    recording = recording[np.delete(np.arange(len(recording)), drop)]
     if repairs.unwrap:
         done.see("turns", recording, "q", np.pad(turns_of(recording.q) != 0, ((1, 0), (0, 0))))
         recording = replace(recording, q=unwrapped(recording.q))
@@ -161,17 +169,6 @@ class RepairTally:
         if self._short:
             said.append(("gaps", f"left out {self._short} pieces shorter than {self._shortest:g} s"))
         return tuple(notes.done(*one) for one in said)
-
-
-def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTally) -> Recording:
-    again = np.flatnonzero(np.diff(recording.time) == 0.0)
-    other = again[~copied(recording, recording.channels, again)] + 1
-    if other.size and not repairs.contradicting:
-        why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
-        raise RecordingError(f"{why}at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them")
-    drop = again + 1 if repairs.duplicates else other
-    done.dropped += done.count(recording.time[drop])
-    return recording[np.delete(np.arange(len(recording)), drop)]
 
 
 def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:

@@ -260,9 +260,6 @@ class Plateaus:
                 self.longest[name, j] = duration, float(time[start])
 
 
-# -- steps that no motion makes: samples far from both neighbours, angles that wrap around, encoders that jump ---------
-
-
 @dataclass(frozen=True)
 class Events:
     """How many, and of the first: when [s] and how large."""

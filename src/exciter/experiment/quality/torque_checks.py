@@ -205,9 +205,6 @@ def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
     return tuple(f for f in findings if f.subject != EXPLAINED_SUBJECT or f.severity == Severity.NOTE)
 
 
-# -- between the motor and the log -------------------------------------------------------------------------------------
-
-
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     """The motor of one joint moves with another joint, too, as in many wrists; its rotor and friction act on both. The
     residual of j follows velocity and acceleration of k, and that of k follows j; one of the two may be chance."""

@@ -114,8 +114,7 @@ class ColumnNames(Kind):
 
     @property
     def wanted(self) -> str:
-        several = "names, numbers from 0, or the name of a group"
-        return "the name of a column, or its number" if self.one else several
+        return "the name of a column, or its number" if self.one else "names, numbers from 0, or the name of a group"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, str):

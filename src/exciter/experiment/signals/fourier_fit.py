@@ -166,16 +166,14 @@ class FourierFit(Route):
             samples=len(time) * worth,
         )
         notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
+        same = {name: getattr(average, name) for name in ("torque", "rate", "torque_bandwidth", "wrench")}
         return Processed(
             motion=series.motion(average.time),
-            torque=average.torque,
-            rate=average.rate,
             position_noise=series.noise_of_derivatives[0],
             torque_noise=average.torque_noise_of_mean,
             notes=(*average.notes, *notes),
-            torque_bandwidth=average.torque_bandwidth,
             series=series,
-            wrench=average.wrench,
+            **same,
         ), series
 
     def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:

@@ -111,8 +111,7 @@ class LowPass(ABC):
 
     def stopped_at(self, frequency: float, rate: float) -> Self:
         """The same filter with the cut-off at which ``stop`` is there [Hz]."""
-        end = min(frequency, 0.499 * rate)
-        bent = np.tan(np.pi * end / rate) / self._stop_ratio()
+        bent = np.tan(np.pi * min(frequency, 0.499 * rate) / rate) / self._stop_ratio()
         return replace(self, cutoff=float(rate / np.pi * np.arctan(bent)))
 
     def noise_bandwidth(self, rate: float) -> float:

@@ -172,7 +172,6 @@ class PeriodAverager:
         self.gains, self._next = 0.0, 0  # and the period that is to come
 
     def add(self, piece: Recording) -> None:
-        """The next piece of the recording."""
         if len(piece):
             self.last = float(piece.time[-1])
             self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))

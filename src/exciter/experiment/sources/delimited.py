@@ -153,7 +153,6 @@ def _width(line: str, delimiter: str | None) -> int:
 
 
 def decimal_comma(path: Path, line_number: int, cell: str) -> str:
-    """Message for a number with a decimal comma."""
     return f"{path}: line {line_number}: '{cell[:40]}' has a decimal comma; say decimal: \",\" in a recording.yaml"
 
 
@@ -162,15 +161,6 @@ def _is_header(table: list[list[str]], notation: Notation) -> bool:
     if not any(words) or len(table) < 2 or all(words) or len(table[0]) != len(table[1]):
         return any(words)
     return any(word and notation.number(cell) is not None for word, cell in zip(words, table[1], strict=True))
-
-
-def _fitting(header: list[str], row: list[str]) -> list[str]:
-    """Lines that end with a delimiter have one empty cell more than there are names, or the other way round."""
-    if len(row) == len(header) + 1 and not row[-1]:
-        return [*header, ""]
-    if len(header) == len(row) + 1 and not header[-1]:
-        return header[:-1]
-    return header
 
 
 def _names(header: list[str]) -> tuple[str, ...]:
@@ -264,10 +254,14 @@ class DelimitedText(Source):
             why = f"{self.path}: line {self.first} is a header ({rows[0][1][:60]}) and no rows of numbers follow"
             raise RecordingError(why)
         else:
-            header = _fitting(table[0], table[1])
-            if len(header) != len(table[1]):
+            header, row = table[:2]
+            if len(row) == len(header) + 1 and not row[-1]:  # lines that end with a delimiter have an empty cell more,
+                header = [*header, ""]
+            elif len(header) == len(row) + 1 and not header[-1]:  # or the header does
+                header = header[:-1]
+            if len(header) != len(row):
                 why = f"{self.path}: line {self.first} names {len(header)} columns and line {rows[1][0]} has "
-                why += f"{len(table[1])}; say what separates them (delimiter), and which lines are no data (skip)"
+                why += f"{len(row)}; say what separates them (delimiter), and which lines are no data (skip)"
                 raise RecordingError(why)
             self.names, self.first = _names(header), rows[1][0]
 
@@ -322,7 +316,6 @@ class DelimitedText(Source):
         return equal_blocks(self._tables(chosen) if k is None else self._samples(chosen, k), rows)
 
     def _samples(self, columns: list[int], k: int) -> Iterator[Array]:
-        """Values one after the other, as samples of k."""
         rest, count = np.empty(0), 0
         for table in self._tables([0]):
             values = np.concatenate([rest, table[:, 0]])

@@ -34,8 +34,7 @@ class ExactMotion(Recording):
 
     @property
     def signals(self) -> tuple[str, ...]:
-        known = ("q", "qd", "qdd", "torque")
-        return tuple(name for name in known if getattr(self, name) is not None)
+        return tuple(name for name in ("q", "qd", "qdd", "torque") if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,7 @@ def poles_of(settings: AnalogFilter) -> tuple[ComplexArray, ComplexArray]:
     _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
     residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
     upper, real = poles.imag > 1e-9 * np.abs(poles), np.abs(poles.imag) <= 1e-9 * np.abs(poles)
-    both = np.concatenate([2.0 * residues[upper], residues[real]])
-    return np.concatenate([poles[upper], poles[real].real]), both
+    return np.concatenate([poles[upper], poles[real].real]), np.concatenate([2.0 * residues[upper], residues[real]])
 
 
 def filtered(

@@ -198,7 +198,6 @@ class VirtualRobot:
         )
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
-        """What a person should know of this run."""
         notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
         for joint, low, high in zip(joints, span.lowest, span.highest, strict=True):
             if low < joint.limits.lower - 1e-9 or high > joint.limits.upper + 1e-9:
