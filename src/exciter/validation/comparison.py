@@ -175,13 +175,12 @@ def compare(
     validation: Sequence[Run] = (),
     judge: InverseDynamic | None = None,
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
-    jobs: int = 1,
 ) -> Comparison:
     """judge: joint torques by which all are measured. uncertainty: see ``identify``; for all methods, or by name."""
     names = [method.name for method in methods]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
-    measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
+    measure = Problem(model, tuple(runs), judge or InverseDynamic())
     judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
     made = list[tuple[Problem, float]]()  # once for all methods that have a formulation, and the seconds it took
 

@@ -107,8 +107,7 @@ class KnownLoad:
     def to_dict(self) -> dict[str, Any]:
         columns = {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
         rows = by_name(LOAD_QUANTITIES, name=LOAD_QUANTITIES, unit=LOAD_UNITS, known=self.known, **columns)
-        names = ("distance", "farthest", "torque_percent", "torque_percent_std")
-        numbers = {name: getattr(self, name) for name in names}
+        numbers = {key: getattr(self, key) for key in ("distance", "farthest", "torque_percent", "torque_percent_std")}
         about = {"verdict": self.verdict, "frame": self.found.frame, "quantities": list(rows.values())}
         return finite({**about, **numbers, "words": list(self.sentences)})
 

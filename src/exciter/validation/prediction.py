@@ -5,7 +5,7 @@ model stand the description's own parameters and the description's gravity alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -81,14 +81,9 @@ class Prediction:
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
-        return cls.first(predictions(problem, estimate), problem.run_names, most)
-
-    @classmethod
-    def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
-        """The first ``most`` instants of pieces that follow each other."""
-        whole = cls.join(list(pieces))
+        whole = cls.join(list(predictions(problem, estimate)))
         complete = len(whole) <= most
-        return replace(whole if complete else whole[:most], run=run, complete=complete)
+        return replace(whole if complete else whole[:most], run=problem.run_names, complete=complete)
 
     def __getitem__(self, part: slice) -> Prediction:
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
@@ -98,10 +93,8 @@ class Prediction:
     def join(pieces: Sequence[Prediction]) -> Prediction:
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        same, counts = (name for name, _ in pieces[0]._arrays()), [p.counted for p in pieces]
-        joined: dict[str, Any] = {
-            n: np.concatenate([getattr(p, n) for p in pieces]) for n in same if n != "temperature"
-        }
+        same, counts = dict(pieces[0]._arrays()).keys() - {"temperature"}, [p.counted for p in pieces]
+        joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
         temperature = _temperature([(p.temperature, p.q) for p in pieces])
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
         return replace(pieces[0], **joined, temperature=temperature, counted=counted)

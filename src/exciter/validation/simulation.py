@@ -143,17 +143,15 @@ class OpenLoop:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        both = (("the identified model", self.stopped), ("the description", self.description_stopped))
+        models = (("the identified model", self.stopped), ("the description", self.description_stopped))
         why = "its inertia matrix is not positive definite there, or the simulation diverged; figures are of the others"
-        failed = [(f"in {stopped} of {self.starts} simulations {what}", stopped) for what, stopped in both]
+        failed = [(f"in {stopped} of {self.starts} simulations {what}", stopped) for what, stopped in models]
         said = [f"{which} could not move: {why}" for which, stopped in failed if stopped]
         if np.isfinite(self.model).all():
             last = zip(self.joints, self.model[-1], self.units, strict=True)
             each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
-            own, other = (
-                f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
-                for ratio in (self.relative[-1], self.description_relative[-1])
-            )
+            both = (self.relative[-1], self.description_relative[-1])
+            own, other = (f"{100.0 * part:.3g} % of" if part < 10.0 else f"{part:.0f} times" for part in both)
             beside = f", the description {other} it" if np.isfinite(self.description).all() else ""
             useless = "; the model is of no use for simulation over this time" if self.relative[-1] >= 1.0 else ""
             words = f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far "
@@ -374,9 +372,7 @@ def usual_bandwidth(motion: Motion) -> float:
     return float(np.clip(BANDWIDTH_OVER_MOTION * own, LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_HZ))
 
 
-def follow(
-    arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0
-) -> loops.SimulatedRun:
+def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float) -> loops.SimulatedRun:
     """The arm under computed torque along a recorded motion at ``rate`` [Hz], at its samples."""
     between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))  # ticks per sample
     own, reference = np.arange(len(motion)) / rate, motion

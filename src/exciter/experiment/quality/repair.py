@@ -48,7 +48,6 @@ class Repaired:
 
 
 def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
-    """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
     for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits)):
@@ -247,7 +246,11 @@ class RepairedLog:
             cut += len(_between(whole, start, end)) - len(_between(kept, start, end))
             if not len(kept):
                 continue
-            _refuse_torn(kept, start, end)
+            time, there = kept.time, kept.time[complete(kept)]
+            torn = time[0] <= start and not (there <= start).any()  # as far as the piece reaches: for how long?
+            if torn or (time[-1] >= end and not (there >= end).any()):
+                why = f"cannot be repaired: samples about {start if torn else end:.6g} s hold no numbers for a second "
+                raise RecordingError(f"{why}or more; cut that time out with windows")
             parts = completed(kept, self.interval, self.repairs, done)
             if self.repairs.unwrap:
                 parts = turns.continued(parts, end)
@@ -266,15 +269,6 @@ class RepairedLog:
             start = -np.inf if piece.first else float(time[piece.inner.start])
             end = np.inf if piece.last else float(time[piece.inner.stop])
             yield piece.whole, start, end
-
-
-def _refuse_torn(piece: Recording, start: float, end: float) -> None:
-    """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
-    time, there = piece.time, piece.time[complete(piece)]
-    before = time[0] <= start and not (there <= start).any()
-    if before or (time[-1] >= end and not (there >= end).any()):
-        why = f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
-        raise RecordingError(f"{why}more; cut that time out with windows")
 
 
 class _Turns:

@@ -309,7 +309,15 @@ class Spikes:
         x = {name: getattr(piece, name) for name in piece.signals}
         x["q"] = unwrapped(piece.q, self._turning)
         found = {name: isolated(piece.time, values, self._limits.spike) for name, values in x.items()}
-        self._see_steps(piece, x["q"], max(old - 1, 0), found["q"])
+        first, spike = max(old - 1, 0), found["q"]
+        turns, joints, time = turns_of(piece.q, self._turning)[first:], range(piece.n), piece.time[first:-1]
+        _count(self.turns, joints, turns != 0, time, np.diff(piece.q[first:], axis=0))
+        if self._fastest is not None:
+            step, dt = np.diff(x["q"][first:], axis=0), np.diff(piece.time[first:])
+            far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
+            far &= (dt > 0)[:, None] & (np.abs(step) > self._limits.jump * _usual_range(x["q"]))
+            far &= ~(spike[first:-1] | spike[first + 1 :])
+            _count(self.jumps, joints, far, time, step)
         rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW_JOINT_SHARE if piece.n > 1 else 1.0)
         keys = [(WHOLE_ROWS, 0), *((name, j) for name in found for j in range(piece.n))]
         at = np.column_stack([rows, *(own & ~rows[:, None] for own in found.values())])
@@ -317,17 +325,6 @@ class Spikes:
         _count(self._settled, keys, at[new], piece.time[new])
         self.found = dict(self._settled)
         _count(self.found, keys, at[open_], piece.time[open_])  # until what follows has been seen
-
-    def _see_steps(self, piece: Recording, q: Array, old: int, spike: BoolArray) -> None:
-        turns, joints, time = turns_of(piece.q, self._turning)[old:], range(piece.n), piece.time[old:-1]
-        _count(self.turns, joints, turns != 0, time, np.diff(piece.q[old:], axis=0))
-        if self._fastest is None:
-            return
-        step, dt = np.diff(q[old:], axis=0), np.diff(piece.time[old:])
-        far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
-        far &= (dt > 0)[:, None] & (np.abs(step) > self._limits.jump * _usual_range(q))
-        far &= ~(spike[old:-1] | spike[old + 1 :])
-        _count(self.jumps, joints, far, time, step)
 
 
 def _count(sums: dict[Any, Events], keys: Sequence[Any], at: BoolArray, time: Array, size: Array | None = None) -> None:

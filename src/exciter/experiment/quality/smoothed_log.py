@@ -14,7 +14,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording.recording import Recording
-from exciter.robot import Motion, Robot
+from exciter.robot import Motion
 from exciter.typing import Array, BoolArray, Index
 
 SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass
@@ -64,10 +64,6 @@ class EffortRows:
     effort: Array
     model: DynamicModel
     regressor: Array
-
-    @property
-    def robot(self) -> Robot:
-        return self.model.robot
 
 
 def unit_columns(w: Array) -> Array:

@@ -138,8 +138,6 @@ class PositionOffset(Settings):
 
 @dataclass(frozen=True)
 class JointNames(Kind):
-    """Names, each once, in a list."""
-
     wanted = "the names of the joints, a list of texts"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:

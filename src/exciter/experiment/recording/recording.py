@@ -205,8 +205,7 @@ class Recording:
         about: About | None = None,
         name: str | None = None,
     ) -> Recording:
-        """Samples from arrays: time (N,), others (N, n) in SI units; joints: their names, those of the robot in its
-        order unless given."""
+        """Samples from arrays: time (N,), others (N, n) in SI units; joints: by name, else the robot's in order."""
         positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
         given = {"qd": qd, "torque": torque, "current": current}

@@ -2,8 +2,7 @@
 
 With K periods of N samples, x̄(k) the mean over periods at sample k, the variance of one sample is
 Σ_j Σ_k (x_j(k) − x̄(k))² / ((K − 1) N): each of the N means costs one degree of freedom. (The paper prints
-1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All of it comes from running sums over
-pieces of a log that never has to be in memory."""
+1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All are running sums."""
 
 from __future__ import annotations
 

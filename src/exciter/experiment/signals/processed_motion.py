@@ -53,7 +53,6 @@ class FourierSeries:
 
     @property
     def trajectory(self) -> Fourier:
-        """The family whose coefficients these are."""
         return Fourier(self.period, self.harmonics)
 
     def motion(self, time: Array) -> Motion:

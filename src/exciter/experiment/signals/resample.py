@@ -158,9 +158,8 @@ def sampling_rate(time: Array) -> float:
         raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
     steps = steps[steps < LONG_GAP_INTERVALS * usual]
     counts = np.round(steps / usual)
-    if np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02:
-        return 1.0 / usual
-    return float(counts.sum() / steps.sum())
+    scattered = np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02
+    return 1.0 / usual if scattered else float(counts.sum() / steps.sum())
 
 
 def grid(start: float, end: float, rate: float) -> Array:

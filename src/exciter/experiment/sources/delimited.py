@@ -86,8 +86,7 @@ def cells(line: str, delimiter: str | None) -> list[str]:
 
 
 def heading(line: str, delimiter: str | None) -> list[str]:
-    """The cells of a line that names columns: its bytes are UTF-8 where they can be, and a blank at the start of a name
-    counts where the name is in quotes."""
+    """The cells of a line that names columns: UTF-8 where it can be; a blank at the start of a quoted name counts."""
     text = _decoded(line)
     row = cells(text, None) if delimiter is None else [cell.rstrip() for cell in csv_cells(text, delimiter)]
     return row if text is not line else [_decoded(cell).strip() for cell in row]  # several encodings in one line

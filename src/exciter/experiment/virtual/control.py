@@ -53,10 +53,9 @@ class Control(Settings, ABC):
         """K_p, K_d (n,) for joints of that inertia."""
         omega = 2.0 * np.pi * self.bandwidth
         kp, kd = (np.broadcast_to(x, (robot.n,)) for x in (inertia * omega**2, 2.0 * self.damping * omega * inertia))
-        return (
-            kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
-            kd if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
-        )
+        kp = kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness")
+        kd = kd if self.derivative is None else resolved(self.derivative, robot, "control derivative")
+        return kp, kd
 
 
 @dataclass(frozen=True)

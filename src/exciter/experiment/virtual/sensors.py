@@ -176,10 +176,9 @@ class Sampling(Settings):
     lead_out: Switch = False
 
     def __post_init__(self) -> None:
-        if self.jitter > MOST_JITTER_STD_SHARE / self.rate:
+        if self.jitter > (most := MOST_JITTER_STD_SHARE / self.rate):
             why = f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
-            why += f"{MOST_JITTER_STD_SHARE / self.rate:.3g} [s], the standard deviation of their instants"
-            raise ParameterError(why)
+            raise ParameterError(f"{why}{most:.3g} [s], the standard deviation of their instants")
 
     def instants(self, end: float, seed: int) -> Array:
         """(N,) [s] from 0 to ``end``, increasing."""

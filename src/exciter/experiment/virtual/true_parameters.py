@@ -263,10 +263,8 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
     described, notes = believed(robot)
     inertias = np.array([_altered(phi, spread.bodies, rng) for phi in described.inertias])
     factor = np.exp(spread.friction * rng.standard_normal((3, robot.n)))
-    rotor, coulomb, viscous = (
-        tuple((scale * np.abs(described.friction.get(key, np.zeros(robot.n)))).tolist())
-        for key, scale in zip(INVENTED_SHARES, factor, strict=True)
-    )
+    known = (np.abs(described.friction.get(key, np.zeros(robot.n))) for key in INVENTED_SHARES)
+    rotor, coulomb, viscous = (tuple((scale * x).tolist()) for scale, x in zip(factor, known, strict=True))
     return Truth(robot.with_inertias(inertias), rotor, TrueFriction(viscous, coulomb), notes=notes)
 
 

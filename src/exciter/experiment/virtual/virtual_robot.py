@@ -84,12 +84,9 @@ class VirtualRobot:
 
     @cached_property
     def believed(self) -> Robot:
-        """The robot as the controller knows it."""
         return true_parameters.believed(self.robot)[0]
 
-    def run(
-        self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress | None = None
-    ) -> Simulated:
+    def run(self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress = None) -> Simulated:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
@@ -108,7 +105,7 @@ class VirtualRobot:
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
         return Simulated(
-            recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
+            recording=self._recorded(happened, timing.step, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
             **{name: getattr(happened, name)[kept] for name in ("motor", "torque", "dry_friction", "link_torque")},
             virtual=self,
@@ -163,10 +160,8 @@ class VirtualRobot:
             rates.append(float(max(2.0 * np.sqrt(springs), dampers)))
         return max(rates)
 
-    def _recorded(
-        self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
-    ) -> Recording:
-        """The samples before some are dropped; todo: the plan, where the log has its period."""
+    def _recorded(self, happened: Executed, step: float, todo: ExecutionPlan | None, seed: int) -> Recording:
+        """The samples before some are dropped; step [s] of the simulation; todo: the plan, where the log repeats."""
         robot, drive, meter = self.robot, self.drive, self.meter
         on_link = self.flexibility is not None and self.flexibility.encoder_on_link
         motion = happened.link if on_link else happened.motor
@@ -174,7 +169,7 @@ class VirtualRobot:
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
         if meter.ripple is not None:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
-        torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
+        torque = meter.measure(held, smooth, step, motion.time, robot, seed)
         gains = drive.gains(robot)
         forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
         if meter.filter is not None:
