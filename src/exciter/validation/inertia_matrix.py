@@ -117,21 +117,11 @@ class InertiaMatrix:
         posture, direction, scale, least_sure = (
             None if values is None else dict(zip(self.joints, values.tolist(), strict=True)) for values in arrays
         )
-        return {
-            "verdict": self.verdict,
-            "positive_definite": self.definite,
-            "sure": self.sure,
-            "smallest_eigenvalue": self.smallest,
-            "std": self.std,
-            "posture": posture,
-            "direction": direction,
-            "scale": scale,
-            "description_at_posture": self.description,
-            "least_sigmas_from_zero": self.surety,
-            "least_sure_posture": least_sure,
-            **vars(self.search),
-            "words": list(self.sentences),
-        }
+        verdict = {"verdict": self.verdict, "positive_definite": self.definite, "sure": self.sure}
+        found = {"smallest_eigenvalue": self.smallest, "std": self.std, "posture": posture, "direction": direction}
+        beside = {"scale": scale, "description_at_posture": self.description}
+        surety = {"least_sigmas_from_zero": self.surety, "least_sure_posture": least_sure}
+        return {**verdict, **found, **beside, **surety, **vars(self.search), "words": list(self.sentences)}
 
 
 def check_inertia_matrix(

@@ -295,23 +295,13 @@ class Simulated:
     def to_dict(self) -> dict[str, Any]:
         """How the motion went, joint by joint, as plain data."""
         about, robot = self.recording.about, self.virtual.robot
-        per_joint = {
-            "tracking_rms": self.tracking,
-            "tracking_worst": abs(self.error).max(axis=0),
-            "torque_rms": self.torque_rms,
-            "noise": self.virtual.meter.std(robot),
-            "saturated": self.saturated,
-        }
-        return {
-            "robot": robot.name,
-            "samples": len(self.recording),
-            "rate": self.rate,
-            "period": about.period,
-            "settled": about.settled,
-            "joints": by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()}),
-            "notes": texts(self.notes),
-            "seconds": self.seconds,
-        }
+        worst, noise = abs(self.error).max(axis=0), self.virtual.meter.std(robot)
+        per_joint = {"tracking_rms": self.tracking, "tracking_worst": worst, "torque_rms": self.torque_rms}
+        per_joint |= {"noise": noise, "saturated": self.saturated}
+        joints = by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()})
+        log = {"robot": robot.name, "samples": len(self.recording), "rate": self.rate}
+        repeats = {"period": about.period, "settled": about.settled}
+        return {**log, **repeats, "joints": joints, "notes": texts(self.notes), "seconds": self.seconds}
 
     def truth_data(self) -> dict[str, Any]:
         """Everything an estimator may be compared with, as plain data."""
