@@ -21,12 +21,11 @@ from exciter.experiment.recording import Recording
 from exciter.experiment.recording.recording_file import read_recording
 from exciter.experiment.signals import equation_rows as rows_module
 from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows
 from exciter.experiment.signals.low_pass_filter import NEGLIGIBLE_EDGE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import (
     SPLINE_REACH_SAMPLES,
-    Margin,
     grid,
     overlapped,
     resample,
@@ -40,6 +39,7 @@ from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
+from support.filtered_pair import filtered_pair
 from support.real_data import require_data
 from support.robots import smooth_motion
 from support.scripts import benchmark
@@ -131,7 +131,7 @@ def test_samples_on_the_grid_stay_as_they_are():
 def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
     """``resample`` of a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
     for segment in segments(chunks, longest):
-        for piece in overlapped(segment, Margin(samples=SPLINE_REACH_SAMPLES), Recording.join):
+        for piece in overlapped(segment, SPLINE_REACH_SAMPLES):
             if len(piece.whole) < 2:  # a lone sample between two gaps
                 continue
             whole, time = resample(piece.whole, rate), piece.whole.time
@@ -207,8 +207,8 @@ def test_a_stream_is_cut_at_the_same_gaps(sizes):
 @given(sizes=SIZES, samples=st.integers(1, 400), seconds=st.floats(0.0, 0.5))
 def test_pieces_cover_the_whole_once_and_have_their_margins(sizes, samples, seconds):
     recording = log(jittered(5000))
-    margin, at = Margin(seconds, samples), []
-    pieces = list(overlapped(in_chunks(recording, sizes), margin, Recording.join))
+    at = []
+    pieces = list(overlapped(in_chunks(recording, sizes), samples, seconds))
     for piece in pieces:
         time, inner = piece.whole.time, piece.inner
         at.append(time[inner])
@@ -657,7 +657,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         with pytest.raises(ValueError, match="read-only"):
             side[...] = 0.0
     # all that can be done with rows; whoever adds to it, shall think of both sides
-    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows", "filtered_pair"}
+    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows"}
     assert own_names(Rows) == {
         "of",
         "w",
@@ -677,7 +677,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)
     }
     assert takes["apply"] == takes["stream"] == {"self", "rows"}
-    assert takes["filtered_rows"] == {"model", "processed", "parallel_filter", "columns", "dead_zone"}
+    assert takes["filtered_rows"] == {"model", "pieces", "parallel_filter", "columns"}
     assert takes["filtered_pair"] == {"measured", "predicted", "rate", "parallel_filter", "torque_bandwidth"}
     assert takes["of"] >= {"w", "y"}  # the only entrance, for both at once
 

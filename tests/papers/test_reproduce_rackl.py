@@ -14,7 +14,7 @@ from scipy.interpolate import BSpline as SciPySpline
 
 from exciter.dynamics.model import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.parameters import inertial
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.validation.baselines import baselines
@@ -24,6 +24,7 @@ from exciter_papers.paper import UNEXPLAINED, Effort, Verdict, published
 from exciter_papers.rackl import designs, experiment, printed, set_up, static, validation
 from exciter_papers.run import paper, run_study
 from support.documented import assert_documented
+from support.filtered_pair import filtered_pair
 
 pytestmark = pytest.mark.papers
 

@@ -14,7 +14,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload, read_recording, write_recording
 from exciter.experiment.signals.differentiation import FilteredDifferences
-from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.synthetic import synthetic_recording
@@ -39,6 +39,7 @@ from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import histograms
 from exciter.validation.structure import on_motion, on_slow, structures
 from exciter.validation.validation import validate
+from support.filtered_pair import filtered_pair
 from support.torque_band import torque_band
 
 RATE = 200.0

@@ -324,7 +324,7 @@ def test_the_controller_that_follows_brings_errors_to_nothing_as_it_says():
     q = np.zeros((count, 3))
     q[0] = 1e-3 * np.array([1.0, -0.5, 0.7])
     motion = Motion(np.arange(count) / rate, q, 0.0 * q, 0.0 * q)
-    found = follow(arm, motion, rate, 5.0).motion.q
+    found = follow(arm, motion, rate, 5.0, 1.0).motion.q
     expected = q[0] * ((1.0 + omega * motion.time) * np.exp(-omega * motion.time))[:, None]
     assert_allclose(found[5:], expected[5:], atol=5e-2 * 1e-3)
 

@@ -85,7 +85,7 @@ def identify(
             raise ParameterError("the estimate is not finite; are the units of the log right?")
         measure = judging(problem, judge)
         values = estimate.values
-        fit = judged(measure, values, ", ".join(run.name for run in problem.runs))
+        fit = judged(measure, values, problem.run_names)
         held_out = tuple(judged(replace(measure, runs=(run,)), values, run.name) for run in validation)
         return Identification(
             problem=problem,

@@ -6,8 +6,7 @@ the description's whole model is what its maker gave. Exact over a whole run, in
 The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) = (y(t +
 period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
 taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
-that was low-passed before it was logged hides its noise: then there is no floor. It is the noise of the torque alone;
-what noise of positions does to q̈ comes on top."""
+that was low-passed before it was logged hides its noise: then there is no floor. Noise of positions comes on top."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ def baselines(problem: Problem, estimate: Estimate) -> Baselines:
 
 def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Baselines, Prediction]:
     """Of all runs together, and the first 200 000 instants of them, in one pass over the rows."""
-    run, held, instants = ", ".join(run.name for run in problem.runs), list[Prediction](), 0
+    run, held, instants = problem.run_names, list[Prediction](), 0
     counted = np.zeros(len(problem.joints))
     squares, worst, when = np.zeros((3, len(MODELS), len(problem.joints)))
     for piece in predictions(problem, estimate):
@@ -106,7 +105,9 @@ def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Base
         worst = np.maximum(largest, worst)
         instants += len(piece)
         counted += piece.counted or len(piece)
-    prediction = replace(Prediction.first(held, run), complete=instants <= MOST_PREDICTED_INSTANTS)
+    first = Prediction.join(held)
+    first = first if len(first) <= MOST_PREDICTED_INSTANTS else first[:MOST_PREDICTED_INSTANTS]
+    prediction = replace(first, run=run, complete=instants <= MOST_PREDICTED_INSTANTS)
     rests = counted <= 0.0
     if rests.all():
         raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")

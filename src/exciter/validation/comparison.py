@@ -33,10 +33,8 @@ from exciter.validation.validation import some_of
 
 AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
 NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
-CORRELATED = (
-    "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
-    "which is too large where they do: a disagreement that is named is one, others may be overlooked"
-)
+CORRELATED = "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they "
+CORRELATED += "did not, which is too large where they do: a disagreement that is named is one, others may be overlooked"
 
 
 @dataclass(frozen=True)
@@ -138,9 +136,8 @@ class Comparison:
         best = min(good, key=lambda one: one.score)
         what = "validation" if best.validation else "fit"
         others = ", ".join(f"{one.name} {one.score:.3g} %" for one in good if one is not best) or "gave none"
-        said.append(
-            f"smallest residual on the {what}: {best.name}, {best.score:.3g} % of the torque; the others {others}"
-        )
+        words = f"smallest residual on the {what}: {best.name}, {best.score:.3g} % of the torque; the others "
+        said.append(f"{words}{others}")
         said += [one.sentence for one in self.differences]
         return (*said, CORRELATED) if self.differences else tuple(said)
 
@@ -178,13 +175,12 @@ def compare(
     validation: Sequence[Run] = (),
     judge: InverseDynamic | None = None,
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
-    jobs: int = 1,
 ) -> Comparison:
     """judge: joint torques by which all are measured. uncertainty: see ``identify``; for all methods, or by name."""
     names = [method.name for method in methods]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
-    measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
+    measure = Problem(model, tuple(runs), judge or InverseDynamic())
     judges = (measure, *(replace(measure, runs=(run,)) for run in validation))
     made = list[tuple[Problem, float]]()  # once for all methods that have a formulation, and the seconds it took
 
@@ -216,14 +212,14 @@ def compare(
             return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
         seconds += time.perf_counter() - clock
         with one_thread():
-            fit, *unseen = (judged(one, estimate.values, _named(one)) for one in judges)
+            fit, *unseen = (judged(one, estimate.values, one.run_names) for one in judges)
         return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(unseen))
 
     found = [compared(method) for method in methods]
     with one_thread():
         pairs = combinations([one for one in found if one.estimate is not None], 2)
         differences = tuple(_difference(measure, one, other) for one, other in pairs)
-        description = judged(measure, measure.base.base_values(model.nominal), _named(measure))
+        description = judged(measure, measure.base.base_values(model.nominal), measure.run_names)
         return Comparison(methods=tuple(found), differences=differences, description=description)
 
 
@@ -240,7 +236,3 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     made = ((measure.measured.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(measure.measured.signal.sum()), 1e-300)))
     return Difference(one.name, other.name, measure.names, normalized, limit=limit, torque_percent=percent)
-
-
-def _named(problem: Problem) -> str:
-    return ", ".join(run.name for run in problem.runs)

@@ -53,7 +53,6 @@ class InertiaMatrix:
     """smallest: eigenvalue that was found, without unit (see above), at ``posture`` (n,) [rad or m], for accelerations
     in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
     smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
-
     std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, and at which posture; None: not known."""
 
     joints: tuple[str, ...]
@@ -93,20 +92,16 @@ class InertiaMatrix:
     def sentences(self) -> tuple[str, ...]:
         said = [f"the inertia matrix is {self.verdict}: {self._smallest()}"]
         if not self.definite:
-            said.append(
-                "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
-                "physically consistent estimate, or excite the joints named above more"
-            )
+            words = "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
+            said.append(f"{words}physically consistent estimate, or excite the joints named above more")
         elif self.description > ZERO_EIGENVALUE:
             ratio = self.smallest / self.description
             said.append(f"that is {ratio:.2g} times what the description's own parameters have at this posture")
         if self.surety is not None and self.surety_posture is not None and self.definite:
             doubt = "" if self.sure else f"; less than {SURE_EIGENVALUE_SIGMAS:g} σ: another log could make it negative"
             said.append(f"where it is least sure, it is {self.surety:.2g} σ from zero{doubt}")
-        said.append(
-            f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima looked "
-            f"for from the {self.search.starts} worst"
-        )
+        words = f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima "
+        said.append(f"{words}looked for from the {self.search.starts} worst")
         return tuple(said)
 
     def _smallest(self) -> str:
@@ -122,21 +117,11 @@ class InertiaMatrix:
         posture, direction, scale, least_sure = (
             None if values is None else dict(zip(self.joints, values.tolist(), strict=True)) for values in arrays
         )
-        return {
-            "verdict": self.verdict,
-            "positive_definite": self.definite,
-            "sure": self.sure,
-            "smallest_eigenvalue": self.smallest,
-            "std": self.std,
-            "posture": posture,
-            "direction": direction,
-            "scale": scale,
-            "description_at_posture": self.description,
-            "least_sigmas_from_zero": self.surety,
-            "least_sure_posture": least_sure,
-            **vars(self.search),
-            "words": list(self.sentences),
-        }
+        verdict = {"verdict": self.verdict, "positive_definite": self.definite, "sure": self.sure}
+        found = {"smallest_eigenvalue": self.smallest, "std": self.std, "posture": posture, "direction": direction}
+        beside = {"scale": scale, "description_at_posture": self.description}
+        surety = {"least_sigmas_from_zero": self.surety, "least_sure_posture": least_sure}
+        return {**verdict, **found, **beside, **surety, **vars(self.search), "words": list(self.sentences)}
 
 
 def check_inertia_matrix(

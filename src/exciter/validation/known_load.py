@@ -16,15 +16,9 @@ from scipy import linalg, stats
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.files import by_name, finite
+from exciter.identification import payload as payloads
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import (
-    LOAD_CONFIDENCE,
-    LOAD_QUANTITIES,
-    LOAD_UNITS,
-    PayloadEstimate,
-    gradient,
-    load_effect,
-)
+from exciter.identification.payload import LOAD_CONFIDENCE, LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.notes import Note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array
@@ -95,10 +89,8 @@ class KnownLoad:
             why = f"the difference is within its uncertainty; {torque}{weak}"
         else:
             named = f" ({', '.join(self.outside)} most)" if self.outside else ""
-            why = (
-                f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
-                "small, friction changes with the load, or frame, gains or load are not as given"
-            )
+            why = f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}; uncertainties are too "
+            why += "small, friction changes with the load, or frame, gains or load are not as given"
         said = [f"the known load is {self.verdict}: {why}"]
         figures = zip(self.errors, LOAD_UNITS, self.sigmas, strict=True)
         errors = [f"{error:+.2g} {unit} ({sigmas:+.2g} σ)" for error, unit, sigmas in figures]
@@ -115,8 +107,7 @@ class KnownLoad:
     def to_dict(self) -> dict[str, Any]:
         columns = {"found": self.found.values, "std": self.std, "error": self.errors, "sigmas": self.sigmas}
         rows = by_name(LOAD_QUANTITIES, name=LOAD_QUANTITIES, unit=LOAD_UNITS, known=self.known, **columns)
-        names = ("distance", "farthest", "torque_percent", "torque_percent_std")
-        numbers = {name: getattr(self, name) for name in names}
+        numbers = {key: getattr(self, key) for key in ("distance", "farthest", "torque_percent", "torque_percent_std")}
         about = {"verdict": self.verdict, "frame": self.found.frame, "quantities": list(rows.values())}
         return finite({**about, **numbers, "words": list(self.sentences)})
 
@@ -134,12 +125,12 @@ def judge_known_load(
     if std.shape not in ((), (10,)) or not (std >= 0.0).all():
         raise ParameterError("known_std must be one number ≥ 0, or ten: mass, centre, inertia")
     phi = inertial.from_mass_com_inertia(known.mass, known.centre, inertial.symmetric(*known.inertia))
-    rows = with_load.measured.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
+    rows = with_load.measured.factors[..., :-1] @ payloads.load_effect(with_load.model, with_load.base, known.frame)
     gram = np.einsum("gjri,gjrk->ik", rows, rows)
     own, change = max(float(phi @ gram @ phi), 1e-300), found.phi - phi
     squares = float(change @ gram @ change), float(np.trace(gram @ found.covariance))
     percent, percent_std = (100.0 * float(np.sqrt(max(square, 0.0) / own)) for square in squares)
-    stds, inverse = np.broadcast_to(std, (10,)), np.linalg.inv(gradient(phi))
+    stds, inverse = np.broadcast_to(std, (10,)), np.linalg.inv(payloads.gradient(phi))
     covariance = found.covariance + (inverse * stds**2) @ inverse.T
     # √(T²/k) of Δφ seen along what the robot shows, and its 95 % limit (Hotelling)
     shown = linalg.null_space(found.hidden.T) if found.hidden.size else np.eye(10)  # (10, k), scaled below

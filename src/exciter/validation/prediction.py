@@ -5,8 +5,9 @@ model stand the description's own parameters and the description's gravity alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
@@ -22,8 +24,7 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray
 
 MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory
@@ -34,7 +35,6 @@ NO_COLUMNS = np.zeros(0, dtype=np.int64)
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """N instants of ``run`` with J equations each, ``joints`` in ``units``; ``rate`` [Hz] of the rows.
-
     time (N,) [s]; q, qd, qdd (N, n): the motion of the robot's joints then. measured (N, J): the left side of the
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
     description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``. temperature
@@ -75,23 +75,15 @@ class Prediction:
 
     def pictures(self, robot: Robot, frame: str) -> Pictures:
         """Positions at even times, between those of the equations, and the path of a frame."""
-
-        def between(time: Array) -> Array:
-            return np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1)
-
+        between = partial(columns_at, time=self.time, x=self.q)
         return Pictures.of(Dynamics(robot), frame, float(self.time[0]), float(self.time[-1]), between)
 
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
-        return cls.first(predictions(problem, estimate), ", ".join(run.name for run in problem.runs), most)
-
-    @classmethod
-    def first(cls, pieces: Iterable[Prediction], run: str, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
-        """The first ``most`` instants of pieces that follow each other."""
-        whole = cls.join(list(pieces))
+        whole = cls.join(list(predictions(problem, estimate)))
         complete = len(whole) <= most
-        return replace(whole if complete else whole[:most], run=run, complete=complete)
+        return replace(whole if complete else whole[:most], run=problem.run_names, complete=complete)
 
     def __getitem__(self, part: slice) -> Prediction:
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
@@ -101,10 +93,8 @@ class Prediction:
     def join(pieces: Sequence[Prediction]) -> Prediction:
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        same, counts = (name for name, _ in pieces[0]._arrays()), [p.counted for p in pieces]
-        joined: dict[str, Any] = {
-            n: np.concatenate([getattr(p, n) for p in pieces]) for n in same if n != "temperature"
-        }
+        same, counts = dict(pieces[0]._arrays()).keys() - {"temperature"}, [p.counted for p in pieces]
+        joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
         temperature = _temperature([(p.temperature, p.q) for p in pieces])
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
         return replace(pieces[0], **joined, temperature=temperature, counted=counted)
@@ -141,10 +131,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                     joints=problem.joints,
                     units=equation_units(problem),
                     rate=rows.rate,
-                    time=rows.time,
-                    q=motion.q,
-                    qd=motion.qd,
-                    qdd=motion.qdd,
+                    **vars(motion),
                     measured=np.ascontiguousarray(rows.y),
                     predicted=np.ascontiguousarray(predicted),
                     band=np.ascontiguousarray(reach * np.linalg.norm(root @ w, axis=1).T),

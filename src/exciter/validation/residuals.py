@@ -7,19 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, signal, stats
 
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.uncertainty.residual_autocorrelation import (
-    ERROR_GAP_INTERVALS,
-    Whiteness,
-    correlations_at,
-    most_lags,
-    stretches,
-    whiteness_of,
-)
-from exciter.typing import Array
+from exciter.identification.uncertainty import residual_autocorrelation as correlation
+from exciter.identification.uncertainty.residual_autocorrelation import ERROR_GAP_INTERVALS, Whiteness
+from exciter.typing import Array, Index
 from exciter.validation.prediction import Prediction
 
 MOST_HISTOGRAM_BINS = 200
@@ -37,7 +30,7 @@ class ErrorDistribution:
     Gaussian, of whatever size. gaussian (B,): counts that a Gaussian of this mean and σ would have."""
 
     model: str
-    counts: NDArray[np.int64]
+    counts: Index
     mean: float
     std: float
     skewness: float
@@ -121,11 +114,9 @@ class JointCorrelation:
         """Of pairs that clearly correlate."""
         least = np.maximum(STRONG_CORRELATION, SURE_CORRELATION_ERRORS * self.errors)
         pairs = np.argwhere(np.tril(np.abs(self.coefficients) > least, -1))
-        return tuple(
-            f"residuals of {self.joints[k]} and {self.joints[j]} correlate by {self.coefficients[j, k]:.2f}: they have "
-            "a cause in common, such as an inertia that both feel, or coupled drives"
-            for j, k in pairs
-        )
+        why = "they have a cause in common, such as an inertia that both feel, or coupled drives"
+        names, by = self.joints, self.coefficients
+        return tuple(f"residuals of {names[k]} and {names[j]} correlate by {by[j, k]:.2f}: {why}" for j, k in pairs)
 
 
 def joint_correlation(prediction: Prediction) -> JointCorrelation:
@@ -149,8 +140,8 @@ def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
     joints, left = [prediction.joints[j] for j in kept], prediction.residual[:, kept]
     rows = Rows.of(prediction.time, np.zeros((*left.shape, 0)), left, prediction.rate, joints, ())
     rows = replace(rows, present=counted[kept] / len(prediction))
-    most = most_lags(int(np.rint(counted[kept]).min()))
-    return whiteness_of(correlations_at(stretches([(0, rows)]), most), joints)
+    most, errors = correlation.most_lags(int(np.rint(counted[kept]).min())), correlation.stretches([(0, rows)])
+    return correlation.whiteness_of(correlation.correlations_at(errors, most), joints)
 
 
 def _counted(prediction: Prediction) -> Array:

@@ -26,6 +26,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.files import by_name, finite
@@ -142,27 +143,20 @@ class OpenLoop:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        both = (("the identified model", self.stopped), ("the description", self.description_stopped))
-        said = [
-            f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not positive "
-            "definite there, or the simulation diverged; figures are of the others"
-            for what, stopped in both
-            if stopped
-        ]
+        models = (("the identified model", self.stopped), ("the description", self.description_stopped))
+        why = "its inertia matrix is not positive definite there, or the simulation diverged; figures are of the others"
+        failed = [(f"in {stopped} of {self.starts} simulations {what}", stopped) for what, stopped in models]
+        said = [f"{which} could not move: {why}" for which, stopped in failed if stopped]
         if np.isfinite(self.model).all():
             last = zip(self.joints, self.model[-1], self.units, strict=True)
             each = ", ".join(f"{joint} {value:.2g} {unit}" for joint, value, unit in last)
-            own, other = (
-                f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
-                for ratio in (self.relative[-1], self.description_relative[-1])
-            )
+            both = (self.relative[-1], self.description_relative[-1])
+            own, other = (f"{100.0 * part:.3g} % of" if part < 10.0 else f"{part:.0f} times" for part in both)
             beside = f", the description {other} it" if np.isfinite(self.description).all() else ""
             useless = "; the model is of no use for simulation over this time" if self.relative[-1] >= 1.0 else ""
-            said.append(
-                f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from "
-                f"the recorded position (rms of {self.starts} starts): {each}; {own} the error at constant velocity"
-                f"{beside}{useless}"
-            )
+            words = f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far "
+            words += f"from the recorded position (rms of {self.starts} starts): {each}; {own} the error at constant "
+            said.append(f"{words}velocity{beside}{useless}")
         return (*said, *texts(self.notes))
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,9 +198,8 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
             squares[k] += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
             counted[k] += good.sum(axis=0)
     if ends is None:
-        raise RecordingError(
-            f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
-        )
+        why = f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter "
+        raise RecordingError(f"{why}horizons")
     rms = np.sqrt(squares / np.where(counted > 0, counted, np.nan)[..., None])
     kinds = dict(zip(("model", "description", "constant_velocity"), rms, strict=True))
     return OpenLoop(
@@ -260,7 +253,6 @@ class Followed:
     measured one, and of the measured torque [torque_units], while the joint moves; NaN where it rests throughout.
     seconds: that were simulated; bandwidth [Hz]: of the controller that follows, None for the robot's own. stopped: why
     it could not go on, empty where it could.
-
     time (M,), measured, simulated (M, n): some of the instants, for drawing."""
 
     run: str
@@ -299,12 +291,9 @@ class Followed:
             for joint, percent, inverse, error, unit in rows
         )
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
-        return (
-            f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the measured "
-            "one by this part of its rms, noise included (the inverse model's along the recorded motion: in brackets), "
-            f"and the position by: {each}",
-            *texts(self.notes),
-        )
+        words = f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the "
+        words += "measured one by this part of its rms, noise included (the inverse model's along the recorded motion: "
+        return (f"{words}in brackets), and the position by: {each}", *texts(self.notes))
 
     def to_dict(self) -> dict[str, Any]:
         columns = {"tracking_rms": self.tracking, "torque_rms": self.torque, "torque_percent": self.percent}
@@ -383,17 +372,14 @@ def usual_bandwidth(motion: Motion) -> float:
     return float(np.clip(BANDWIDTH_OVER_MOTION * own, LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_HZ))
 
 
-def follow(
-    arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0
-) -> loops.SimulatedRun:
+def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float) -> loops.SimulatedRun:
     """The arm under computed torque along a recorded motion at ``rate`` [Hz], at its samples."""
     between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))  # ticks per sample
     own, reference = np.arange(len(motion)) / rate, motion
     if between > 1 and len(motion) > 1:
         time = np.arange((len(motion) - 1) * between + 1) / (rate * between)
         curve = CubicHermiteSpline(own, motion.q, motion.qd)
-        qdd = np.column_stack([np.interp(time, own, column) for column in motion.qdd.T])
-        reference = Motion(time, curve(time), curve(time, 1), qdd)
+        reference = Motion(time, curve(time), curve(time, 1), columns_at(time, own, motion.qdd))
     speed = max(FRICTION_FADE_SPEED_SHARE * float(np.sqrt((reference.qd**2).mean(axis=0)).max()), 1e-9)
     soft = DynamicModel(arm.model.robot, tuple(term.smoothed(speed) for term in arm.model.terms), arm.model.engine)
     forward, inertia = soft.torque(reference, arm.chi), inertia_matrices(arm.model, arm.chi, reference.q)
@@ -408,7 +394,6 @@ def follow(
 
 
 def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
-    """Pieces of the run, so many seconds of it."""
     left = seconds
     for part in run.parts:
         count = min(len(part), int(left * part.rate) + 1)

@@ -1,8 +1,7 @@
 """What a model misses: residuals against velocity, load, position, time and temperature, joint by joint.
 
 How much of a residual's variance depends on a quantity, and is that more than chance? Residuals are correlated in time,
-and noise may be larger where joints are fast, or missing where they rest: neither n nor σ/√n is what it seems. Two
-tests, for two kinds of quantity:
+and noise may be larger where joints are fast, or missing where they rest: neither n nor σ/√n are what they seem. Tests:
 
 ``on_motion``: quantities that come and go with the motion (velocity, load, position). The residual is put into bins of
 the quantity, Q = Σ_b n_b (ē_b − ē)². The rest within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed and
@@ -196,7 +195,6 @@ def spread(within: Array, label: Index, speed: Array | None) -> Array:
 
 def stationary(u: Array, sigma: Array, left: Array) -> Array:
     """Power, at frequencies of ``rfft``, of the stationary noise v in u = σ v; left: part of u's power that is there.
-
     Parzen: the correlation of u is that of v times that of σ. Where σ is small little is said, none divided by it."""
     size = len(u)
     of_u = fft.irfft(np.abs(fft.rfft(u)) ** 2 / left, size)

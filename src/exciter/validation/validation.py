@@ -313,15 +313,12 @@ def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mappi
     names = {run.name for run in found.problem.runs}
     seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
     if not seen.isdisjoint(POOR_MOTION):
-        steps.append(
-            "Let the robot move more (exciter design): this motion excites too little, so that prior knowledge decides "
-            "part of the parameters. Until then trust the model for motion like that of the logs."
-        )
+        why = "this motion excites too little, so that prior knowledge decides part of the parameters"
+        until = "Until then trust the model for motion like that of the logs."
+        steps.append(f"Let the robot move more (exciter design): {why}. {until}")
     if weak := verdict.weak_joints:
-        steps.append(
-            f"Do not rely on the predicted torque of {', '.join(weak)}: the residual is large, see What the model "
-            "misses. Where the torque itself is small this may not matter."
-        )
+        why = "the residual is large, see What the model misses. Where the torque itself is small this may not matter."
+        steps.append(f"Do not rely on the predicted torque of {', '.join(weak)}: {why}")
     if missed := verdict.decisive.missed:
         most = max(missed, key=lambda one: one.share)
         what = f"The residual of {most.joint} depends on {most.quantity}"

@@ -19,7 +19,7 @@ from exciter.excitation.criteria.optimality_and_condition import NormalizedCondi
 from exciter.excitation.design import Design
 from exciter.excitation.validation_motion.random_families import DrawnMotion
 from exciter.excitation.validation_motion.random_families import draw as draw_motion
-from exciter.experiment.signals.equation_rows import ParallelFilter, filtered_pair
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -198,8 +198,10 @@ def predicted(motion: ex.Motion, found: Estimate) -> Array:
 
 def residual(motion: ex.Motion, torque: Array, found: Estimate) -> Array:
     """(3,) mean square [(N·m)²] of both torques low-passed."""
-    measured, foretold = filtered_pair(torque, predicted(motion, found), LOG_RATE, LOW_PASS)
-    return np.asarray(((measured - foretold) ** 2).mean(axis=0))
+    foretold, time = predicted(motion, found), np.arange(len(torque)) / LOG_RATE
+    names = model().robot.joint_names
+    both = LOW_PASS.apply(Rows.of(time, foretold[:, :, None], torque, LOG_RATE, names, ["predicted"]))
+    return np.asarray(((both.y - both.w[:, :, 0]) ** 2).mean(axis=0))
 
 
 def _noise(motion: ex.Motion, rng: np.random.Generator) -> Array:

@@ -14,9 +14,8 @@ from itertools import product
 
 import numpy as np
 
-from exciter.experiment.quality.sample_tallies import Index
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, Smooth, determined, span, unexplained
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 JACKKNIFE_BLOCKS = 20
 DELAY_SCAN_S = 0.3  # on either side; clocks that differ by more show in the motion itself

@@ -25,7 +25,7 @@ from exciter.experiment.signals.resample import window
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
 COARSE_BIN_S = 0.02
@@ -95,9 +95,7 @@ class Coarse:
     def __init__(self, interval: float) -> None:
         self.width = max(COARSE_BIN_S, 1.5 * interval)
         self._start: float | None = None
-        self._parts: list[
-            tuple[tallies.Index, Array]
-        ] = []  # bins, and sums (bins, n + 1): positions, number of samples
+        self._parts = list[tuple[Index, Array]]()  # bins, and sums (bins, n + 1): positions, number of samples
 
     def see(self, piece: Recording, old: int) -> None:
         time, q = piece.time[old:], piece.q[old:]
@@ -120,7 +118,7 @@ class Coarse:
         return np.asarray(self._start + (index + 0.5) * self.width, dtype=float), sums[:, :-1] / sums[:, -1:]
 
 
-def _summed(index: tallies.Index, rows: Array) -> tuple[tallies.Index, Array]:
+def _summed(index: Index, rows: Array) -> tuple[Index, Array]:
     """Rows of the same bin, which follow each other, together."""
     kept, first = np.unique(index, return_index=True)
     return kept, np.add.reduceat(rows, first, axis=0)
@@ -183,18 +181,7 @@ class Evidence:
         model: DynamicModel | None = None,
         planned: Curve | None = None,
     ) -> None:
-        self._see_all(pieces, robot, limits)
-        if robot is not None and self.about.gravity is not None:
-            robot = replace(robot, gravity=np.array(self.about.gravity))
-        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
-        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
-        of_current, known = self.effort_name == "current", self.about.gains
-        self.gains = np.array(known) if of_current and known is not None else None
-        self.effort_unit = "A" if of_current and known is None else "N·m"
-
-    def _see_all(self, pieces: Iterable[Recording], robot: Robot | None, limits: Thresholds) -> None:
-        """The one pass; pieces come in order of time."""
-        stream = iter(pieces)
+        stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
         if len(head) < 2:
             raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
@@ -220,6 +207,13 @@ class Evidence:
             for tally in counts:
                 tally.see(whole, len(context))
             context = whole[-CONTEXT_SAMPLES:]
+        if robot is not None and self.about.gravity is not None:
+            robot = replace(robot, gravity=np.array(self.about.gravity))
+        self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
+        of_current, known = self.effort_name == "current", self.about.gains
+        self.gains = np.array(known) if of_current and known is not None else None
+        self.effort_unit = "A" if of_current and known is None else "N·m"
 
     @cached_property
     def windows(self) -> tuple[Recording, ...]:

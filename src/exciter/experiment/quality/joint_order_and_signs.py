@@ -85,7 +85,7 @@ class Arrangement:
 def arrangement_of(rows: EffortRows, limits: Thresholds, *, of_torque: bool) -> Arrangement:
     """Where inertias are known. How much the torque of row i is like the model's of column j does not depend on its
     sign; one that would have to be scaled beyond reason belongs to another joint."""
-    bodies, motion, most = DynamicModel(rows.robot), rows.smooth.motion, limits.torque_scale
+    bodies, motion, most = DynamicModel(rows.model.robot), rows.smooth.motion, limits.torque_scale
     correlation, scale = match(bodies, motion, rows.effort, unknown_terms(motion))
     size = np.abs(scale)
     like = np.where(((size < most) & (size > 1.0 / most)) | (not of_torque), np.abs(correlation), 0.0)

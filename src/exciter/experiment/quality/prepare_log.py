@@ -38,16 +38,15 @@ def process(recording: Recording | Repaired, route: Route | None = None, repairs
     that one is refused for another reason than positions that no motion makes. Open choices are made once, from all
     parts. Parts too short are left out and reported, all of them an error. Nothing is repaired twice."""
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
-    notes = list(repaired.notes)
     if route is not None:
-        return _prepared(route, repaired.segments, notes)
+        return _prepared(route, repaired.segments, repaired.notes)
     route, why = usual_route(repaired.original)
     try:
-        return _prepared(route, repaired.segments, [*notes, why])
+        return _prepared(route, repaired.segments, [*repaired.notes, why])
     except RecordingError as error:
         if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
             raise
-        return _prepared(FilteredDifferences(), repaired.segments, [*notes, fallen_back(error)])
+        return _prepared(FilteredDifferences(), repaired.segments, [*repaired.notes, fallen_back(error)])
 
 
 def fallen_back(error: RecordingError) -> Note:
@@ -69,8 +68,8 @@ def usual_route(recording: Recording) -> tuple[Route, Note]:
     return FilteredDifferences(), done("route", f"{why}: low-passed and differentiated")
 
 
-def _prepared(route: Route, segments: Sequence[Recording], notes: list[Note]) -> Prepared:
-    notes = list(notes)
+def _prepared(route: Route, segments: Sequence[Recording], said: Sequence[Note]) -> Prepared:
+    notes = list(said)
     if isinstance(route, StreamingRoute):
         undone = _undone(segments, notes)
         parts = _joined(route.stream(undone, Recording.join(undone)))

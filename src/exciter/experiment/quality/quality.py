@@ -125,7 +125,6 @@ def check(
 
 
 def _skipped(evidence: Evidence) -> dict[str, str]:
-    """What could not be checked, and why, by subject."""
     said = dict[str, str]()
     if not evidence.spread.complete:
         part = f"{sum(map(len, evidence.windows))} samples in evenly spread windows"

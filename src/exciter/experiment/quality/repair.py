@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
@@ -19,9 +18,9 @@ from exciter.experiment.quality.sample_checks import stuck
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, Repairs, changed
-from exciter.experiment.signals.resample import Margin, overlapped, split_at_gaps, window
+from exciter.experiment.signals.resample import overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 FILL_DEGREE = 3
 LEAST_FILL_SAMPLES = 8  # on either side, that a filled run is fitted to
@@ -49,7 +48,6 @@ class Repaired:
 
 
 def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
-    """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
     for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits)):
@@ -68,7 +66,15 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
 
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
     """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
-    recording = _without_duplicates(sane(recording), repairs, done)
+    recording = sane(recording)
+    again = np.flatnonzero(np.diff(recording.time) == 0.0)
+    other = again[~copied(recording, recording.channels, again)] + 1
+    if other.size and not repairs.contradicting:
+        why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
+        raise RecordingError(f"{why}at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them")
+    drop = again + 1 if repairs.duplicates else other
+    done.dropped += done.count(recording.time[drop])
+    recording = recording[np.delete(np.arange(len(recording)), drop)]
     if repairs.unwrap:
         done.see("turns", recording, "q", np.pad(turns_of(recording.q) != 0, ((1, 0), (0, 0))))
         recording = replace(recording, q=unwrapped(recording.q))
@@ -100,14 +106,14 @@ class RepairTally:
         self._gap = self._shortest = self._longest = 0.0
         self._found: dict[str, dict[str, Counter[str]]] = {}  # samples by what was done, channel and column
 
-    def _inside(self, time: Array) -> NDArray[np.bool_]:
+    def _inside(self, time: Array) -> BoolArray:
         return np.asarray((time >= self.within[0]) & (time < self.within[1]))
 
     def count(self, time: Array) -> int:
         """Of samples at these times."""
         return int(self._inside(time).sum())
 
-    def see(self, what: str, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+    def see(self, what: str, recording: Recording, name: str, at: BoolArray) -> None:
         """``turns``, ``spikes``, ``filled`` or ``missing``: which samples (N, k) of a channel."""
         counts = at[self._inside(recording.time)].sum(axis=0).tolist()
         if any(counts):
@@ -164,17 +170,6 @@ class RepairTally:
         return tuple(notes.done(*one) for one in said)
 
 
-def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTally) -> Recording:
-    again = np.flatnonzero(np.diff(recording.time) == 0.0)
-    other = again[~copied(recording, recording.channels, again)] + 1
-    if other.size and not repairs.contradicting:
-        why = f"cannot be repaired: {other.size} samples have the time of the one before but other values, the first "
-        raise RecordingError(f"{why}at {recording.time[other[0]]:.6g} s; repair: {{contradicting: true}} drops them")
-    drop = again + 1 if repairs.duplicates else other
-    done.dropped += done.count(recording.time[drop])
-    return recording[np.delete(np.arange(len(recording)), drop)]
-
-
 def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:
     start, end, _ = Evidence(pieces, limits).rest
     if start is None or end is None:
@@ -196,37 +191,32 @@ def _trimmed(parts: Sequence[Recording], done: RepairTally) -> list[Recording]:
     return out
 
 
-def complete(recording: Recording) -> NDArray[np.bool_]:
+def complete(recording: Recording) -> BoolArray:
     """(N,) whether all values of a sample are there."""
     whole = [np.isfinite(getattr(recording, name)).all(axis=1) for name in recording.channels]
     return np.asarray(np.all(whole, axis=0))
 
 
 def _filled(part: Recording, repairs: Repairs, done: RepairTally, name: str, x: Array) -> Array:
-    x, bad = x.copy(), ~np.isfinite(x)
+    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
+    x, bad, time = x.copy(), ~np.isfinite(x), part.time
     for j in np.flatnonzero(bad.any(axis=0)):
-        _fill(part, x[:, j], bad[:, j], repairs, f"{name} of {part.columns(name)[j]}")
+        (starts, lengths), good = runs(bad[:, j]), np.flatnonzero(~bad[:, j])
+        span = time[np.minimum(starts + lengths, len(time) - 1)] - time[np.maximum(starts - 1, 0)]
+        k = int(span.argmax())
+        if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
+            why = f"cannot be repaired: {name} of {part.columns(name)[j]} holds no numbers for {1e3 * span[k]:.4g} ms "
+            why += f"after {time[starts[k]]:.6g} s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut "
+            raise RecordingError(why + "it out with windows, or see repair: {interpolate: …}")
+        for start, length in zip(starts, lengths, strict=True):
+            size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
+            near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
+            centre, degree = time[start + length // 2], min(FILL_DEGREE, len(near) - 1)
+            scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
+            fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near, j], degree)
+            x[hole, j] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
     done.see("filled", part, name, bad)
     return x
-
-
-def _fill(part: Recording, x: Array, bad: NDArray[np.bool_], repairs: Repairs, called: str) -> None:
-    """A cubic fitted to as many good samples on either side as are missing, eight at least, for every run."""
-    time, (starts, lengths), good = part.time, runs(bad), np.flatnonzero(~bad)
-    span = time[np.minimum(starts + lengths, len(time) - 1)] - time[np.maximum(starts - 1, 0)]
-    k = int(span.argmax())
-    if span[k] > max(repairs.interpolate, 2.5 * part.interval if repairs.interpolate > 0 else 0.0):
-        why = f"cannot be repaired: {called} holds no numbers for {1e3 * span[k]:.4g} ms after {time[starts[k]]:.6g} "
-        why += f"s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out with windows, or see "
-        raise RecordingError(why + "repair: {interpolate: …}")
-    for start, length in zip(starts, lengths, strict=True):
-        size, at = max(LEAST_FILL_SAMPLES, length), np.searchsorted(good, start)
-        near, hole = good[max(at - size, 0) : at + size], slice(start, start + length)
-        centre = time[start + length // 2]
-        scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
-        degree = min(FILL_DEGREE, len(near) - 1)
-        fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near], degree)
-        x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
 
 
 class RepairedLog:
@@ -256,7 +246,11 @@ class RepairedLog:
             cut += len(_between(whole, start, end)) - len(_between(kept, start, end))
             if not len(kept):
                 continue
-            _refuse_torn(kept, start, end)
+            time, there = kept.time, kept.time[complete(kept)]
+            torn = time[0] <= start and not (there <= start).any()  # as far as the piece reaches: for how long?
+            if torn or (time[-1] >= end and not (there >= end).any()):
+                why = f"cannot be repaired: samples about {start if torn else end:.6g} s hold no numbers for a second "
+                raise RecordingError(f"{why}or more; cut that time out with windows")
             parts = completed(kept, self.interval, self.repairs, done)
             if self.repairs.unwrap:
                 parts = turns.continued(parts, end)
@@ -270,20 +264,11 @@ class RepairedLog:
     def _pieces(self) -> Iterator[tuple[Recording, float, float]]:
         """Each with the time [s] of which it is to be taken, from and before; open at the ends of the log."""
         beside = max(MARGIN_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
-        for piece in overlapped(self.chunks(), Margin(beside, MARGIN_SAMPLES), Recording.join):
+        for piece in overlapped(self.chunks(), MARGIN_SAMPLES, beside):
             time = piece.whole.time
             start = -np.inf if piece.first else float(time[piece.inner.start])
             end = np.inf if piece.last else float(time[piece.inner.stop])
             yield piece.whole, start, end
-
-
-def _refuse_torn(piece: Recording, start: float, end: float) -> None:
-    """Values missing at a cut, and as far as the piece reaches on either side: for how long is not known."""
-    time, there = piece.time, piece.time[complete(piece)]
-    before = time[0] <= start and not (there <= start).any()
-    if before or (time[-1] >= end and not (there >= end).any()):
-        why = f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
-        raise RecordingError(f"{why}more; cut that time out with windows")
 
 
 class _Turns:

@@ -1,6 +1,5 @@
 """Counting over a log of any length: a tally sees every sample once, piece by piece, and remembers only sums. Its
-``see(piece, old)`` counts the samples of a piece after its first ``old`` ones, which were counted before and give
-context. Checks only read tallies."""
+``see(piece, old)`` counts the samples of a piece after its first ``old`` ones, which give context. Checks only read."""
 
 from __future__ import annotations
 
@@ -11,16 +10,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, changed
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-Index = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 LONG_INTERVAL_RATIO = 20.0  # to the usual one: how many samples a longer one lost is not known to a whole number
 EVEN_CLOCK_JITTER = 0.01  # of a clock that is steady in any case
 SCATTER_CORRELATION = -0.25  # of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
@@ -46,7 +42,7 @@ SPIKE_RETURN_SHARE = 1.0  # of a spike: how far from where it stood the channel 
 ROW_JOINT_SHARE = 0.5  # of the joints: more at one time are one event
 
 
-def runs(same: Flags) -> tuple[Index, Index]:
+def runs(same: BoolArray) -> tuple[Index, Index]:
     """First index and length of every run of True."""
     edges = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
     starts = np.flatnonzero(edges == 1)
@@ -151,7 +147,7 @@ class SampleTiming:
         return min(max(self._gaps, 1), self.missing)
 
 
-def copied(recording: Recording, names: Iterable[str], at: Index) -> Flags:
+def copied(recording: Recording, names: Iterable[str], at: Index) -> BoolArray:
     """Whether samples ``at`` say the same as those behind them, also where both are missing."""
     pairs = ((x[at], x[at + 1]) for x in (getattr(recording, name) for name in names))
     return np.asarray(np.all([((x == y) | (np.isnan(x) & np.isnan(y))).all(axis=1) for x, y in pairs], axis=0))
@@ -264,9 +260,6 @@ class Plateaus:
                 self.longest[name, j] = duration, float(time[start])
 
 
-# -- steps that no motion makes: samples far from both neighbours, angles that wrap around, encoders that jump ---------
-
-
 @dataclass(frozen=True)
 class Events:
     """How many, and of the first: when [s] and how large."""
@@ -276,7 +269,7 @@ class Events:
     size: float
 
 
-def turns_of(q: Array, turning: Flags | None = None) -> Index:
+def turns_of(q: Array, turning: BoolArray | None = None) -> Index:
     """(N − 1, n) whole turns by which a position steps from one sample to the next: 0 but where an angle wraps around,
     beside steps that are small, and leaves such a step when they are taken out. turning (n,): joints that can."""
     last = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
@@ -291,7 +284,7 @@ def turns_of(q: Array, turning: Flags | None = None) -> Index:
     return np.where(sure, whole, 0.0).astype(np.int64)
 
 
-def unwrapped(q: Array, turning: Flags | None = None) -> Array:
+def unwrapped(q: Array, turning: BoolArray | None = None) -> Array:
     """(N, n) the same angles, continued over whole turns."""
     whole = np.cumsum(turns_of(q, turning), axis=0)
     return np.asarray(q - TURN_RAD * np.concatenate([np.zeros((1, q.shape[1])), whole]))
@@ -316,7 +309,15 @@ class Spikes:
         x = {name: getattr(piece, name) for name in piece.signals}
         x["q"] = unwrapped(piece.q, self._turning)
         found = {name: isolated(piece.time, values, self._limits.spike) for name, values in x.items()}
-        self._see_steps(piece, x["q"], max(old - 1, 0), found["q"])
+        first, spike = max(old - 1, 0), found["q"]
+        turns, joints, time = turns_of(piece.q, self._turning)[first:], range(piece.n), piece.time[first:-1]
+        _count(self.turns, joints, turns != 0, time, np.diff(piece.q[first:], axis=0))
+        if self._fastest is not None:
+            step, dt = np.diff(x["q"][first:], axis=0), np.diff(piece.time[first:])
+            far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
+            far &= (dt > 0)[:, None] & (np.abs(step) > self._limits.jump * _usual_range(x["q"]))
+            far &= ~(spike[first:-1] | spike[first + 1 :])
+            _count(self.jumps, joints, far, time, step)
         rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW_JOINT_SHARE if piece.n > 1 else 1.0)
         keys = [(WHOLE_ROWS, 0), *((name, j) for name in found for j in range(piece.n))]
         at = np.column_stack([rows, *(own & ~rows[:, None] for own in found.values())])
@@ -325,19 +326,8 @@ class Spikes:
         self.found = dict(self._settled)
         _count(self.found, keys, at[open_], piece.time[open_])  # until what follows has been seen
 
-    def _see_steps(self, piece: Recording, q: Array, old: int, spike: Flags) -> None:
-        turns, joints, time = turns_of(piece.q, self._turning)[old:], range(piece.n), piece.time[old:-1]
-        _count(self.turns, joints, turns != 0, time, np.diff(piece.q[old:], axis=0))
-        if self._fastest is None:
-            return
-        step, dt = np.diff(q[old:], axis=0), np.diff(piece.time[old:])
-        far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
-        far &= (dt > 0)[:, None] & (np.abs(step) > self._limits.jump * _usual_range(q))
-        far &= ~(spike[old:-1] | spike[old + 1 :])
-        _count(self.jumps, joints, far, time, step)
 
-
-def _count(sums: dict[Any, Events], keys: Sequence[Any], at: Flags, time: Array, size: Array | None = None) -> None:
+def _count(sums: dict[Any, Events], keys: Sequence[Any], at: BoolArray, time: Array, size: Array | None = None) -> None:
     """Add what happened ``at`` (K, keys) times (K,); size: of the same shape."""
     for j in np.flatnonzero(at.any(axis=0)).tolist():
         k = int(at[:, j].argmax())
@@ -345,7 +335,7 @@ def _count(sums: dict[Any, Events], keys: Sequence[Any], at: Flags, time: Array,
         sums[keys[j]] = replace(known, count=known.count + int(at[:, j].sum()))
 
 
-def isolated(time: Array, x: Array, deviations: float) -> Flags:
+def isolated(time: Array, x: Array, deviations: float) -> BoolArray:
     """(N, n): samples that stand out from both neighbours on the same side, by ``deviations`` robust standard
     deviations of what a sample differs from its neighbours' mean. A spike comes back: what goes on from elsewhere is a
     jump. Beside a gap there is no neighbour. Beside a larger outlier a good sample seems to be one: it is not."""

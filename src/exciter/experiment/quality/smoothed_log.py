@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt, welch
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording.recording import Recording
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.robot import Motion
+from exciter.typing import Array, BoolArray, Index
 
 SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass
 MOTION_POWER_SHARE = 0.9999  # of the position's power, within the band of the motion
@@ -42,7 +40,7 @@ class Smooth:
     motion: Motion
     direction: Array
     turning: Array
-    piece: NDArray[np.int64]
+    piece: Index
     cutoff: float
     duration: float
     courses: tuple[CubicSpline, ...]
@@ -66,10 +64,6 @@ class EffortRows:
     effort: Array
     model: DynamicModel
     regressor: Array
-
-    @property
-    def robot(self) -> Robot:
-        return self.model.robot
 
 
 def unit_columns(w: Array) -> Array:
@@ -123,7 +117,7 @@ def uniform_pieces(
             yield Recording(part.joints, time, x["q"], x.get("qd"), own)
 
 
-def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
+def _jumps(recording: Recording, interval: float) -> BoolArray:
     """(N − 1,) steps so much faster than usual that no motion makes them."""
     if len(recording) < 3:
         return np.zeros(max(len(recording) - 1, 0), dtype=bool)

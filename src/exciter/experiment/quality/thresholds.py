@@ -9,7 +9,6 @@ from dataclasses import dataclass
 class Thresholds:
     """Settings of all checks. Times in seconds, shares between 0 and 1."""
 
-    # -- time -------------------------------------------------------------------------------------------------------
     #: σ of regular intervals over the nominal one: uniform time errs by jitter × q̇, beyond 5 % more than encoder noise.
     jitter: float = 0.05
     gap: float = 1.5  #: Nominal intervals beyond which a sample is missing (nearest whole number: two)
@@ -21,7 +20,6 @@ class Thresholds:
     shortest_step: float = 1e-15  #: [s] Below it there is no time between samples in any unit
     longest_step: float = 10_000.0  #: [s] No motion pauses for hours: a longer step is another unit, clock or column
 
-    # -- values -----------------------------------------------------------------------------------------------------
     #: Share of NaN in a channel: beyond it, or the longest run that may be interpolated, it is a burst, no lost value.
     nan_share: float = 0.05
     nan_run: float = 0.05  # [s]
@@ -39,14 +37,12 @@ class Thresholds:
     impossible_speed: float = 3.0  #: Times the velocity limit, from one sample to the next: no motion
     jump: float = 0.01  #: … if it is at least this part of the joint's range: a late packet makes the next step longer
 
-    # -- rest -------------------------------------------------------------------------------------------------------
     #: [s] Of a joint at rest: window, and speed over the usual one (95 % quantile); no sine of ≥ 0.03 Hz looks so.
     rest_window: float = 0.25
     rest_speed: float = 0.005
     standstill: float = 0.5  #: [s] Standstill of the whole robot at the start or end that is reported
     rest_share: float = 0.25  #: Of the moving time, that a joint rests: sign(q̇) is meaningless for much of its data
 
-    # -- meaning ----------------------------------------------------------------------------------------------------
     #: Correlation with the model, friction and rotor removed: gravity-loaded real joints 0.88 … 1.00, accidental 0.81.
     conclusive: float = 0.85
     doubtful: float = 0.5  #: Correlation of a joint as logged above which no other arrangement of whole joints is tried
@@ -72,14 +68,12 @@ class Thresholds:
     planned: float = 0.05
     planned_other: float = 0.5
 
-    # -- excitation -------------------------------------------------------------------------------------------------
     #: [rad] Over an arc Δ an offset and the weight's cosine differ by 1 − cos(Δ/2): 12 % at 1 rad, 3 % at 0.5 rad.
     arc: float = 1.0
     #: With columns of unit length. The literature asks for ≲ 100; at 300 the weakest carries 10⁻⁵ of the information.
     condition: float = 300.0
     inflation: float = 30.0  #: σ of a parameter over that with all others known, beyond which it is poorly excited
 
-    # -- amount of work ---------------------------------------------------------------------------------------------
     most_samples: int = 131_072  #: Samples the expensive checks look at, as evenly spread windows of ``window`` samples
     window: int = 4096
     most_rows: int = 3000  #: Rows of the regressor

@@ -20,8 +20,7 @@ from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.typing import Array
 
 ZERO_SEARCH_SAMPLES = 300  # that angles are compared on
@@ -134,12 +133,12 @@ def zero(evidence: Evidence) -> Iterator[Note]:
     if evidence.arrangement.joints or evidence.foreign_units:
         return
     step = max(1, len(rows.smooth) // ZERO_SEARCH_SAMPLES)
-    found = best_zero(rows.robot, rows.smooth.motion[::step], rows.effort[::step])
+    found = best_zero(rows.model.robot, rows.smooth.motion[::step], rows.effort[::step])
     if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.limits.zero:
         return
     change, joint, angle = found
     degrees = number(np.degrees(angle), 3)
-    values = ", ".join(degrees if j == joint else "0" for j in range(rows.robot.n))
+    values = ", ".join(degrees if j == joint else "0" for j in range(rows.model.robot.n))
     words = f"torques fit the description much better when {degrees}° are added to its position: is its zero that of "
     words += f"the description? else set offset: {{values: [{values}], unit: deg}}"
     yield problem("zero", words, evidence.joints[joint], angle=angle, change=change)
@@ -153,8 +152,8 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     rows, fit = evidence.rows, evidence.excitation
     if rows is None or fit is None:
         return None
-    effort, regressor, motion = rows.effort, rows.regressor, rows.smooth.motion
-    turns = np.array([not joint.is_prismatic for joint in rows.robot.joints])
+    effort, regressor, motion, robot = rows.effort, rows.regressor, rows.smooth.motion, rows.model.robot
+    turns = np.array([not joint.is_prismatic for joint in robot.joints])
     std = np.std(effort, axis=0)
     largest = np.where(turns, std[turns].max(initial=0.0), std[~turns].max(initial=0.0))
     size = np.maximum(std, SMALL_TORQUE_SHARE * largest) ** 2
@@ -166,7 +165,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
         return None, share(np.column_stack([residual(regressor[:, j], effort[:, j]) for j in range(len(turns))]))
     described = None
     if evidence.inertias_known and evidence.about.payload is None:
-        left, beside = effort - DynamicModel(rows.robot).torque(motion), unknown_terms(motion, evidence.given_model)
+        left, beside = effort - DynamicModel(robot).torque(motion), unknown_terms(motion, evidence.given_model)
         described = share(np.column_stack(list(map(unexplained, beside, left.T))))
     return described, share(effort - regressor @ fit.values)
 
@@ -206,9 +205,6 @@ def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
     return tuple(f for f in findings if f.subject != EXPLAINED_SUBJECT or f.severity == Severity.NOTE)
 
 
-# -- between the motor and the log -------------------------------------------------------------------------------------
-
-
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     """The motor of one joint moves with another joint, too, as in many wrists; its rotor and friction act on both. The
     residual of j follows velocity and acceleration of k, and that of k follows j; one of the two may be chance."""
@@ -217,7 +213,7 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
         return
     spaces = {}
     for j, w in enumerate(np.moveaxis(rows.regressor, 1, 0)):
-        turns = not rows.robot.joints[j].is_prismatic and np.ptp(rows.smooth.motion.q[:, j]) > 0
+        turns = not rows.model.robot.joints[j].is_prismatic and np.ptp(rows.smooth.motion.q[:, j]) > 0
         if turns and w.any() and determined(w, rows.smooth.independent):
             spaces[j] = span(w)
     for j, k in combinations(spaces, 2):

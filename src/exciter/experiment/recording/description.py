@@ -30,12 +30,10 @@ MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
 
 
-# -- logs of known programs: a recording.yaml without ``file``, and ``recognise``: columns that such a log has ---------
-
-
 @cache
 def preset(name: str) -> Mapping[str, Any]:
-    """The description that comes with Exciter; empty for files that have no meaning of their own."""
+    """Of logs of a known program: a recording.yaml without ``file`` that is part of Exciter, and ``recognise``: columns
+    that such a log has; empty for files that have no meaning of their own."""
     if name not in (*PROGRAM_FORMATS, NATIVE_NPZ):
         return MappingProxyType({"reader": name})
     data: dict[str, Any] = read_yaml(Path(__file__).parent / "formats" / f"{name}.yaml", "format")
@@ -65,9 +63,6 @@ def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, 
         if isinstance(value, Mapping) and isinstance(known.get(key), Mapping) and not counted:
             merged[key] = {**known[key], **value}
     return merged
-
-
-# -- between motors and joints: gear ratios, coupled axes, counting directions and zero positions ----------------------
 
 
 @dataclass(frozen=True)
@@ -141,13 +136,8 @@ class PositionOffset(Settings):
         return np.asarray(np.array(self.values) * [signal_columns.UNITS["position"][name].factor for name in names])
 
 
-# -- what a recording.yaml says ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class JointNames(Kind):
-    """Names, each once, in a list."""
-
     wanted = "the names of the joints, a list of texts"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
@@ -160,8 +150,7 @@ class JointNames(Kind):
         return tuple(given)
 
     def schema(self) -> dict[str, Any]:
-        name = {"type": "string", "minLength": 1}
-        return {"type": "array", "items": name, "minItems": 1, "uniqueItems": True}
+        return {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "uniqueItems": True}
 
 
 @dataclass(frozen=True)

@@ -108,25 +108,22 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any] | None:
                 return None
             if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
                 raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
-            return _text(archive.read(f"{key}.npy"))
+            content = archive.read(f"{key}.npy")
+        stream = io.BytesIO(content)
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"it is NumPy's format {version}, not 1.0 or 2.0")
+        shape, _, dtype = array_header("it", version[0], stream)
+        if dtype.kind != "U":
+            raise ValueError(f"it holds {dtype}, not text")
+        if len(content) - stream.tell() != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{shape} texts of {dtype} do not take {len(content) - stream.tell()} bytes")
+        codes = np.frombuffer(content, np.dtype(np.uint32).newbyteorder(dtype.byteorder), offset=stream.tell())
+        if (codes > sys.maxunicode).any():  # NumPy would make texts of them that Python cannot show
+            raise ValueError("it holds characters that do not exist")
+        return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape)
     except BROKEN_TEXT_ERRORS as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
-
-
-def _text(content: bytes) -> np.ndarray[Any, Any]:
-    stream = io.BytesIO(content)
-    version = npy.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"it is NumPy's format {version}, not 1.0 or 2.0")
-    shape, _, dtype = array_header("it", version[0], stream)
-    if dtype.kind != "U":
-        raise ValueError(f"it holds {dtype}, not text")
-    if len(content) - stream.tell() != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"{shape} texts of {dtype} do not take {len(content) - stream.tell()} bytes")
-    codes = np.frombuffer(content, np.dtype(np.uint32).newbyteorder(dtype.byteorder), offset=stream.tell())
-    if (codes > sys.maxunicode).any():  # NumPy would make texts of them that Python cannot show
-        raise ValueError("it holds characters that do not exist")
-    return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape)
 
 
 def write_recording(recording: Recording, path: str | Path, *, remove: Iterable[Path] = ()) -> None:

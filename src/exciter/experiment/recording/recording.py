@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, RecordingError, shown, unknown_name
 from exciter.labelled import Labelled, table_html
@@ -19,7 +19,7 @@ from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
 from exciter.settings.field_markers import Kind, wrong
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH_COLUMNS = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
@@ -205,8 +205,7 @@ class Recording:
         about: About | None = None,
         name: str | None = None,
     ) -> Recording:
-        """Samples from arrays: time (N,), others (N, n) in SI units; joints: their names, those of the robot in its
-        order unless given."""
+        """Samples from arrays: time (N,), others (N, n) in SI units; joints: by name, else the robot's in order."""
         positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
         given = {"qd": qd, "torque": torque, "current": current}
@@ -254,7 +253,7 @@ class Recording:
             raise RecordingError(f"a recording of {len(self)} samples has no rate; at least 2 are needed")
         return float(np.median(np.diff(self.time)))
 
-    def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
+    def __getitem__(self, part: slice | BoolArray | Index) -> Recording:
         """Some of the samples, in order."""
         return changed(self, lambda _, x: x[part], self.everything, time=self.time[part])
 

@@ -64,62 +64,6 @@ class Shelf:
         raise RecordingError(why)
 
 
-@dataclass(frozen=True)
-class Lockstep:
-    """Columns of signals, and of the time, in one or more files that have the same number of rows."""
-
-    parts: FoundColumns
-
-    def blocks(self, rows: int) -> Iterator[dict[str, Array]]:
-        """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
-        sources = list(dict.fromkeys(source for source, _ in self.parts.values()))
-        needed = [sorted({c for own, columns in self.parts.values() if own is s for c in columns}) for s in sources]
-        places = {}  # of every part: its source, and where its columns are in the blocks of that
-        for name, (source, columns) in self.parts.items():
-            k = sources.index(source)
-            places[name] = k, [needed[k].index(column) for column in columns]
-        streams = [source.blocks(columns, rows) for source, columns in zip(sources, needed, strict=True)]
-        lengths = [0] * len(sources)
-        for blocks in zip_longest(*streams, fillvalue=np.zeros((0, 0))):
-            lengths = [n + len(block) for n, block in zip(lengths, blocks, strict=True)]
-            if len(set(lengths)) > 1:
-                lengths = [n + sum(map(len, stream)) for n, stream in zip(lengths, streams, strict=True)]
-                pairs = {source.path: n for source, n in zip(sources, lengths, strict=True)}
-                unlike = ", ".join(f"{path} has {n}" for path, n in pairs.items())
-                why = f"the files of one recording must have the same number of samples; {unlike}: is one of them cut "
-                raise RecordingError(f"{why}short?")
-            yield {name: blocks[k][:, columns] for name, (k, columns) in places.items()}
-
-    def rows(self, first: int) -> Iterator[bytes]:
-        """All columns that are used, as the files have them, from row ``first`` on."""
-        tables = (np.hstack(list(block.values())) for block in self.blocks(COMPARED_ROWS))
-        return islice((row.tobytes() for table in tables for row in table), first, None)
-
-    def turned_back(self, sample: int) -> str:
-        """The end of the message on a sample whose time is before that of the one before it; reads the file again."""
-        source, _ = self.parts["time"]
-        word, number = source.place(sample)
-        place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
-        try:
-            earlier, count = self.repeated(sample)
-        except RecordingError:  # of rows further on, which are not to be reported
-            earlier, count = 0, 0
-        if not count:
-            return f"{place}; is it the right column, or are these several recordings in one file?"
-        ends = (sample, sample + count - 1, earlier, earlier + count - 1)
-        first, last, old, old_last = (source.place(row)[1] for row in ends)
-        again = f"{word}s {first} … {last} repeat {word}s {old} … {old_last}"
-        return f"{place}; {again}: a block was logged twice; delete one of the two"
-
-    def repeated(self, sample: int) -> tuple[int, int]:
-        """(earlier, count): ``count`` rows from ``sample`` on are those from ``earlier`` on; 0 where fewer than two."""
-        wanted = next(self.rows(sample))
-        earlier = next((k for k, row in enumerate(islice(self.rows(0), sample)) if row == wanted), sample)
-        pairs = zip(islice(self.rows(earlier), sample - earlier), self.rows(sample), strict=False)
-        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return (earlier, count) if count > 1 else (0, 0)
-
-
 @dataclass(frozen=True, eq=False)
 class RecordingFile:
     """A log that ``open_recording`` understood; nothing but its beginning has been read. given: its recording.yaml, and
@@ -131,7 +75,7 @@ class RecordingFile:
     given: description.RecordingSettings
     stated: About
     found: tuple[Signal, ...]
-    columns: Lockstep
+    columns: FoundColumns
     files: tuple[tuple[str, Path], ...]
     native: bool = False
 
@@ -205,7 +149,7 @@ class RecordingFile:
         source, samples, last, origin = self.given.time, 0, None, 0.0
         assert source is not None  # by ``describe``
         start, factor = source.start, UNITS["time"][source.unit].factor
-        for block in self.columns.blocks(rows):
+        for block in self._tables(rows):
             if source.rate is not None:
                 count = len(next(iter(block.values())))
                 time = (start or 0.0) + np.arange(samples, samples + count) / source.rate
@@ -230,7 +174,7 @@ class RecordingFile:
         if (back := np.flatnonzero(time < before)).size:
             k = int(back[0])
             why = f"{self.path}: time runs backwards at sample {samples + k} ({before[k]:.9g} s, then {time[k]:.9g} "
-            raise RecordingError(f"{why}s){self.columns.turned_back(samples + k)}")
+            raise RecordingError(f"{why}s){self._turned_back(samples + k)}")
 
     def _piece(self, first: int, time: Array, block: Mapping[str, Array]) -> Recording | None:
         """Samples in SI units, on the joint side, counted from ``first``; None where no window keeps any."""
@@ -248,6 +192,55 @@ class RecordingFile:
                 signal.check(joint_side, first)
             values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
         return Recording(self.joints, time[keep], **values, about=self.about)
+
+    def _tables(self, rows: int) -> Iterator[dict[str, Array]]:
+        """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
+        sources = list(dict.fromkeys(source for source, _ in self.columns.values()))
+        needed = [sorted({c for own, columns in self.columns.values() if own is s for c in columns}) for s in sources]
+        places = {}  # of every part: its source, and where its columns are in the blocks of that
+        for name, (source, columns) in self.columns.items():
+            k = sources.index(source)
+            places[name] = k, [needed[k].index(column) for column in columns]
+        streams = [source.blocks(columns, rows) for source, columns in zip(sources, needed, strict=True)]
+        lengths = [0] * len(sources)
+        for blocks in zip_longest(*streams, fillvalue=np.zeros((0, 0))):
+            lengths = [n + len(block) for n, block in zip(lengths, blocks, strict=True)]
+            if len(set(lengths)) > 1:
+                lengths = [n + sum(map(len, stream)) for n, stream in zip(lengths, streams, strict=True)]
+                pairs = {source.path: n for source, n in zip(sources, lengths, strict=True)}
+                unlike = ", ".join(f"{path} has {n}" for path, n in pairs.items())
+                why = f"the files of one recording must have the same number of samples; {unlike}: is one of them cut "
+                raise RecordingError(f"{why}short?")
+            yield {name: blocks[k][:, columns] for name, (k, columns) in places.items()}
+
+    def _rows(self, first: int) -> Iterator[bytes]:
+        """All columns that are used, as the files have them, from row ``first`` on."""
+        tables = (np.hstack(list(block.values())) for block in self._tables(COMPARED_ROWS))
+        return islice((row.tobytes() for table in tables for row in table), first, None)
+
+    def _turned_back(self, sample: int) -> str:
+        """The end of the message on a sample whose time is before that of the one before it; reads the file again."""
+        source, _ = self.columns["time"]
+        word, number = source.place(sample)
+        place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
+        try:
+            earlier, count = self._repeated(sample)
+        except RecordingError:  # of rows further on, which are not to be reported
+            earlier, count = 0, 0
+        if not count:
+            return f"{place}; is it the right column, or are these several recordings in one file?"
+        ends = (sample, sample + count - 1, earlier, earlier + count - 1)
+        first, last, old, old_last = (source.place(row)[1] for row in ends)
+        again = f"{word}s {first} … {last} repeat {word}s {old} … {old_last}"
+        return f"{place}; {again}: a block was logged twice; delete one of the two"
+
+    def _repeated(self, sample: int) -> tuple[int, int]:
+        """(earlier, count): ``count`` rows from ``sample`` on are those from ``earlier`` on; 0 where fewer than two."""
+        wanted = next(self._rows(sample))
+        earlier = next((k for k, row in enumerate(islice(self._rows(0), sample)) if row == wanted), sample)
+        pairs = zip(islice(self._rows(earlier), sample - earlier), self._rows(sample), strict=False)
+        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return (earlier, count) if count > 1 else (0, 0)
 
 
 def read_recording(path: str | Path, folder: str | Path | None = None) -> Recording:
@@ -315,7 +308,7 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
         check_header(next(iter(parts.values()))[0])
     files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items())
     found = tuple(signal for signal in signals if signal.name in parts)
-    return RecordingFile(path, joints, given, stated, found, Lockstep(parts), files, native)
+    return RecordingFile(path, joints, given, stated, found, parts, files, native)
 
 
 def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tuple[str, ...]:

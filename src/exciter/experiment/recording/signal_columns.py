@@ -1,6 +1,5 @@
 """One signal of a foreign log, ``position:`` … ``temperature:`` and ``time:`` of a recording.yaml: where its columns
-are, in which unit, which a known format may say, and what it has to be multiplied with to be in rad, m, rad/s, m/s,
-N·m, N, A or s; temperatures are in °C inside."""
+are, in which unit, which a known format may say, and what brings it to rad, m, rad/s, m/s, N·m, N, A, s or °C."""
 
 from __future__ import annotations
 
@@ -102,8 +101,7 @@ def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
 def _spelling(given: Any) -> str:
     """Without what people write differently; empty where it is no text."""
     plain = given if isinstance(given, str) else ""
-    plain = plain.replace("µ", "u").replace("μ", "u").replace("°C", "degC")
-    return "".join(c for c in plain if c not in "·*. ⋅")
+    return "".join(c for c in plain.replace("µ", "u").replace("μ", "u").replace("°C", "degC") if c not in "·*. ⋅")
 
 
 @dataclass(frozen=True)
@@ -114,8 +112,7 @@ class ColumnNames(Kind):
 
     @property
     def wanted(self) -> str:
-        several = "names, numbers from 0, or the name of a group"
-        return "the name of a column, or its number" if self.one else several
+        return "the name of a column, or its number" if self.one else "names, numbers from 0, or the name of a group"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, str):

@@ -3,8 +3,7 @@
 An 8th-order Butterworth filter of 40 Hz delays the torque by some 20 ms and colours its noise. The paper inverts an
 identified digital equivalent by extended-bandwidth zero-phase-error tracking: a causal recursive inverse made stable
 by leaving unstable zeros alone, with the phase corrected over a band. A recording is no control loop: samples from
-later are at hand, so the analogue response H(j2πf) itself can be divided out, gain and phase, with no digital
-equivalent between:
+later are at hand, so the analogue response H(j2πf) itself can be divided out, gain and phase:
 
 * periodic data: exactly, harmonic by harmonic, on the averaged period;
 * other data: by convolution with the finite kernel of 1/H, faded out above a bandwidth limit.
@@ -54,10 +53,8 @@ class Prewhitening:
         if self.bandwidth is None:
             return _amplified(analog, USUAL_NOISE_GAIN, rate)
         if self.bandwidth > (top := _amplified(analog, LARGEST_NOISE_GAIN, rate)) * (1.0 + 1e-9):
-            raise RecordingError(
-                f"a bandwidth of {self.bandwidth:g} Hz is too much for this filter and rate: noise grows "
-                f"{LARGEST_NOISE_GAIN:g}-fold or samples end at {top:.4g} Hz; give that or less"
-            )
+            why = f"a bandwidth of {self.bandwidth:g} Hz is too much for this filter and rate: noise grows "
+            raise RecordingError(f"{why}{LARGEST_NOISE_GAIN:g}-fold or samples end at {top:.4g} Hz; give that or less")
         return self.bandwidth
 
     def of_average(self, average: PeriodAverage) -> PeriodAverage:
@@ -141,9 +138,8 @@ def _through(uniform: Recording, kernel: Array, names: Iterable[str], words: str
     """Signals through the kernel, all of them without the ends that it does not reach; words and limit [Hz] noted."""
     half = len(kernel) // 2
     if len(uniform) < 2 * half + 16:
-        raise RecordingError(
-            f"{len(uniform)} samples are too few: undoing or copying the filter costs {half} at each end; record longer"
-        )
+        why = f"{len(uniform)} samples are too few: undoing or copying the filter costs {half} at each end; record "
+        raise RecordingError(f"{why}longer")
     changed: dict[str, Any] = {name: x for name in names if (x := getattr(uniform, name)) is not None}
     for name, x in changed.items():
         centre = x.mean(axis=0)  # convolution keeps what is constant: take it out for the last digits
@@ -167,7 +163,5 @@ def _named(analog: AnalogFilter | None) -> AnalogFilter:
 
 def _words(analog: AnalogFilter, limit: float, gain: float) -> str:
     most = 1.0 / abs(response(analog, np.array([limit]))[0])
-    return (
-        f"{named(analog)} undone up to {limit:.4g} Hz, the torque has nothing above and equations must be low-passed "
-        f"below; white noise of its samples times {gain:.2g}, at most times {most:.3g} at one line"
-    )
+    words = f"{named(analog)} undone up to {limit:.4g} Hz, the torque has nothing above and equations must be "
+    return f"{words}low-passed below; white noise of its samples times {gain:.2g}, at most times {most:.3g} at one line"

@@ -1,13 +1,11 @@
 """Routes that look at a neighbourhood only, so that a log larger than memory can pass in pieces.
 
 Filtered differences [12.16]: resample on true time, low-pass the positions without phase shift, take central
-differences. The torque is resampled and nothing else: low-passing it alone would bias every estimate, see
-``ParallelFilter``.
+differences. The torque is only resampled: low-passing it alone would bias every estimate, see ``ParallelFilter``.
 
 Smoothing spline: a least-squares B-spline on true time, derivatives analytic. A spline of degree p with m knots per
 second is a low-pass: least squares keeps a frequency f with the gain 1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and
-steep around. The normal equations are banded: time and memory grow as the number of samples does, and a long log can be
-worked on in overlapping pieces."""
+steep around. The normal equations are banded: time and memory grow with the samples, a long log can pass in pieces."""
 
 from __future__ import annotations
 
@@ -20,26 +18,9 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals import noise, resample
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth, Edge, torque_bandwidth
-from exciter.experiment.signals.noise import (
-    FEWEST_NOISE_SAMPLES,
-    choose_cutoff,
-    estimate_noise,
-    least_error,
-    most_moving,
-    moves,
-    spectrum,
-)
 from exciter.experiment.signals.processed_motion import Bridge, Frequency, RoutePlan, StreamingRoute, velocity_band
-from exciter.experiment.signals.resample import (
-    SPLINE_REACH_SAMPLES,
-    Margin,
-    OverlappedPiece,
-    check_complete,
-    resample,
-    round_rate,
-    sampling_rate,
-)
 from exciter.notes import done, warning
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Switch, Whole
@@ -90,15 +71,15 @@ class FilteredDifferences(StreamingRoute):
     def plan(self, recording: Recording) -> RoutePlan:
         if self.measured_velocity and recording.qd is None:
             raise RecordingError("no velocity was recorded; leave measured_velocity off to differentiate positions")
-        recorded = sampling_rate(recording.time)
-        rate = round_rate(recorded) if self.rate is None else self.rate
+        recorded = resample.sampling_rate(recording.time)
+        rate = resample.round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) / recorded
         text = f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)"
         notes = [done("resampling", text)]
         if rate < 0.9 * recorded:
             text = f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down"
             notes.append(warning("resampling", text))
-        part = most_moving(recording, gap)
+        part = noise.most_moving(recording, gap)
         cutoff, reason = self._chosen(part, rate) if self.cutoff is None else self._raised(part, rate, self.cutoff)
         low_pass = Butterworth(cutoff, self.order)
         bandwidth, left_in = torque_bandwidth(recording.about)
@@ -111,37 +92,35 @@ class FilteredDifferences(StreamingRoute):
             *left_in,
         ]
         position_noise = torque_noise = None  # white noise assumed
-        if len(part) >= FEWEST_NOISE_SAMPLES:
+        if len(part) >= noise.FEWEST_NOISE_SAMPLES:
             torque = part.needed_torque()
-            check_complete(replace(part, torque=torque, qd=None, current=None))
+            resample.check_complete(replace(part, torque=torque, qd=None, current=None))
             share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)  # that is left behind the filter
-            position_noise = estimate_noise(part.time, part.q).sigma * np.sqrt(share)
+            position_noise = noise.estimate_noise(part.time, part.q).sigma * np.sqrt(share)
             if np.isinf(bandwidth):  # an undone filter leaves nothing in the band where noise would show
-                torque_noise = estimate_noise(part.time, torque).sigma
+                torque_noise = noise.estimate_noise(part.time, torque).sigma
 
-        def derived(piece: OverlappedPiece[Recording], start: float) -> tuple[Motion, Recording] | None:
+        def derived(piece: resample.OverlappedPiece[Recording], start: float) -> tuple[Motion, Recording] | None:
             """See ``RoutePlan``. Nothing depends on where the segment starts."""
             given, alone = piece.whole, piece.first and piece.last
             if alone and given.duration * rate < 2 * cut:
                 return None
             qd = given.qd if self.measured_velocity else None
-            whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
+            whole = resample.resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), rate)
             if alone and len(whole) <= 2 * cut:
                 return None
             time = whole.time
             first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
             end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-            part = whole[first:end]
-            return Motion(
-                part.time, *low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
-            ), part
+            derivatives = low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
+            return Motion(time[first:end], *derivatives), whole[first:end]
 
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"
         known = {"rate": rate, "notes": tuple(notes), "position_noise": position_noise, "torque_noise": torque_noise}
         return RoutePlan(
             gap=gap,
-            margin=Margin(seconds=settled + (SPLINE_REACH_SAMPLES + 2) / rate, samples=SPLINE_REACH_SAMPLES + 2),
+            margin=(resample.SPLINE_REACH_SAMPLES + 2, settled + (resample.SPLINE_REACH_SAMPLES + 2) / rate),
             derived=derived,
             too_short=f": {lost}; give a higher cut-off, or record longer",
             known={**known, "torque_bandwidth": bandwidth, "position_bandwidth": cutoff},
@@ -149,7 +128,7 @@ class FilteredDifferences(StreamingRoute):
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
         """As given, or more where this motion is faster; and why."""
-        if self.bands is None or not moves(part):
+        if self.bands is None or not noise.moves(part):
             return cutoff, ""
         smooth = Butterworth(self._chosen(part, rate)[0]).zero_phase(_positions(part, rate), rate)
         band = velocity_band([(np.gradient(smooth, axis=0), rate)])
@@ -160,15 +139,15 @@ class FilteredDifferences(StreamingRoute):
 
     def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
         """Cut-off [Hz], and why."""
-        choice = choose_cutoff(_positions(part, rate), rate, self.order)
-        if not moves(part):
+        choice = noise.choose_cutoff(_positions(part, rate), rate, self.order)
+        if not noise.moves(part):
             raise RecordingError("no joint moves: a cut-off cannot be chosen from standstill; give cutoff")
         return choice.cutoff, f": {choice.reason}"
 
 
 def _positions(part: Recording, rate: float) -> Array:
     """(N, n) at uniform instants."""
-    return resample(replace(part, qd=None, torque=None, current=None), rate).q
+    return resample.resample(replace(part, qd=None, torque=None, current=None), rate).q
 
 
 def low_passed_differences(
@@ -201,13 +180,13 @@ class SmoothingSpline(StreamingRoute):
         if len(recording) < FEWEST_SPLINE_SAMPLES:
             wrong = f"{len(recording)} samples are too few to smooth; at least {FEWEST_SPLINE_SAMPLES} are needed"
             raise RecordingError(wrong)
-        check_complete(replace(recording, qd=None))
-        recorded = sampling_rate(recording.time)
+        resample.check_complete(replace(recording, qd=None))
+        recorded = resample.sampling_rate(recording.time)
         interval = 1.0 / recorded
-        rate = round_rate(recorded) if self.rate is None else self.rate
+        rate = resample.round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) * interval
-        part = most_moving(recording, gap)
-        noise = estimate_noise(part.time, part.q).sigma
+        part = noise.most_moving(recording, gap)
+        sigma = noise.estimate_noise(part.time, part.q).sigma
         density, reason = self._density(part, recorded)
         if density * interval * FEWEST_SAMPLES_PER_KNOT > 1.0 + 1e-9:
             wrong = f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
@@ -215,7 +194,7 @@ class SmoothingSpline(StreamingRoute):
         if gap * density > self.degree:
             gap = self.degree / density
         bandwidth, left_in = torque_bandwidth(recording.about)
-        torque = estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
+        torque = noise.estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
         spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
         resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
         lost = f"{self.edge / density:.3g} s are lost at each end"
@@ -223,39 +202,38 @@ class SmoothingSpline(StreamingRoute):
         known = {"rate": rate, "notes": notes, "torque_bandwidth": bandwidth, "torque_noise": torque}
         return RoutePlan(
             gap=gap,
-            margin=Margin(seconds=SPLINE_MEMORY_KNOTS / density, samples=SPLINE_REACH_SAMPLES),
+            margin=(resample.SPLINE_REACH_SAMPLES, SPLINE_MEMORY_KNOTS / density),
             derived=partial(self._derived, density, rate),
             too_short=f" for {density:.3g} knots per second: {lost}; give more knots per second, or record longer",
-            known={**known, "position_noise": noise * np.sqrt(density * interval)},
+            known={**known, "position_noise": sigma * np.sqrt(density * interval)},
         )
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
         """Knots per second, and why."""
         if self.knots_per_second is not None:
             return self.knots_per_second, "as given"
-        if not moves(recording):
+        if not noise.moves(recording):
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
-        seen = spectrum(_positions(recording, rate), rate)
+        seen = noise.spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
-        best, worst, errors, _ = least_error(seen, self._shares, candidates)
-        return float(candidates[best]), (
-            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
-            f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
-            f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then least"
-        )
+        best, worst, errors, _ = noise.least_error(seen, self._shares, candidates)
+        reason = f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
+        reason += f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
+        reason += f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then "
+        return float(candidates[best]), f"{reason}least"
 
     def _derived(
-        self, density: float, rate: float, piece: OverlappedPiece[Recording], start: float
+        self, density: float, rate: float, piece: resample.OverlappedPiece[Recording], start: float
     ) -> tuple[Motion, Recording] | None:
         """See ``RoutePlan``; density: knots per second."""
         given, cut = piece.whole, self.edge / density
         whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
-        check_complete(whole)
+        resample.check_complete(whole)
         if whole.duration * density < 1.0 or len(whole) < FEWEST_SPLINE_SAMPLES:
             return None
         end = whole.time[-1] - cut if piece.last else given.time[piece.inner.stop]
         begin = whole.time[0] + cut if piece.first else given.time[piece.inner.start]
-        uniform = resample(whole, rate)
+        uniform = resample.resample(whole, rate)
         before = np.searchsorted(uniform.time, end, "right" if piece.last else "left")
         part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
         if piece.first and piece.last and len(part) < 8:

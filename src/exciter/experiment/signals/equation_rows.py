@@ -20,12 +20,13 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
-from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
+from exciter.experiment.signals.resample import overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array
 
 DECIMATION_FACTOR = 10  #: of [12.21]ff.
 BANDWIDTH_ROUNDING = 1e-9  #: relative
+Pieces = Processed | Iterable[Processed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +96,9 @@ class Rows:
         (n,) of its joint when given: what ``Information.add`` wants. Refused where y lacks what W has: an analogue
         filter cut it, and the rows were not low-passed below."""
         if np.isfinite(self.torque_bandwidth):
-            raise RecordingError(
-                f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the regressor "
-                "still has it: equations would be biased; pass the rows through a ParallelFilter, which stops below"
-            )
+            why = f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the "
+            why += "regressor still has it: equations would be biased; pass the rows through a ParallelFilter, which "
+            raise RecordingError(f"{why}stops below")
         scale = np.ones(len(self.joints)) if noise is None else np.asarray(noise, dtype=float)
         if scale.shape != (len(self.joints),) or not ((scale > 0) & np.isfinite(scale)).all():
             raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
@@ -130,11 +130,7 @@ class Rows:
 
 
 def model_rows(
-    model: DynamicModel,
-    processed: Processed | Iterable[Processed],
-    columns: ArrayLike | None = None,
-    size: int = 2048,
-    dead_zone: ArrayLike = 0.0,
+    model: DynamicModel, pieces: Pieces, columns: ArrayLike | None = None, size: int = 2048, dead_zone: ArrayLike = 0.0
 ) -> Iterator[Rows]:
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
     time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
@@ -144,7 +140,7 @@ def model_rows(
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
-    for memory, piece in remembered_pieces(model, [processed] if isinstance(processed, Processed) else processed):
+    for memory, piece in remembered_pieces(model, [pieces] if isinstance(pieces, Processed) else pieces):
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
@@ -194,11 +190,9 @@ class ParallelFilter:
         low_pass.sections(rate)  # refuses a cut-off the rate is too low for
         stop = low_pass.stop(rate)
         if stop > torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-            raise RecordingError(
-                f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
-                f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
-                f"{0.999 * low_pass.stopped_at(torque_bandwidth, rate).cutoff:.4g} Hz, or none"
-            )
+            why = f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
+            why += f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
+            raise RecordingError(f"{why}{0.999 * low_pass.stopped_at(torque_bandwidth, rate).cutoff:.4g} Hz, or none")
         return low_pass, max(1, int(0.5 * rate / stop)) if self.factor is None else self.factor
 
     def apply(self, rows: Rows) -> Rows:
@@ -207,7 +201,7 @@ class ParallelFilter:
 
     def stream(self, rows: Iterable[Rows]) -> Iterator[Rows]:
         """Rows in pieces, as if filtered whole. A gap starts anew; a part no longer than its edges gives no rows."""
-        beginning, stream = peeked(rows, 1, Rows.join)
+        beginning, stream = peeked(rows, 1)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
         rate, most = beginning.rate, beginning.torque_bandwidth
@@ -218,22 +212,21 @@ class ParallelFilter:
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, margin, count = low_pass.settle(rate, self.edge), Margin(samples=low_pass.reach(rate)), 0
+        cut, reach, count = low_pass.settle(rate, self.edge), low_pass.reach(rate), 0
 
         def alike(rows: Rows) -> Rows:
             """Refused where the filter was not planned for them."""
             if abs(rows.rate / rate - 1.0) > 1e-9:
                 raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
             if stop > rows.torque_bandwidth * (1.0 + BANDWIDTH_ROUNDING):
-                raise RecordingError(
-                    f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
-                    f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
-                )
+                why = f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
+                why += f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
+                raise RecordingError(why)
             return rows
 
         for segment in segments(map(alike, stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-            for piece in overlapped(segment, margin, Rows.join):
+            for piece in overlapped(segment, reach):
                 start, end = piece.inner.start, piece.inner.stop
                 skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)
@@ -256,30 +249,12 @@ class ParallelFilter:
                         notes=(*given.notes, note),
                     )
         if not count:
-            raise RecordingError(
-                f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
-                f"{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer"
-            )
+            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
 
 
 def filtered_rows(
-    model: DynamicModel,
-    processed: Processed | Iterable[Processed],
-    parallel_filter: ParallelFilter,
-    columns: ArrayLike | None = None,
-    dead_zone: ArrayLike = 0.0,
+    model: DynamicModel, pieces: Pieces, parallel_filter: ParallelFilter, columns: ArrayLike | None = None
 ) -> Iterator[Rows]:
     """The filtered equations of a motion, or of one that comes in pieces; W never exists whole. See ``model_rows``."""
-    return parallel_filter.stream(model_rows(model, processed, columns, dead_zone=dead_zone))
-
-
-def filtered_pair(
-    measured: Array, predicted: Array, rate: float, parallel_filter: ParallelFilter, torque_bandwidth: float = np.inf
-) -> tuple[Array, Array]:
-    """Torques (N, n) [N·m] through the same filter, edges and decimation; torque_bandwidth: as in ``Processed``."""
-    if measured.shape != predicted.shape or measured.ndim != 2:
-        raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
-    joints, time = [f"joint {j + 1}" for j in range(measured.shape[1])], np.arange(len(measured)) / rate
-    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"])
-    both = parallel_filter.apply(replace(rows, torque_bandwidth=torque_bandwidth))
-    return both.y, both.w[:, :, 0]
+    return parallel_filter.stream(model_rows(model, pieces, columns))

@@ -4,8 +4,7 @@ Seed 002, III-A: least squares on eq. (11). The positions are fitted at their ow
 averaged over the periods. Without leakage, an error of q̈ comes from noise at the chosen harmonics alone.
 
 Sums over samples need no matrix of the basis: with z = e^(iωt), products of sines and cosines of harmonics l and m are
-those of l − m and l + m, so that B₀ᵀB₀ needs only Σ z^k for k = 0 … 2 l_max: time grows with samples times harmonics,
-not with their square."""
+those of l − m and l + m, so that B₀ᵀB₀ needs only Σ z^k for k = 0 … 2 l_max: time is linear in the harmonics."""
 
 from __future__ import annotations
 
@@ -19,15 +18,10 @@ from scipy import linalg
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals import periods
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.low_pass_filter import left_in, passes
-from exciter.experiment.signals.periods import (
-    LARGEST_SMEAR_FRACTION,
-    STANDSTILL_MOTION_FRACTION,
-    BrokenPositions,
-    PeriodAverage,
-    average_periods,
-)
+from exciter.experiment.signals.periods import BrokenPositions, PeriodAverage, average_periods
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
@@ -148,10 +142,9 @@ class FourierFit(Route):
         numbers, notes = self._harmonics(average, _step(q))
         common = tuple(sorted(set().union(*numbers)))
         if 2 * common[-1] >= len(average.time):
-            raise RecordingError(
-                f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
-                f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
-            )
+            why = f"harmonic {common[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
+            why += f"{average.rate:.6g} Hz; allowed are harmonics up to "
+            raise RecordingError(f"{why}{(len(average.time) - 1) // 2}")
         family, start = Fourier(average.period, common), float(average.time[0])
         used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
         delta, gram = _least_squares(family, used, time - start, q)
@@ -173,16 +166,14 @@ class FourierFit(Route):
             samples=len(time) * worth,
         )
         notes += _fit_notes(series, left, average, chosen=self.harmonics is None)
+        same = {name: getattr(average, name) for name in ("torque", "rate", "torque_bandwidth", "wrench")}
         return Processed(
             motion=series.motion(average.time),
-            torque=average.torque,
-            rate=average.rate,
             position_noise=series.noise_of_derivatives[0],
             torque_noise=average.torque_noise_of_mean,
             notes=(*average.notes, *notes),
-            torque_bandwidth=average.torque_bandwidth,
             series=series,
-            wrench=average.wrench,
+            **same,
         ), series
 
     def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:
@@ -239,25 +230,20 @@ def _least_squares(family: Fourier, used: BoolArray, time: Array, q: Array) -> t
 def _fit_notes(series: FourierSeries, left: Array, average: PeriodAverage, *, chosen: bool) -> list[Note]:
     """left (n,): σ that the series leaves. Refused where chosen harmonics do not follow: an angle that was wrapped."""
     size, known, more = average.q.std(axis=0), average.position_noise is not None, left > 1.3 * series.noise
-    counts = more & (size > STANDSTILL_MOTION_FRACTION * size.max())
+    counts = more & (size > periods.STANDSTILL_MOTION_FRACTION * size.max())
     unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
     joint = int(np.argmax(unexplained))
-    if chosen and known and unexplained[joint] > LARGEST_SMEAR_FRACTION:
-        raise BrokenPositions(
-            f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
-            "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "
-            "give harmonics"
-        )
+    if chosen and known and unexplained[joint] > periods.LARGEST_SMEAR_FRACTION:
+        why = f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
+        why += "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or give "
+        raise BrokenPositions(f"{why}harmonics")
     noise = ", ".join(f"{sigma.max():.2g}" for sigma in series.noise_of_derivatives)
-    text = (
-        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst joint)"
-    )
+    text = f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: {noise} (worst "
+    text += "joint)"
     notes, much = [done("Fourier series", text)], more & (left > 1e-6)
     if known and much.any():
         joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
-        text = (
-            f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
-            f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
-        )
+        text = f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
+        text += f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
         notes.append(warning("Fourier series", text, series.joints[joint]))
     return notes

@@ -92,10 +92,8 @@ class LowPass(ABC):
             low = f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {least:g} Hz"
             raise RecordingError(low)
         if not self.cutoff < 0.5 * rate:
-            raise RecordingError(
-                f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
-                f"{rate:g} Hz; give a lower cut-off"
-            )
+            why = f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
+            raise RecordingError(f"{why}{rate:g} Hz; give a lower cut-off")
         return _designed(self, rate)[0].copy()
 
     def settle(self, rate: float, remainder: float = EDGE_FRACTION) -> int:
@@ -113,8 +111,7 @@ class LowPass(ABC):
 
     def stopped_at(self, frequency: float, rate: float) -> Self:
         """The same filter with the cut-off at which ``stop`` is there [Hz]."""
-        end = min(frequency, 0.499 * rate)
-        bent = np.tan(np.pi * end / rate) / self._stop_ratio()
+        bent = np.tan(np.pi * min(frequency, 0.499 * rate) / rate) / self._stop_ratio()
         return replace(self, cutoff=float(rate / np.pi * np.arctan(bent)))
 
     def noise_bandwidth(self, rate: float) -> float:

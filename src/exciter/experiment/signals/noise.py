@@ -170,10 +170,8 @@ def peeked_at_motion(parts: Iterable[Recording], samples: int) -> tuple[Recordin
             return join(seen[first:]), chain(seen, stream)
     if sum(map(len, seen)) < FEWEST_NOISE_SAMPLES:
         return join(seen), chain(seen, stream)
-    raise RecordingError(
-        f"no joint moves in the first {seen[-1].time[-1] - seen[0].time[0]:.3g} s: nothing can be chosen from "
-        "standstill; give the setting (cutoff, or knots_per_second), or cut the rest off"
-    )
+    why = f"no joint moves in the first {seen[-1].time[-1] - seen[0].time[0]:.3g} s: nothing can be chosen from "
+    raise RecordingError(f"{why}standstill; give the setting (cutoff, or knots_per_second), or cut the rest off")
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,10 +294,8 @@ def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
     band = float(shown.bandwidth[worst])
     seen = f"its motion shows up to {band:.3g} Hz" if band > 0.0 else "no motion shows"
     top = " (the highest that is tried: noise hardly matters)" if best == TRIED_CUTOFFS - 1 else ""
-    reason = (
-        f"{cutoff:.3g} Hz{top} for q balances motion lost and noise let through: for joint {worst + 1}, the worst for "
-        f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "
-        f"expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
-    )
+    reason = f"{cutoff:.3g} Hz{top} for q balances motion lost and noise let through: for joint {worst + 1}, the worst "
+    reason += f"for its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} "
+    reason += f"in q̈ is expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
     own = {"per_joint": candidates[each], "bandwidth": shown.bandwidth, "noise": shown.sigma, "error": error}
     return CutoffChoice(cutoff=cutoff, reason=reason, **own)

@@ -2,8 +2,7 @@
 
 With K periods of N samples, x̄(k) the mean over periods at sample k, the variance of one sample is
 Σ_j Σ_k (x_j(k) − x̄(k))² / ((K − 1) N): each of the N means costs one degree of freedom. (The paper prints
-1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All of it comes from running sums over
-pieces of a log that never has to be in memory."""
+1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance. All are running sums."""
 
 from __future__ import annotations
 
@@ -54,10 +53,8 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
     q = (recording.q[:, moving] - recording.q[:, moving].mean(axis=0)) / spread[moving]
     grid = np.linspace(0.0, time[-1], min(COARSE_GRID_SAMPLES, len(time)))
     if (first := _first_deep_minimum(local_cubic(time, q, grid)[0])) is None:
-        raise RecordingError(
-            f"the positions do not repeat within the {time[-1]:.6g} s recorded; at least two whole periods are needed, "
-            "and no long standstill"
-        )
+        why = f"the positions do not repeat within the {time[-1]:.6g} s recorded; at least two whole periods are "
+        raise RecordingError(f"{why}needed, and no long standstill")
 
     def shifted(shift: float) -> tuple[Array, Array]:
         """q(t + s) − q(t) and q(t) where both were recorded."""
@@ -157,10 +154,8 @@ class PeriodAverager:
             raise RecordingError(f"settled is {shown(settled)}; give a time [s]")
         samples = period * (rate := sampling_rate(beginning.time))
         if not 8 <= samples <= MOST_PERIOD_SAMPLES:
-            raise RecordingError(
-                f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; "
-                f"8 … {MOST_PERIOD_SAMPLES} can be averaged"
-            )
+            why = f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; 8 … {MOST_PERIOD_SAMPLES} "
+            raise RecordingError(f"{why}can be averaged")
         self.joints, self.about, self.most = beginning.joints, about, most
         self.period, self.samples = period, round(samples)
         self.start = self.first if settled is None else max(float(settled), self.first)
@@ -176,7 +171,6 @@ class PeriodAverager:
         self.gains, self._next = 0.0, 0  # and the period that is to come
 
     def add(self, piece: Recording) -> None:
-        """The next piece of the recording."""
         if len(piece):
             self.last = float(piece.time[-1])
             self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))
@@ -280,10 +274,9 @@ class PeriodAverager:
             smeared = f"averaging would smear the motion by {100 * blur:.2g} %"
             raise RecordingError(f"{truly}: {smeared}; give the right period")
         if relative > UNREPEATED_MOTION_FRACTION:
-            raise RecordingError(
-                f"the positions do not repeat every {self.period:.6g} s: successive periods differ by "
-                f"{100 * relative:.2g} % of the motion; give the right period (estimate_period finds it)"
-            )
+            why = f"the positions do not repeat every {self.period:.6g} s: successive periods differ by "
+            why += f"{100 * relative:.2g} % of the motion; give the right period (estimate_period finds it)"
+            raise RecordingError(why)
         if abs(shift) > 4.0 * sigma and blur > REPEATED_SPREAD_FRACTION:
             smeared = f"the mean is smeared by {100 * blur:.2g} % of the motion"
             return warning("period", f"{truly} (± {sigma:.1g}): {smeared}")
@@ -299,7 +292,7 @@ def average_periods(
 
     def gathered(settled: float | None, most: int | None = None) -> PeriodAverager:
         parts = [source] if isinstance(source, Recording) else source()
-        beginning, pieces = peeked(parts, RATE_SAMPLES, Recording.join)
+        beginning, pieces = peeked(parts, RATE_SAMPLES)
         if beginning is None:
             raise RecordingError("nothing was recorded")
         averager = PeriodAverager(beginning, period, settled, most)
@@ -307,12 +300,10 @@ def average_periods(
             averager.add(piece)
         averager.whole_periods(0)
         if averager.count == 0:
-            raise RecordingError(
-                f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
-                + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
-                + (f" ({averager.left_out[0]})" if averager.left_out else "")
-                + "; record at least one, better ten, or give the right period"
-            )
+            after = f" after {averager.start:.6g} s" if averager.start > averager.first else ""
+            after += f" ({averager.left_out[0]})" if averager.left_out else ""
+            why = f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s{after}; "
+            raise RecordingError(f"{why}record at least one, better ten, or give the right period")
         return averager
 
     def only(kept: range) -> PeriodAverager:
@@ -361,11 +352,8 @@ def _steady_run(averager: PeriodAverager) -> tuple[range, list[str]]:
 
 def _longest_run(alike: BoolArray) -> range:
     """Of periods, each alike (K − 1,) the one before it; the first of the longest."""
-    best = current = range(1)
-    for j, goes_on in enumerate(alike, start=1):
-        current = range(current.start if goes_on else j, j + 1)
-        best = current if len(current) > len(best) else best
-    return best
+    edges = np.flatnonzero(np.concatenate([[True], ~alike, [True]])).tolist()
+    return max(map(range, edges, edges[1:]), key=len)
 
 
 def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, list[str]]:
@@ -374,18 +362,15 @@ def _unbroken_run(averager: PeriodAverager, broken: BoolArray) -> tuple[range, l
     if len(kept) < 2:
         averager.period_note()  # a wrong period has a better word for it
         j, joint = divmod(int(np.argmax(unlike)), unlike.shape[1])
-        raise BrokenPositions(
-            f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of "
-            f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
-            "does it jump, are samples doubled or missing? Cut the recording there"
-        )
+        why = f"the position of joint '{averager.joints[joint]}' differs by {100 * unlike[j, joint]:.3g} % of its "
+        why += f"motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
+        raise BrokenPositions(f"{why}does it jump, are samples doubled or missing? Cut the recording there")
     for j in (j for j in range(averager.count) if j not in kept):
         breaks = unlike[j + 1 : kept.start + 1] if j < kept.start else unlike[kept.stop : j + 1]
         most = breaks.max(axis=0)
-        left_out.append(
-            f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
-            f"'{averager.joints[int(np.argmax(most))]}' breaks by {100 * most.max():.3g} % of its motion"
-        )
+        joint = averager.joints[int(np.argmax(most))]
+        words = f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
+        left_out.append(f"{words}'{joint}' breaks by {100 * most.max():.3g} % of its motion")
     return kept, left_out
 
 
@@ -407,10 +392,8 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
             part = slice(k * n, (k + 1) * n)
             noises |= {f"{name}_noise": one[part], f"{name}_noise_of_mean": mean[part], f"{name}_drift": drift[part]}
         for k in np.flatnonzero(drift).tolist():
-            text = (
-                f"{averager.signal_names[k]} wanders by {drift[k]:.3g} from period to period, beyond its noise of "
-                f"{np.sqrt(max(variance[k] - drift[k] ** 2, 0.0)):.3g}: σ counts both"
-            )
+            text = f"{averager.signal_names[k]} wanders by {drift[k]:.3g} from period to period, beyond its noise of "
+            text += f"{np.sqrt(max(variance[k] - drift[k] ** 2, 0.0)):.3g}: σ counts both"
             notes.append(note("periods", text, averager.joints[k % n] if k < 2 * n else None))
     notes += [done("periods", f"left out: {why}") for why in left_out]
     return PeriodAverage(

@@ -15,7 +15,7 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
-from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.resample import OverlappedPiece, overlapped, peeked, segments, split_at_gaps
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion, freeze
 from exciter.settings import Number, Settings, Whole
@@ -53,7 +53,6 @@ class FourierSeries:
 
     @property
     def trajectory(self) -> Fourier:
-        """The family whose coefficients these are."""
         return Fourier(self.period, self.harmonics)
 
     def motion(self, time: Array) -> Motion:
@@ -89,13 +88,11 @@ class FourierSeries:
 @dataclass(frozen=True, eq=False)
 class Processed:
     """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
-
     The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together.
     torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back; infinite where there
     was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any. position_noise,
     torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
     estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
-
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
     recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
 
@@ -146,10 +143,9 @@ class Processed:
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:
     """Left-out samples fold the regressor's upper band down; where the torque has no such band, nothing helps then."""
     if abs(part.step or 1) > 1 and np.isfinite(torque_bandwidth):
-        raise RecordingError(
-            f"the torque was cut above {torque_bandwidth:.4g} Hz by an analogue filter, the motion was not: leaving "
-            "out samples would fold the difference down; use a ParallelFilter, which low-passes both sides first"
-        )
+        why = f"the torque was cut above {torque_bandwidth:.4g} Hz by an analogue filter, the motion was not: leaving "
+        why += "out samples would fold the difference down; use a ParallelFilter, which low-passes both sides first"
+        raise RecordingError(why)
 
 
 def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[tuple[TermMemory, Processed]]:
@@ -197,12 +193,12 @@ class Route(Settings, ABC):
 
 @dataclass(frozen=True, eq=False)
 class RoutePlan:
-    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks; derived: motion
-    and other signals of the inner part of a piece of the segment that begins at a time [s], None: the segment is too
-    short; too_short: why it is, and what to do; known: what is the same for all pieces, as in ``Processed``."""
+    """A route with every choice made. gap [s]: the longest that is bridged; margin: how far it looks, samples and
+    seconds; derived: motion and other signals of the inner part of a piece of the segment that begins at a time [s],
+    None: the segment is too short; too_short: why it is, and what to do; known: what all pieces have alike."""
 
     gap: float
-    margin: Margin
+    margin: tuple[int, float]
     derived: Callable[[OverlappedPiece[Recording], float], tuple[Motion, Recording] | None]
     too_short: str
     known: Mapping[str, Any]
@@ -234,10 +230,8 @@ class StreamingRoute(Route):
         parts = split_at_gaps(recording, plan.gap)
         if len(parts) > 1:
             before, after = parts[0].time[-1], parts[1].time[0]
-            raise RecordingError(
-                f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that are "
-                "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
-            )
+            why = f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that "
+            raise RecordingError(f"{why}are bridged; cut the recording there (split_at_gaps), or bridge more intervals")
         whole = OverlappedPiece(recording, slice(0, len(recording)), True, True)
         if (processed := plan.processed(whole, float(recording.time[0]))) is None:
             raise plan.refusal(recording.duration)
@@ -250,7 +244,7 @@ class StreamingRoute(Route):
         if typical is None and getattr(self, self.from_motion) is None:
             typical, chunks = peeked_at_motion(chunks, TYPICAL_SAMPLES)
         elif typical is None:
-            typical, chunks = peeked(chunks, TYPICAL_SAMPLES, Recording.join)
+            typical, chunks = peeked(chunks, TYPICAL_SAMPLES)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
@@ -261,7 +255,7 @@ class StreamingRoute(Route):
             return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 
         for segment in segments(chunks, plan.gap):
-            for piece in overlapped(segment, plan.margin, Recording.join):
+            for piece in overlapped(segment, *plan.margin):
                 start = float(piece.whole.time[0]) if piece.first else start
                 if (processed := plan.processed(piece, start)) is None:
                     short, lost = short + 1, lost + piece.whole.duration

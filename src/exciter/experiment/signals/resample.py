@@ -12,7 +12,7 @@ on the whole. Pieces may have any length; what is held in memory is a piece and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, permutations
 from operator import itemgetter
@@ -39,10 +39,11 @@ class TimeSeries(Protocol):
     def time(self) -> Array: ...
     def __len__(self) -> int: ...
     def __getitem__(self, part: slice, /) -> Self: ...
+    @staticmethod
+    def join(parts: Sequence[Any], /) -> Any: ...
 
 
 S = TypeVar("S", bound=TimeSeries)
-Join = Callable[[Sequence[S]], S]
 
 
 def split_at_gaps(recording: Recording, longest: float) -> tuple[Recording, ...]:
@@ -73,14 +74,6 @@ def _numbered(parts: Iterable[S], longest: float) -> Iterator[tuple[int, S]]:
 
 
 @dataclass(frozen=True)
-class Margin:
-    """How far a local operation looks to each side: at least so many seconds, and at least so many samples."""
-
-    seconds: float = 0.0
-    samples: int = 1
-
-
-@dataclass(frozen=True)
 class OverlappedPiece(Generic[S]):
     """Samples ``inner`` of ``whole``, the others being margin; first, last: whether the segment begins or ends here."""
 
@@ -90,8 +83,9 @@ class OverlappedPiece(Generic[S]):
     last: bool
 
 
-def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[OverlappedPiece[S]]:
-    """The parts of one segment in order, with margins of at most a third, but for the end: short ones are joined."""
+def overlapped(parts: Iterable[S], samples: int = 1, seconds: float = 0.0) -> Iterator[OverlappedPiece[S]]:
+    """The parts of one segment in order, with margins of at most a third, but for the end: short ones are joined. A
+    local operation looks that far to each side: at least so many samples, and at least so many seconds."""
     held: list[S] = []
     total, begin, wanted, first = 0, 0, 1, True
     for part in parts:
@@ -99,25 +93,25 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Ov
         total += len(part)
         if total < wanted:
             continue
-        whole = join(held)
-        time, least, wanted = whole.time, margin.samples, total + total // 2
-        end = max(0, min(int(np.searchsorted(time, time[-1] - margin.seconds)), total - least))  # has a margin behind
+        whole = part.join(held)
+        time, wanted = whole.time, total + total // 2
+        end = max(0, min(int(np.searchsorted(time, time[-1] - seconds)), total - samples))  # has a margin behind
         if 3 * (end - begin) >= 2 * total:
             yield OverlappedPiece(whole, slice(begin, end), first, False)
-            before = int(np.searchsorted(time, time[end] - margin.seconds, "right")) - 1
-            keep = max(0, min(before, end - least))
+            before = int(np.searchsorted(time, time[end] - seconds, "right")) - 1
+            keep = max(0, min(before, end - samples))
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
             wanted = total + 4 * begin  # before there is nothing to be gained by joining
         held = [whole]
     if total > begin:
-        yield OverlappedPiece(join(held), slice(begin, total), first, True)
+        yield OverlappedPiece(held[0].join(held), slice(begin, total), first, True)
 
 
-def peeked(parts: Iterable[S], samples: int, join: Join[S]) -> tuple[S | None, Iterator[S]]:
+def peeked(parts: Iterable[S], samples: int) -> tuple[S | None, Iterator[S]]:
     """The beginning of a stream, some ``samples`` long (None: the stream is empty), and the stream from its start."""
     seen = window(stream := iter(parts), samples)
-    return (join(seen) if seen else None), chain(seen, stream)
+    return (seen[0].join(seen) if seen else None), chain(seen, stream)
 
 
 def window(stream: Iterator[S], samples: int) -> list[S]:
@@ -164,9 +158,8 @@ def sampling_rate(time: Array) -> float:
         raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
     steps = steps[steps < LONG_GAP_INTERVALS * usual]
     counts = np.round(steps / usual)
-    if np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02:
-        return 1.0 / usual
-    return float(counts.sum() / steps.sum())
+    scattered = np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02
+    return 1.0 / usual if scattered else float(counts.sum() / steps.sum())
 
 
 def grid(start: float, end: float, rate: float) -> Array:
@@ -183,10 +176,8 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     check_complete(recording)
     rate = round_rate(sampling_rate(recording.time)) if rate is None else rate
     if (instants := recording.duration * rate) > MOST_INSTANTS_PER_SAMPLE * len(recording):
-        raise RecordingError(
-            f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
-            "cut the recording at its gaps (split_at_gaps), or give a lower rate"
-        )
+        why = f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
+        raise RecordingError(f"{why}cut the recording at its gaps (split_at_gaps), or give a lower rate")
     at, temperature = grid(recording.time[0], recording.time[-1], rate), None
     if recording.temperature is not None:
         temperature = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
@@ -209,10 +200,8 @@ def check_complete(recording: Recording) -> None:
         raise RecordingError(f"{len(recording)} samples cannot be resampled; at least 2 are needed")
     for name in recording.channels:
         if not (whole := np.isfinite(getattr(recording, name)).all(axis=1)).all():
-            raise RecordingError(
-                f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "
-                f"{recording.time[~whole][0]:.6g} s; repair or cut them"
-            )
+            why = f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "
+            raise RecordingError(f"{why}{recording.time[~whole][0]:.6g} s; repair or cut them")
     if (same := np.flatnonzero(np.diff(recording.time) <= 0)).size:
         at = recording.time[same[0]]
         raise RecordingError(f"{same.size} time stamps are there twice, the first at {at:.6g} s; drop the duplicates")

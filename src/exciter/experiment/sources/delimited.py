@@ -60,8 +60,7 @@ def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
                 number += whole.count("\n") + 1
             if len(rest) > LINE_CHARACTERS_LIMIT:
                 why = f"{path}: line {number} is longer than {LINE_CHARACTERS_LIMIT} characters; a log has one line "
-                why += f"per sample and at most {MOST_COLUMNS} columns"
-                raise RecordingError(why)
+                raise RecordingError(f"{why}per sample and at most {MOST_COLUMNS} columns")
             text = file.read(PIECE_CHARACTERS)
     if rest:
         yield number, rest
@@ -87,8 +86,7 @@ def cells(line: str, delimiter: str | None) -> list[str]:
 
 
 def heading(line: str, delimiter: str | None) -> list[str]:
-    """The cells of a line that names columns: its bytes are UTF-8 where they can be, and a blank at the start of a name
-    counts where the name is in quotes."""
+    """The cells of a line that names columns: UTF-8 where it can be; a blank at the start of a quoted name counts."""
     text = _decoded(line)
     row = cells(text, None) if delimiter is None else [cell.rstrip() for cell in csv_cells(text, delimiter)]
     return row if text is not line else [_decoded(cell).strip() for cell in row]  # several encodings in one line
@@ -154,7 +152,6 @@ def _width(line: str, delimiter: str | None) -> int:
 
 
 def decimal_comma(path: Path, line_number: int, cell: str) -> str:
-    """Message for a number with a decimal comma."""
     return f"{path}: line {line_number}: '{cell[:40]}' has a decimal comma; say decimal: \",\" in a recording.yaml"
 
 
@@ -163,24 +160,6 @@ def _is_header(table: list[list[str]], notation: Notation) -> bool:
     if not any(words) or len(table) < 2 or all(words) or len(table[0]) != len(table[1]):
         return any(words)
     return any(word and notation.number(cell) is not None for word, cell in zip(words, table[1], strict=True))
-
-
-def _names_columns(words: list[str], row: list[str], notation: Notation) -> bool:
-    """Whether the words of a comment name the columns of the first row, which must then be numbers."""
-    return (
-        len(words) == len(row)
-        and any(notation.number(word) is None for word in words)
-        and all(notation.number(cell) is not None for cell in row)
-    )
-
-
-def _fitting(header: list[str], row: list[str]) -> list[str]:
-    """Lines that end with a delimiter have one empty cell more than there are names, or the other way round."""
-    if len(row) == len(header) + 1 and not row[-1]:
-        return [*header, ""]
-    if len(header) == len(row) + 1 and not header[-1]:
-        return header[:-1]
-    return header
 
 
 def _names(header: list[str]) -> tuple[str, ...]:
@@ -198,10 +177,8 @@ class DelimitedText(Source):
     """A text file. What is not given is found from its first lines: delimiter (runs of blanks: whitespace), header,
     comment. skip: lines to leave out at the start. decimal: what stands before the fraction of a number, "." or ",";
     missing: words for values that are missing, beside empty cells and 'nan'.
-
     Columns are called as the header says, else ``0``, ``1``, … ``interleaved`` = k: one number per line, the k numbers
-    of a sample after each other; columns ``0`` … ``k−1`` (``name[0]`` … with a header).
-    """
+    of a sample after each other; columns ``0`` … ``k−1`` (``name[0]`` … with a header)."""
 
     def __init__(
         self,
@@ -230,8 +207,6 @@ class DelimitedText(Source):
         self._width = len(self.names)
         if interleaved is not None:
             self.names = self._interleaved_names(interleaved)
-
-    # -- what is in the file -------------------------------------------------------------------------------------------
 
     def _first_rows(self, comment: str | None, skip: int) -> tuple[str, str, list[tuple[int, str]]]:
         """How comments start, the last comment before the first row, and the first rows with their numbers."""
@@ -268,9 +243,9 @@ class DelimitedText(Source):
         table = [cells(line, self.delimiter) for line in lines]
         if any(notation.number(cell) is None for cell in table[0]):
             table[0] = heading(rows[0][1], self.delimiter)  # a name may have the mark of comments in it: joint#1
-        commented = heading(remark, self.delimiter)
-        self.first = rows[0][0]
-        if headed is not False and _names_columns(commented, table[0], notation):
+        commented, self.first = heading(remark, self.delimiter), rows[0][0]
+        named = len(commented) == len(table[0]) and any(notation.number(word) is None for word in commented)
+        if headed is not False and named and all(notation.number(cell) is not None for cell in table[0]):
             self.names = _names(commented)
         elif headed is False or (headed is None and not _is_header(table, notation)):
             self.names = tuple(str(k) for k in range(len(table[0])))
@@ -278,10 +253,14 @@ class DelimitedText(Source):
             why = f"{self.path}: line {self.first} is a header ({rows[0][1][:60]}) and no rows of numbers follow"
             raise RecordingError(why)
         else:
-            header = _fitting(table[0], table[1])
-            if len(header) != len(table[1]):
+            header, row = table[:2]
+            if len(row) == len(header) + 1 and not row[-1]:  # lines that end with a delimiter have an empty cell more,
+                header = [*header, ""]
+            elif len(header) == len(row) + 1 and not header[-1]:  # or the header does
+                header = header[:-1]
+            if len(header) != len(row):
                 why = f"{self.path}: line {self.first} names {len(header)} columns and line {rows[1][0]} has "
-                why += f"{len(table[1])}; say what separates them (delimiter), and which lines are no data (skip)"
+                why += f"{len(row)}; say what separates them (delimiter), and which lines are no data (skip)"
                 raise RecordingError(why)
             self.names, self.first = _names(header), rows[1][0]
 
@@ -289,12 +268,10 @@ class DelimitedText(Source):
         """A character cannot mean two things."""
         if self.delimiter == self.notation.decimal and not quoted:  # quoted numbers stay whole
             why = f"{self.path}: delimiter and decimal are both '{self.delimiter}'; say what else separates the "
-            why += "numbers, as ';', or put them in quotes"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}numbers, as ';', or put them in quotes")
         if hidden := [word for word in self.notation.absent if self.comment in word]:
             why = f"{self.path}: missing has '{hidden[0]}', and what follows '{self.comment}' is a comment; say what "
-            why += "comments start with instead (comment)"
-            raise RecordingError(why)
+            raise RecordingError(f"{why}comments start with instead (comment)")
 
     def _find_delimiter(self, line_number: int, lines: list[str]) -> str | None:
         """The delimiter that makes most cells numbers, and the same number of them in every line."""
@@ -338,7 +315,6 @@ class DelimitedText(Source):
         return equal_blocks(self._tables(chosen) if k is None else self._samples(chosen, k), rows)
 
     def _samples(self, columns: list[int], k: int) -> Iterator[Array]:
-        """Values one after the other, as samples of k."""
         rest, count = np.empty(0), 0
         for table in self._tables([0]):
             values = np.concatenate([rest, table[:, 0]])
@@ -392,8 +368,7 @@ class DelimitedText(Source):
             row = cells(line, self.delimiter)
             if len(row) != self._width:
                 why = f"{self.path}: line {line_number} has {len(row)} columns, expected {self._width}; is the file "
-                why += "cut off there, or is it no line of data (skip, comment)?"
-                raise RecordingError(why)
+                raise RecordingError(f"{why}cut off there, or is it no line of data (skip, comment)?")
             rows.append([self._number(line_number, row[column]) for column in columns])
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
 
@@ -407,8 +382,7 @@ class DelimitedText(Source):
         if notation.decimal != "." and Notation().number(cell) is not None:
             raise RecordingError(f"{where} has a point, and decimal is ','; neither 1.5 nor 1.000,5 is read then")
         why = f"{where} is not a number; lines that are no data are left out by skip or comment, and what stands for a "
-        why += f"missing value is named in a recording.yaml: missing: ['{cell[:40]}']"
-        raise RecordingError(why)
+        raise RecordingError(f"{why}missing value is named in a recording.yaml: missing: ['{cell[:40]}']")
 
     def place(self, row: int) -> tuple[str, int]:
         """Its line, which is looked for from the start of the file."""

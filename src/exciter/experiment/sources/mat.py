@@ -4,8 +4,7 @@ one after the other, packed or not, never more in memory than was asked for.
 Why not ``scipy.io.loadmat``: of 12 000 damaged files (``benchmarks/fuzz_readers.py``) it ended the process 26 times
 (segmentation faults) and took 4 GB for one of a few kB; 20 000 nested cells overflow its stack, a struct array that
 240 bytes announce took 41 s and 1.5 GB, 4 MB of packed zeros 4 GB (SciPy 1.17). ``whosmat`` does not tell the fields of
-a struct. To make a file safe for SciPy, all headers would have to be walked over first, as is done here; what remains
-is one ``frombuffer``."""
+a struct. To make files safe for it, all headers had to be walked over first, as here; a ``frombuffer`` remains."""
 
 from __future__ import annotations
 

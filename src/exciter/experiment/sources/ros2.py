@@ -113,7 +113,6 @@ def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> McapChunk
 
 
 def unpack(packing: str, data: bytes, most: int) -> bytes:
-    """Unpack, but never more than ``most`` bytes."""
     if packing == "zstd":  # packages that rosbags rests on
         zstd = import_module("compression.zstd" if version_info >= (3, 14) else "backports.zstd")
         stream = zstd.ZstdDecompressor()
@@ -151,7 +150,6 @@ def check_index(path: Path, index: Iterable[Any], chunks: dict[int, McapChunk]) 
 
 class JointStates(Source):
     """The messages of one topic, in the order they were received.
-
     Columns: ``time`` (the stamp of the message) and ``received`` (when the recorder got it), in seconds since the first
     message: a float has no room for nanoseconds since 1970. ``first_stamp`` and ``first_received`` [ns] have them.
     Then ``<joint>.position``, ``<joint>.velocity``, ``<joint>.effort`` of all joints that occur; NaN where a message
@@ -250,7 +248,6 @@ def _opened(path: Path) -> Iterator[list[Any]]:
 
 
 def _choose(path: Path, storages: list[Any], topic: str | None) -> str:
-    """The topic asked for, or the only one there is."""
     kinds = {one.topic: one.msgtype for storage in storages for one in storage.connections}
     topics = [name for name, kind in kinds.items() if kind == JOINT_STATE]
     others = ", ".join(f"{name} ({kind})" for name, kind in list(kinds.items())[:12])

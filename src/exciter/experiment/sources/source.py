@@ -71,8 +71,7 @@ def equal_blocks(tables: Iterable[Array], rows: int) -> Iterator[Array]:
 
 
 class Source(ABC):
-    """Columns ``names`` of the file ``path``. An array of shape (N, 7) under the key ``positions`` (NPZ, MAT) is
-    columns ``positions[0]`` … ``positions[6]``."""
+    """Columns ``names`` of the file ``path``. An array (N, 7) of NPZ or MAT has columns ``name[0]`` … ``name[6]``."""
 
     path: Path
     names: tuple[str, ...]

@@ -13,9 +13,8 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.true_parameters import resolved
 from exciter.parameters.terms.term import PerJoint
-from exciter.robot.motion import Motion
+from exciter.robot import Motion, Robot
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 from exciter.typing import Array
 
@@ -54,10 +53,9 @@ class Control(Settings, ABC):
         """K_p, K_d (n,) for joints of that inertia."""
         omega = 2.0 * np.pi * self.bandwidth
         kp, kd = (np.broadcast_to(x, (robot.n,)) for x in (inertia * omega**2, 2.0 * self.damping * omega * inertia))
-        return (
-            kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
-            kd if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
-        )
+        kp = kp if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness")
+        kd = kd if self.derivative is None else resolved(self.derivative, robot, "control derivative")
+        return kp, kd
 
 
 @dataclass(frozen=True)

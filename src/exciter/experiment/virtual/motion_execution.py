@@ -19,7 +19,7 @@ from exciter.typing import Array, BoolArray
 
 MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
 WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
-Progress = Callable[[float], None]
+Progress = Callable[[float], None] | None  #: called with the part that is done
 DIVERGED_SPEED = 1e6  # [rad/s] beyond which a simulation has diverged
 PROGRESS_STEPS = 500  # between two reports of progress
 ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
@@ -34,8 +34,7 @@ class ExactMotion(Recording):
 
     @property
     def signals(self) -> tuple[str, ...]:
-        known = ("q", "qd", "qdd", "torque")
-        return tuple(name for name in known if getattr(self, name) is not None)
+        return tuple(name for name in ("q", "qd", "qdd", "torque") if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ def execute(
     start: tuple[Array, Array],
     *,
     link_side: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Executed:
     """Run a controller along a planned motion (a sample per tick) from ``start``, q and q̇ (n,), and look at its state
     at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
@@ -229,7 +228,5 @@ def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_fric
 def _lost(plant: Plant, time: float) -> NoReturn:
     names = plant.truth.robot.joint_names
     speed = np.nan_to_num(np.abs(plant.data.qvel[plant.motor]), nan=np.inf)
-    raise ExciterError(
-        f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
-        "simulation_rate, or lower the bandwidth of the controller"
-    )
+    why = f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
+    raise ExciterError(f"{why}simulation_rate, or lower the bandwidth of the controller")

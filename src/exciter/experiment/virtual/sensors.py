@@ -30,8 +30,7 @@ MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standar
 class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
-    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
-    the friction of the joint."""
+    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction."""
 
     gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
@@ -96,8 +95,7 @@ def poles_of(settings: AnalogFilter) -> tuple[ComplexArray, ComplexArray]:
     _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
     residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
     upper, real = poles.imag > 1e-9 * np.abs(poles), np.abs(poles.imag) <= 1e-9 * np.abs(poles)
-    both = np.concatenate([2.0 * residues[upper], residues[real]])
-    return np.concatenate([poles[upper], poles[real].real]), both
+    return np.concatenate([poles[upper], poles[real].real]), np.concatenate([2.0 * residues[upper], residues[real]])
 
 
 def filtered(
@@ -135,8 +133,7 @@ class TorqueMeter(Settings):
     rotor nor friction; otherwise all that the actuator gives.
 
     noise: standard deviation [N·m at the joint] of white noise, of every sample of the log; with noise_before_filter of
-    every step of the simulation, so that the filter colours it. None: the virtual robot takes 0.5 % of the torque that
-    the drive is made for."""
+    every step of the simulation, so that the filter colours it. None: 0.5 % of the torque a drive is made for."""
 
     inner: ClassVar[tuple[str, ...]] = ("ripple", "filter")
     called: ClassVar[Mapping[str, str]] = {"current": "signal", "link_side": "side"}
@@ -179,11 +176,9 @@ class Sampling(Settings):
     lead_out: Switch = False
 
     def __post_init__(self) -> None:
-        if self.jitter > MOST_JITTER_STD_SHARE / self.rate:
-            raise ParameterError(
-                f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
-                f"{MOST_JITTER_STD_SHARE / self.rate:.3g} [s], the standard deviation of their instants"
-            )
+        if self.jitter > (most := MOST_JITTER_STD_SHARE / self.rate):
+            why = f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
+            raise ParameterError(f"{why}{most:.3g} [s], the standard deviation of their instants")
 
     def instants(self, end: float, seed: int) -> Array:
         """(N,) [s] from 0 to ``end``, increasing."""

@@ -263,10 +263,8 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
     described, notes = believed(robot)
     inertias = np.array([_altered(phi, spread.bodies, rng) for phi in described.inertias])
     factor = np.exp(spread.friction * rng.standard_normal((3, robot.n)))
-    rotor, coulomb, viscous = (
-        tuple((scale * np.abs(described.friction.get(key, np.zeros(robot.n)))).tolist())
-        for key, scale in zip(INVENTED_SHARES, factor, strict=True)
-    )
+    known = (np.abs(described.friction.get(key, np.zeros(robot.n))) for key in INVENTED_SHARES)
+    rotor, coulomb, viscous = (tuple((scale * x).tolist()) for scale, x in zip(factor, known, strict=True))
     return Truth(robot.with_inertias(inertias), rotor, TrueFriction(viscous, coulomb), notes=notes)
 
 
@@ -275,10 +273,8 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     Bodies that cannot exist become the nearest that can; friction and rotors are invented where there are neither."""
     inertias, notes = robot.inertias, list[Note]()
     if not inertias[:, 0].any():
-        raise ParameterError(
-            f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; "
-            "give a description that has them"
-        )
+        why = f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; give a "
+        raise ParameterError(f"{why}description that has them")
     for j, joint in enumerate(robot.joints):
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
@@ -295,11 +291,9 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         "coulomb": coulomb * torque,
         "viscous": viscous * torque / speed,
     }
-    text = (
-        "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the drives, "
-        f"dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, viscous, "
-        "coulomb"
-    )
+    text = "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the "
+    text += f"drives, dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, "
+    text += "viscous, coulomb"
     return replace(robot, friction={**robot.friction, **invented}), (*notes, note("friction", text))
 
 

@@ -18,31 +18,16 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, AnalogFilter, Payload, Recording
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
+from exciter.experiment.virtual import motion_execution, true_parameters
 from exciter.experiment.virtual.control import PATH_POSTURES, AnyLaw, ComputedTorque, Control
-from exciter.experiment.virtual.motion_execution import (
-    ExactMotion,
-    Executed,
-    ExecutionPlan,
-    Progress,
-    SimulationTiming,
-    execute,
-    plan,
-)
+from exciter.experiment.virtual.motion_execution import ExactMotion, Executed, ExecutionPlan, Progress, SimulationTiming
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple, poles_of
-from exciter.experiment.virtual.true_parameters import (
-    Flexibility,
-    Truth,
-    TruthSettings,
-    believed,
-    drive_torque,
-    resolved,
-)
+from exciter.experiment.virtual.true_parameters import Flexibility, Truth, TruthSettings, drive_torque, resolved
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
@@ -99,16 +84,13 @@ class VirtualRobot:
 
     @cached_property
     def believed(self) -> Robot:
-        """The robot as the controller knows it."""
-        return believed(self.robot)[0]
+        return true_parameters.believed(self.robot)[0]
 
-    def run(
-        self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress | None = None
-    ) -> Simulated:
+    def run(self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress = None) -> Simulated:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
-        clock, todo = time.perf_counter(), plan(curve, periods)
+        clock, todo = time.perf_counter(), motion_execution.plan(curve, periods)
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
@@ -119,16 +101,13 @@ class VirtualRobot:
         cut = todo.period is not None and not self.sampling.lead_out
         instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
         law, kept = self.control.law(self.believed, planned), self.sampling.kept(len(instants), seed)
-        happened = execute(
+        happened = motion_execution.execute(
             plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
         )
         return Simulated(
-            recording=self._recorded(happened, timing, todo if cut else None, seed)[kept],
+            recording=self._recorded(happened, timing.step, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
-            motor=happened.motor[kept],
-            torque=happened.torque[kept],
-            dry_friction=happened.dry_friction[kept],
-            link_torque=happened.link_torque[kept],
+            **{name: getattr(happened, name)[kept] for name in ("motor", "torque", "dry_friction", "link_torque")},
             virtual=self,
             plan=todo,
             error=happened.error,
@@ -148,11 +127,9 @@ class VirtualRobot:
             both = f"the controller ticks at {ticked:g} Hz and the simulation at {fixed:g} Hz"
             raise ExciterError(f"{both}; raise simulation_rate")
         if fixed is None and needed > max(least, MOST_SIMULATION_RATE_HZ):
-            raise ExciterError(
-                f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the stiffness "
-                "or damping of flexible joints or the controller's bandwidth, give heavier rotors, or set "
-                "simulation_rate yourself"
-            )
+            why = f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
+            why += "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or set "
+            raise ExciterError(f"{why}simulation_rate yourself")
         if fixed is None and needed > least:
             text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
             notes = (note("simulation rate", text),)
@@ -161,10 +138,8 @@ class VirtualRobot:
         every, n = max(1, math.ceil(wanted / grid - 1e-9)), self.robot.n
         rate = every * grid
         if (steps := math.ceil(todo.curve.end * rate - 1e-9)) > MOST_STORED_STEPS // n:
-            raise ExciterError(
-                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
-                f"memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates"
-            )
+            why = f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {n} joints, more than are kept in "
+            raise ExciterError(f"{why}memory ({MOST_STORED_STEPS // n}); run fewer periods, or lower the rates")
         return SimulationTiming(step=1.0 / rate, every=1 if ticked is None else every, steps=steps), notes
 
     def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
@@ -185,10 +160,8 @@ class VirtualRobot:
             rates.append(float(max(2.0 * np.sqrt(springs), dampers)))
         return max(rates)
 
-    def _recorded(
-        self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
-    ) -> Recording:
-        """The samples before some are dropped; todo: the plan, where the log has its period."""
+    def _recorded(self, happened: Executed, step: float, todo: ExecutionPlan | None, seed: int) -> Recording:
+        """The samples before some are dropped; step [s] of the simulation; todo: the plan, where the log repeats."""
         robot, drive, meter = self.robot, self.drive, self.meter
         on_link = self.flexibility is not None and self.flexibility.encoder_on_link
         motion = happened.link if on_link else happened.motor
@@ -196,7 +169,7 @@ class VirtualRobot:
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
         if meter.ripple is not None:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
-        torque = meter.measure(held, smooth, timing.step, motion.time, robot, seed)
+        torque = meter.measure(held, smooth, step, motion.time, robot, seed)
         gains = drive.gains(robot)
         forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
         if meter.filter is not None:
@@ -220,14 +193,12 @@ class VirtualRobot:
         )
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
-        """What a person should know of this run."""
         notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
         for joint, low, high in zip(joints, span.lowest, span.highest, strict=True):
             if low < joint.limits.lower - 1e-9 or high > joint.limits.upper + 1e-9:
-                text = (
-                    f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
-                    f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter check"
-                )
+                text = f"the planned motion takes joint '{joint.name}' to {low:.4g} … {high:.4g}, beyond its limits "
+                text += f"{joint.limits.lower:.4g} … {joint.limits.upper:.4g}; a real robot would stop: see exciter "
+                text += "check"
                 notes.append(warning("limits", text, joint.name))
         for joint, part in zip(joints, happened.saturated.mean(axis=0), strict=True):
             if part:
@@ -324,23 +295,13 @@ class Simulated:
     def to_dict(self) -> dict[str, Any]:
         """How the motion went, joint by joint, as plain data."""
         about, robot = self.recording.about, self.virtual.robot
-        per_joint = {
-            "tracking_rms": self.tracking,
-            "tracking_worst": abs(self.error).max(axis=0),
-            "torque_rms": self.torque_rms,
-            "noise": self.virtual.meter.std(robot),
-            "saturated": self.saturated,
-        }
-        return {
-            "robot": robot.name,
-            "samples": len(self.recording),
-            "rate": self.rate,
-            "period": about.period,
-            "settled": about.settled,
-            "joints": by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()}),
-            "notes": texts(self.notes),
-            "seconds": self.seconds,
-        }
+        worst, noise = abs(self.error).max(axis=0), self.virtual.meter.std(robot)
+        per_joint = {"tracking_rms": self.tracking, "tracking_worst": worst, "torque_rms": self.torque_rms}
+        per_joint |= {"noise": noise, "saturated": self.saturated}
+        joints = by_name(robot.joint_names, **{key: values.tolist() for key, values in per_joint.items()})
+        log = {"robot": robot.name, "samples": len(self.recording), "rate": self.rate}
+        repeats = {"period": about.period, "settled": about.settled}
+        return {**log, **repeats, "joints": joints, "notes": texts(self.notes), "seconds": self.seconds}
 
     def truth_data(self) -> dict[str, Any]:
         """Everything an estimator may be compared with, as plain data."""

@@ -19,7 +19,7 @@ import numpy as np
 from exciter.dynamics.model import BaseReaction, DynamicModel, random_states
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows
 from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.formulation import (
@@ -64,10 +64,8 @@ class InverseDynamic(Formulation):
     dead_zone: PerJoint = 0.0
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
-        zone = self.zone(model)
-        if self.parallel_filter is None:
-            return model_rows(model, pieces, columns, dead_zone=zone)
-        return filtered_rows(model, pieces, self.parallel_filter, columns, dead_zone=zone)
+        rows = model_rows(model, pieces, columns, dead_zone=self.zone(model))
+        return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
     def zone(self, model: DynamicModel) -> Array:
         """(n,); zero for joints without dry friction."""

@@ -115,7 +115,7 @@ class Energy(Formulation):
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
-        beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1, Rows.join)
+        beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1)
         if beginning is None:
             return
         rate = beginning.rate

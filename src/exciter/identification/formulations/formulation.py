@@ -19,7 +19,7 @@ from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
+from exciter.experiment.signals.resample import overlapped, peeked, segments
 from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion
 from exciter.settings import Settings
@@ -71,11 +71,11 @@ def instants_first(sides: Array) -> Array:
 
 def differentiated(rows: Iterable[Rows]) -> Iterator[Rows]:
     """From rows with the 2p columns W1 and W2, in pieces, to rows with p; a gap in time starts anew."""
-    beginning, stream = peeked(rows, 1, Rows.join)
+    beginning, stream = peeked(rows, 1)
     if beginning is None:
         return
     for segment in segments(stream, LONGEST_STEP_SAMPLES / beginning.rate):
-        for piece in overlapped(segment, Margin(samples=DIFFERENCE_REACH), Rows.join):
+        for piece in overlapped(segment, DIFFERENCE_REACH):
             start = max(piece.inner.start, DIFFERENCE_REACH)
             stop = min(piece.inner.stop, len(piece.whole) - DIFFERENCE_REACH)
             if start < stop:

@@ -52,6 +52,10 @@ class Problem:
                     f"{', '.join(self.model.robot.joint_names)}; see Recording.arranged"
                 )
 
+    @property
+    def run_names(self) -> str:
+        return ", ".join(run.name for run in self.runs)
+
     @cached_property
     def base(self) -> BaseParameters:
         return self.formulation.base(self.model)

@@ -22,7 +22,7 @@ from scipy import fft, linalg, optimize
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.experiment.signals.resample import Margin, OverlappedPiece, overlapped
+from exciter.experiment.signals.resample import OverlappedPiece, overlapped
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.uncertainty.residual_autocorrelation import (
@@ -130,7 +130,7 @@ class StationaryErrors(CorrelatedErrors):
         total, slow = np.zeros((joints, joints, f, f)), np.zeros((joints, f, f))
         for rate, parts in stretches(equations.rows(), residuals.block):
             kernel = kernels[rate]
-            for piece in overlapped(parts, Margin(samples=kernel.shape[2] // 2 + 1), Rows.join):
+            for piece in overlapped(parts, kernel.shape[2] // 2 + 1):
                 _add(total, slow, piece, fit.free, kernel, self.across_joints)
         if residuals.fast.any():
             whole = fit.compressed.factors[..., fit.free]

@@ -69,7 +69,7 @@ def stretches(
     block [s]: rows within so much time are put together to one, see ``blocked``; rate is then that of the blocks.
     combinations (m, p + 1): of columns of W and y, in their place; the last is y."""
     for _, numbered in groupby(equations, key=itemgetter(0)):
-        first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
+        first, parts = peeked((rows for _, rows in numbered), 1)
         if first is not None:
             size = max(1, int(block * first.rate + 1e-9))
             for segment in segments(parts, ERROR_GAP_INTERVALS / first.rate):
