@@ -14,10 +14,17 @@ import pytest
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, distances, tighten
-from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
+from exciter.excitation.constraints.collision import (
+    Block,
+    Flat,
+    Touch,
+    Wall,
+    _best_plane,
+    obstacle_apart,
+    segments_apart,
+)
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, RowName, rows_of
 from exciter.excitation.constraints.mesh import MESH_DISTANCE_ACCURACY_M, MeshDistance, approach, body_radii
-from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import Body, TorqueLimits, torque_range
 from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve

@@ -17,7 +17,6 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import optimality_and_condition as c
-from exciter.excitation.criteria import registry
 from exciter.excitation.criteria import weighted_sums as sums
 from exciter.excitation.criteria.cramer_rao import CramerRao, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import DesignObjective, MotionCriterion, evaluate, unexcited
@@ -28,8 +27,7 @@ from exciter.excitation.criteria.observation_rows import (
     TorqueRows,
     regressor_pullback,
 )
-from exciter.excitation.criteria.registry import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria
-from exciter.excitation.criteria.weighted_sums import bound
+from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria, bound
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous
@@ -617,11 +615,11 @@ def read(given):
 
 
 def test_every_word_makes_its_criterion():
-    check_described(registry.CRITERIA)
+    check_described(sums.CRITERIA)
     check_described(DESIGN_ROWS)
     for word in SUFFICIENT_CRITERIA:
         criterion = read({word: {"joint_noise": 1e-3} if word == "cramer-rao" else {}})
-        assert type(criterion) is registry.CRITERIA[word]
+        assert type(criterion) is sums.CRITERIA[word]
         if word not in ("condition-equilibrium", "condition-torque"):
             assert criterion.name == word
     assert isinstance(read({"condition-equilibrium": {"k1": 0.1}}), MotionCriterion)

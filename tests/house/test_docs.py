@@ -22,7 +22,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.weighted_sums import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.read import exact_data
 from exciter.excitation.files.trajectory_families import FAMILIES

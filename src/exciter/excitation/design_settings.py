@@ -41,8 +41,7 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
-from exciter.excitation.criteria.weighted_sums import bound
+from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, WordsOfCriteria, bound
 from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.row_files import check_rows, sample

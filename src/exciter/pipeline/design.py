@@ -15,10 +15,10 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.constraints.collision import Obstacle
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings

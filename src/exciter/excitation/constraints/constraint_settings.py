@@ -32,11 +32,10 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obstacle, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import REGIONS, Box, Coordinate, FrameName, Radius, Region
 from exciter.robot.robot import Robot

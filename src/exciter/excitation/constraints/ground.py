@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obstacle, Round, Wall, direction
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
-from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall, direction
 from exciter.excitation.constraints.workspace import Box, CylinderRegion, HalfSpace, SphereRegion
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion

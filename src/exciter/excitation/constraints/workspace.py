@@ -22,8 +22,8 @@ import numpy as np
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.certificate import RowName
 from exciter.excitation.certificate.spans import Spans, norm
+from exciter.excitation.constraints.collision import direction
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, ConstraintRows, kinematics, moving_point, rows_of
-from exciter.excitation.constraints.obstacles import direction
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Registry, Settings, Text, Vector
