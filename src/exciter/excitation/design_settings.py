@@ -163,8 +163,6 @@ class DesignSettings(Settings):
     time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None
     prior: tuple[Annotated[Path, EarlierMotion()], ...] = ()
 
-    # -- made for a robot ----------------------------------------------------------------------------------------
-
     def model(self, robot: Robot) -> DynamicModel:
         return DynamicModel(robot, declared_terms(robot) if self.terms is None else self.terms)
 
@@ -228,8 +226,6 @@ class DesignSettings(Settings):
                 )
             total += objective.gram(Motion(*vars(sample(read_trajectory(path, model.robot), self.rate)).values()))
         return total
-
-    # -- changed copies ------------------------------------------------------------------------------------------
 
     def overridden(self, **flags: Any) -> DesignSettings:
         """With what the command line says, by key; flags that are None were not given. Another family starts from its

@@ -27,15 +27,13 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.reference import Chain, cross
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.term import Ranges
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 BOUND_ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
 
 
@@ -206,8 +204,7 @@ class Spans:
         return {}  # chains are compared by identity
 
     def links(self, chain: Chain) -> list[LinkSpan]:
-        """Placement, velocity and acceleration of every link at ``ends``, and bounds of its derivatives in time: worked
-        out once per set of intervals."""
+        """Every link at ``ends``, and bounds of its derivatives in time: worked out once per set of intervals."""
         if chain not in self._kept:
             self._kept[chain] = link_spans(chain, self)
         return self._kept[chain]

@@ -443,9 +443,8 @@ def segments_apart(x: Array, slack: Array) -> Array:
 
 
 def obstacle_apart(obstacle: Flat, x: Array, slack: Array) -> Array:
-    """(M,) ≤ the distance of a segment from an obstacle: positions (2, 3, 2 M) of its ends, and how far (2, M) each can
-    be from its chord. The distance changes no faster than the ends move; what is known to reach so far only is also
-    behind a plane."""
+    """(M,) ≤ the distance of a segment from an obstacle, arguments as of ``segments_apart``, for one. It changes no
+    faster than the ends move; what is known to reach so far only is also behind a plane."""
     distance, _, normal = obstacle.touch(x[0], x[1])
     step = np.linalg.norm(x[..., 1::2] - x[..., 0::2], axis=1).max(axis=0)
     apart: Array = 0.5 * (distance[0::2] + distance[1::2] - step) - slack.max(axis=0)

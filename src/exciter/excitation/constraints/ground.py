@@ -90,14 +90,12 @@ def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
 
 
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
-    """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
-    of its bodies can change its height."""
+    """Whether the robot is kept from what it is mounted on: by a ground, or because no body can change its height."""
     return any(map(is_a_ground, _obstacles(constraints))) or not _moved(robot, np.array(MOUNTING_NORMAL))
 
 
 def is_a_ground(obstacle: object) -> bool:
-    """The mounting plane, or what replaces it: a half-space that all bodies keep out of, level as the mounting, and not
-    somewhere far below."""
+    """The mounting plane, or what replaces it: a level half-space, not far below, that all bodies keep out of."""
     if isinstance(obstacle, Ground) or not isinstance(obstacle, Wall) or obstacle.against is not None:
         return isinstance(obstacle, Ground)
     return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND_M
@@ -243,8 +241,7 @@ class Surrounding:
 
 
 def surroundings(constraints: Iterable[object]) -> list[Surrounding]:
-    """Obstacles, and the borders given to a frame. Alternatives (any of several regions) and a user's own constraints
-    have no shape of their own: none of them."""
+    """Obstacles, and the borders given to a frame; alternatives and a user's own constraints have no shape."""
     found = []
     for one in constraints:
         if isinstance(one, HalfSpace):

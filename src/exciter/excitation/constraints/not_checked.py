@@ -71,8 +71,7 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 
 def _joint_limits(robot: Robot) -> list[str]:
-    """Limits that nobody gave: those that were assumed, those that are not there, and numbers in place of them. A jerk
-    limit is a choice."""
+    """Limits that were assumed, that are not there, or that are numbers in place of them. A jerk limit is a choice."""
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
     found = []
     if assumed:
@@ -123,8 +122,7 @@ def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
 
 
 def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
-    """That it is not looked at, or which pairs it leaves out: bodies that a joint joins touch there, and so does what
-    is always close."""
+    """That it is not looked at, or which pairs it leaves out: bodies that a joint joins, and what is always close."""
     measured = [part for part in parts if isinstance(part, MeshDistance)]
     kept_apart = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
     if measured or kept_apart:

@@ -142,9 +142,8 @@ class TorqueLimits:
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
-    """What a model's torque lacks of the robot: masses that the description leaves out or makes up, friction that it
-    does not give, friction and rotor inertia that it gives but the model leaves out, limits that are none, and forces
-    of other kinds."""
+    """What a model's torque lacks of the robot: masses and friction that the description leaves out or makes up, or
+    that the model leaves out of it, limits that are none, and forces of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
     found = [("masses and friction are plausible values, which nobody measured", everywhere)] if robot.nominal else []
     found += [*_mass_gaps(robot), *_friction_gaps(robot)]
@@ -227,8 +226,8 @@ class Body:
     @classmethod
     @lru_cache(maxsize=256)  # every round of a certificate asks again
     def of(cls, *numbers: float) -> Body:
-        """Of the ten inertial parameters: seen from the centre of mass where that makes the inertia smaller, as it does
-        for every real body, otherwise from the origin."""
+        """Of the ten inertial parameters: about the centre of mass where that makes the inertia smaller, as it does for
+        every real body, otherwise about the origin."""
         phi, found = np.array(numbers), []
         for point in (np.zeros(3),) if phi[0] == 0.0 else (phi[1:4] / phi[0], np.zeros(3)):
             moved = transform_inertia(phi, np.eye(3), -point)
@@ -296,8 +295,7 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
-    """Lowest and highest torque (n, M) of standard parameters χ within each interval; infinite where a term cannot
-    say."""
+    """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say."""
     dynamics, n, width = model.dynamics, model.n, spans.width
     ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: 10 * n]), spans)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
@@ -325,8 +323,7 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
 
 
 def chord_range(ends: Array, curvature: Array, width: Array) -> Interval:
-    """What values (…, M) can be within intervals of these widths, from those at both ends (…, 2 M) and the bound of the
-    second derivative (…, M)."""
+    """What values (…, M) can be within intervals, from those at both ends (…, 2 M) and a bound of their f″ (…, M)."""
     slack = width**2 / 8.0 * curvature
     left, right = ends[..., 0::2], ends[..., 1::2]
     return np.minimum(left, right) - slack, np.maximum(left, right) + slack

@@ -19,16 +19,14 @@ from functools import cached_property
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
-from exciter.typing import Array
-
-Index = NDArray[np.int64]
+from exciter.typing import Array, Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class DesignColumns:
     """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity."""
 
     names: tuple[str, ...]
-    selected: NDArray[np.int64]
+    selected: Index
     layout: ColumnLayout
     combination: Array | None = None
 
@@ -67,8 +65,7 @@ class DesignColumns:
 
     @classmethod
     def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> DesignColumns:
-        """From named parameters, each by its coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for
-        χ(XX2) = kd2, χ(YY2) = −kd2."""
+        """By their coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for χ(XX2) = kd2, χ(YY2) = −kd2."""
         matrix = np.zeros((len(model.standard), len(parameters)))
         for k, coefficients in enumerate(parameters.values()):
             for name, value in coefficients.items():

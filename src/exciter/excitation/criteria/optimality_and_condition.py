@@ -70,9 +70,7 @@ class DOptimality(CriterionSettings):
 
 @dataclass(frozen=True)
 class AOptimality(CriterionSettings):
-    """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
-
-    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed."""
+    """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances; relative ones with a-priori values as scale (b,)."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -91,9 +89,8 @@ class AOptimality(CriterionSettings):
 class EOptimality(CriterionSettings):
     """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
 
-    The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
-    on the unit of information, so that one tolerance fits all robots. Parameters have different units: give as
-    scale (b,) the a-priori values, and the worst relative error counts."""
+    Unlike −σ_min, the logarithm grows without bound towards a singular H and fits one tolerance in any unit of
+    information. Give as scale (b,) the a-priori values, and the worst relative error counts."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -157,9 +154,8 @@ class QrCondition(CriterionSettings):
 
 @dataclass(frozen=True)
 class FrobeniusCondition(CriterionSettings):
-    """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b.
-
-    No kinks, unlike the 2-norm; the paper found that it converges best."""
+    """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b. No kinks, unlike the
+    2-norm; the paper found that it converges best."""
 
     word, title = "condition-frobenius", "condition number by the Frobenius norm"
 
@@ -197,8 +193,7 @@ class ScaledCondition(CriterionSettings):
     """cond(W diag Z), values Z (b,) the a-priori size of each parameter [12.15], those of the description where
     it is bound to a model without any; first summand of Rackl et al. (15).
 
-    What is estimated is then a factor on each a-priori value (Swevers et al. 1997, ASME, end of section 2), and the
-    relative standard deviations become alike."""
+    Estimated are then factors on a-priori values (Swevers et al. 1997, ASME, end of 2): relative σ become alike."""
 
     values: tuple[Amount, ...] | None = None
 

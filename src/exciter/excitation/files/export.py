@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.certificate.certificate import FAILURES, Certificate
+from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.files.read import EXACT_FILE, ROS2_JSON, ROS2_YAML, TABLE_FILE, exact_data, read_trajectory
 from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, csv_text, ros2_json, ros2_yaml, sample
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
@@ -70,7 +70,7 @@ def export(
         if certificate.certified:
             _write_messages(folder, robot, samples)
             return Exported(rate=tried, rows=len(samples.time), certificate=certificate)
-    worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
+    worst = certificate.failures[0]
     raise ExciterError(
         f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "
         f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
@@ -141,7 +141,7 @@ def certified_slowed(curve: Curve, speed: float, certify: Callable[[Curve], Cert
     slow = slowed(curve, speed)
     certificate = certify(slow)
     if not certificate.certified:
-        worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
+        worst = certificate.failures[0]
         how = "breaks" if worst.status == "broken" else "is not proved to keep"
         raise MotionError(
             f"at {100.0 * speed:g} % of its speed the motion {how} a limit: {worst.what} of {worst.where} comes to "

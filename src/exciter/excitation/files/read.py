@@ -201,8 +201,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
 
     Tables and messages are interpolated as ``MotionSamples`` says: quintic, cubic, or spline. A position or velocity
     that jumps is refused; ``jumps``: it is read too, for a certificate that says so. A file beside a design.json must
-    be the one that was certified with it, which the design.json has to show; alone it is read for what it is.
-    """
+    be the one that was certified with it, which the design.json has to show; alone it is read for what it is."""
     path = Path(path)
     file = path / EXACT_FILE if isdir(path) else path
     curve = curve_of(_text(file), file.suffix.lower(), robot, f"'{file}'")

@@ -73,8 +73,7 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Rounding:
-    """Positions with ``decimals`` digits behind the point, at rows ``step`` [s] apart; ``peak`` [rad/s², m/s²] is the
-    largest acceleration of the motion through them."""
+    """Positions with ``decimals`` digits behind the point, at rows ``step`` [s] apart; peak: largest acceleration."""
 
     decimals: int
     step: float
