@@ -27,7 +27,7 @@ from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.files.export import export_seconds
+from exciter.excitation.files.trajectory_files import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts

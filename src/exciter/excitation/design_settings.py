@@ -42,10 +42,9 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, WordsOfCriteria, bound
-from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
-from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.row_files import check_rows, sample
 from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
+from exciter.excitation.files.trajectory_files import DEFAULT_FILE_RATE_HZ, read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory

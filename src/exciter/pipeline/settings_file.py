@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, get_type_hints,
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown, unknown_name
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot

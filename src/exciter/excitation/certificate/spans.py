@@ -22,7 +22,7 @@ times a vector, so the jet of a product is Leibniz' rule on norms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
 
@@ -101,8 +101,7 @@ class LinkSpan:
 
     def turned(self, vector: Array) -> Array:
         """(3, 2 M) in base axes, of a vector (3,) fixed in the link."""
-        product: Array = np.einsum("abN,b->aN", self.rotation, vector)
-        return product
+        return np.asarray(np.einsum("abN,b->aN", self.rotation, vector))
 
     def point(self, vector: Array) -> tuple[Array, Array]:
         """Position and acceleration (3, 2 M) of the point (3,) of the link."""
@@ -175,6 +174,7 @@ class Spans:
     left: Motion
     right: Motion
     rates: Array
+    _kept: dict[Chain, list[LinkSpan]] = field(default_factory=dict, init=False)  # chains are compared by identity
 
     @classmethod
     def of(cls, curve: Curve, spans: Index, start: Array, end: Array) -> Spans:
@@ -198,10 +198,6 @@ class Spans:
         slack = self.width**2 / 8.0 * self.rates[1:]
         pairs = list(zip(self.left.samples_last, self.right.samples_last, slack, strict=True))
         return Ranges(*(side for a, b, e in pairs for side in (np.minimum(a, b) - e, np.maximum(a, b) + e)))
-
-    @cached_property
-    def _kept(self) -> dict[Chain, list[LinkSpan]]:
-        return {}  # chains are compared by identity
 
     def links(self, chain: Chain) -> list[LinkSpan]:
         """Every link at ``ends``, and bounds of its derivatives in time: worked out once per set of intervals."""

@@ -36,7 +36,7 @@ from exciter.excitation.constraints.constraint import (
 from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, freeze
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array, Index
 
@@ -165,11 +165,9 @@ class Block(Flat):
             object.__setattr__(self, name, vector(getattr(self, name), f"{name} of obstacle '{self.name}'"))
         if (self.size <= 0.0).any():
             raise ParameterError(f"the size of obstacle '{self.name}' is {self.size.tolist()}; it must be positive [m]")
-        rotation = np.array(self.rotation, dtype=float)
-        if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-8):
+        freeze(self, "rotation")
+        if self.rotation.shape != (3, 3) or not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-8):
             raise ParameterError(f"the rotation of obstacle '{self.name}' is not a 3 × 3 rotation matrix")
-        rotation.flags.writeable = False
-        object.__setattr__(self, "rotation", rotation)
 
     def touch(self, start: Array, end: Array) -> Touch:
         own = [self.rotation.T @ (x - self.centre[:, None]) for x in (start, end)]
@@ -183,8 +181,7 @@ class Block(Flat):
         return np.where(apart, distance, -depth), placed, self.rotation @ normal
 
     def reach(self, normal: Array) -> Array:
-        reach: Array = self.centre @ normal + 0.5 * self.size @ np.abs(self.rotation.T @ normal)
-        return reach
+        return np.asarray(self.centre @ normal + 0.5 * self.size @ np.abs(self.rotation.T @ normal))
 
     def _excess(self, x: Array) -> Array:
         """From the nearest point of the box to x."""
@@ -205,8 +202,7 @@ class Block(Flat):
         low, high = slope[last, columns], slope[last + 1, columns]
         falls = (low < 0.0) & (high > low)
         part = np.where(falls, np.minimum(-low / np.where(falls, high - low, 1.0), 1.0), 0.0)
-        nearest: Array = s[last, columns] + part * (s[last + 1, columns] - s[last, columns])
-        return nearest
+        return np.asarray(s[last, columns] + part * (s[last + 1, columns] - s[last, columns]))
 
     def _way_out(self, start: Array, end: Array) -> tuple[Array, Array, Array]:
         """Shortest way out of a face (N,), the end (3, N) that comes out last, and the face's normal (3, N)."""
@@ -457,12 +453,10 @@ def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
     mean = left + right
     length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
     mean = np.where(length > 0.1, mean / np.where(length > 0.1, length, 1.0), left)
-    best: Array = np.max([apart(n) for n in (left, right, mean)], axis=0)
-    return best
+    return np.asarray(np.max([apart(n) for n in (left, right, mean)], axis=0))
 
 
 def _lowest(normal: Array, x: Array, slack: Array) -> Array:
     """(…, M): n · x is at least this on the chord of x (…, 3, 2 M), within ``slack`` (…, M)."""
     left, right = ((normal * at).sum(axis=-2) for at in (x[..., 0::2], x[..., 1::2]))
-    lowest: Array = np.minimum(left, right) - slack
-    return lowest
+    return np.asarray(np.minimum(left, right) - slack)

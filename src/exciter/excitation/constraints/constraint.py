@@ -153,8 +153,8 @@ class AnyOf(Settings):
         return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, any(row.assumed for row in parts)),)
 
     def values(self, motion: Motion) -> Array:
-        best: Array = np.max([member.values(motion).min(axis=0, keepdims=True) for member in self.constraints], axis=0)
-        return best
+        worst = [member.values(motion).min(axis=0, keepdims=True) for member in self.constraints]
+        return np.asarray(np.max(worst, axis=0))
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
@@ -169,8 +169,7 @@ class AnyOf(Settings):
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
         bounds = [member.lower_bounds(spans).min(axis=0, keepdims=True) for member in self.constraints]
-        best: Array = np.max(bounds, axis=0)
-        return best
+        return np.asarray(np.max(bounds, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,8 +112,7 @@ class MeshDistance:
         time, first, place = np.unique(ends.time, return_index=True, return_inverse=True)
         rows = self.values(Motion(time, ends.q[first], ends.qd[first], ends.qdd[first]))[:, place]
         chord = 0.5 * (rows[:, 0::2] + rows[:, 1::2])
-        bounds: Array = chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M
-        return bounds
+        return np.asarray(chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M)
 
     def _measured(self, motion: Motion) -> tuple[Array, Array, Array, Array]:
         """Distance (K, N), closest points on both bodies and the normal from the first to the second (K, 3, N)."""

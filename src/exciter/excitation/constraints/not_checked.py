@@ -127,9 +127,11 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     kept_apart = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
     if measured or kept_apart:
         apart = {frozenset(pair) for part in measured for pair in part.bodies}
-        joined: list[str] = []
-        others: list[str] = []
-        for a, b in combinations(_solids(robot), 2):
+        solids = [(capsule.name, capsule.joint) for capsule in robot.capsules]
+        bare = {shape.joint for shape in robot.shapes if shape.collides} - {joint for _, joint in solids}
+        solids += [(body_name(robot, joint), joint) for joint in bare]  # shapes without a capsule
+        joined, others = list[str](), list[str]()
+        for a, b in combinations(sorted(solids, key=itemgetter(1)), 2):
             if a[1] != b[1] and frozenset((a[0], b[0])) not in kept_apart and frozenset((a[1], b[1])) not in apart:
                 (joined if are_neighbours(robot, a[1], b[1]) else others).append(f"{a[0]} – {b[0]}")
         found = []
@@ -143,14 +145,6 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
         return ["self-collision: it is not among the constraints"]
     advice = "give constraints: {self_collision: {pairs: [[one, other]], meshes: true}}"
     return [f"self-collision: no pair of bodies to be kept apart is known; {advice}"]
-
-
-def _solids(robot: Robot) -> list[tuple[str, int]]:
-    """Name of a capsule, or of a body that has shapes but no capsule, and the joint that moves it."""
-    capsules = [(capsule.name, capsule.joint) for capsule in robot.capsules]
-    covered = {joint for _, joint in capsules}
-    shaped = {shape.joint for shape in robot.shapes if shape.collides}
-    return sorted([*capsules, *((body_name(robot, joint), joint) for joint in shaped - covered)], key=itemgetter(1))
 
 
 def _listed(pairs: list[str]) -> str:

@@ -25,7 +25,6 @@ from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
@@ -40,7 +39,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 #: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
 PLACEHOLDER_FRICTION = 1e-3
@@ -91,7 +90,7 @@ class TorqueLimits:
         return (1.0 - self.margin) * self.model.robot.limit("torque")
 
     @cached_property
-    def joints(self) -> NDArray[np.int64]:
+    def joints(self) -> Index:
         """Joints with a finite limit; row k and row k + len(joints) are the upper and lower one of joints[k]."""
         return np.flatnonzero(np.isfinite(self.limit))
 
@@ -137,8 +136,7 @@ class TorqueLimits:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
         limit = self.limit[self.joints, None]
         ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
-        bounds: Array = 1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio))
-        return bounds
+        return np.asarray(1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio)))
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
@@ -305,7 +303,7 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
 
     for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)
-        smooth: NDArray[np.bool_] = np.all(np.isfinite(bends), axis=1)
+        smooth: BoolArray = np.all(np.isfinite(bends), axis=1)
         values = term.values(spans.ends) if smooth.any() else bends
         low, high = (bends, bends) if smooth.all() else term.value_range(spans.ranges, load)
         for entry, (row, column) in enumerate(term.rows):

@@ -230,10 +230,7 @@ class ObservedEnergyRows(ObservedRows):
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0
-        return self.model.energy_pullback(self.motion, h_bar, self._lagrange) + self._work_pullback(work_bar)
-
-    def _work_pullback(self, work_bar: Array) -> MotionGradient:
-        """Gradient of Σ work_bar ⊙ work, work_bar (N, p)."""
+        stored = self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         later = np.cumsum(work_bar[:0:-1], axis=0)[::-1]  # of every step between two samples
         half = 0.5 * np.diff(self.motion.time)[:, None] * later
         power_bar = np.zeros_like(work_bar)
@@ -246,4 +243,5 @@ class ObservedEnergyRows(ObservedRows):
             seeds[k] = bar * self.motion.qd[:, row]
             qd_bar[:, row] += bar * values[k]
         nothing = np.zeros_like(qd_bar)
-        return self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)
+        work = self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)
+        return stored + work

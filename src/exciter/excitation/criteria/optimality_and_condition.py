@@ -42,8 +42,7 @@ def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> A
         raise ParameterError(
             f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
         )
-    size: Array = np.abs(given)
-    return size
+    return np.asarray(np.abs(given))
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,9 @@ class DOptimality(CriterionSettings):
 
 @dataclass(frozen=True)
 class AOptimality(CriterionSettings):
-    """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances; relative ones with a-priori values as scale (b,)."""
+    """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
+
+    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -154,8 +155,9 @@ class QrCondition(CriterionSettings):
 
 @dataclass(frozen=True)
 class FrobeniusCondition(CriterionSettings):
-    """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b. No kinks, unlike the
-    2-norm; the paper found that it converges best."""
+    """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b.
+
+    No kinks, unlike the 2-norm; the paper found that it converges best."""
 
     word, title = "condition-frobenius", "condition number by the Frobenius norm"
 

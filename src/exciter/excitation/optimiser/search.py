@@ -171,8 +171,8 @@ class Search:
         progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
     ) -> Attempt:
-        """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds: what
-        a certificate takes. One thread: small matrices do not gain from more, and rounding would depend on them."""
+        """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
+        what a certificate takes. One thread: small matrices gain nothing from more, rounding would depend on them."""
         track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
         with threadpool_limits(limits=1):
             try:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import CertificateEffort, Constraint, certify, remembers
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, RowName
+from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict, RowName
 from exciter.excitation.optimiser import limits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
@@ -93,7 +93,8 @@ class Judge:
 
     def broken(self, curve: Curve) -> LimitVerdict | None:
         """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
-        failures = certify(self.robot, curve, self.constraints, VERDICT_EFFORT).failures
+        found = certify(self.robot, curve, self.constraints, VERDICT_EFFORT).limits
+        failures = [limit for limit in found if limit.status in FAILURES]
         return min(failures, key=lambda limit: limit.what == "torque", default=None)
 
     def rows(self, motion: Motion) -> tuple[list[RowName], Array]:
@@ -157,7 +158,7 @@ def draw(
                 continue
         if certificate.certified:
             break
-        judge.refuse(certificate.failures[0])
+        judge.refuse(next(limit for limit in certificate.limits if limit.status in FAILURES))
     motion: dict[str, Any] = {"trajectory": family, "delta": delta, "curve": curve, "certificate": certificate}
     run: dict[str, Any] = {"constraints": judge.constraints, "ramps": ramps, "periods": periods, "seed": seed}
     return DrawnMotion(**motion, **run, notes=notes, draws=judge.draws, seconds=time.monotonic() - began)
