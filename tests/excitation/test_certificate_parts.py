@@ -16,7 +16,6 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, distances, tighten
 from exciter.excitation.constraints.collision import (
     Block,
-    Flat,
     Touch,
     Wall,
     _best_plane,
@@ -331,8 +330,8 @@ def test_planes_between_the_ends_are_of_unit_length() -> None:
 
 
 @dataclass(frozen=True)
-class Ball(Flat):
-    """About the origin, 0.2 m; measures the start of a segment."""
+class Ball:
+    """About the origin, 0.2 m; measures the start of a segment, and does not say how far it reaches."""
 
     name: str = "ball"
     against: None = None
@@ -340,6 +339,9 @@ class Ball(Flat):
     def touch(self, start: Array, end: Array) -> Touch:
         distance = np.linalg.norm(start, axis=0)
         return distance - 0.2, start, start / distance
+
+    def reach(self, normal: Array) -> float:
+        return np.inf
 
 
 def test_an_obstacle_of_any_shape_is_approached_no_faster_than_both_ends_move() -> None:

@@ -8,7 +8,6 @@ be said about the chords then holds up to that.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,23 +100,8 @@ class Round:
         return Capsule(self.name, BASE, self.start, self.end, self.radius)
 
 
-class Flat(ABC):
-    """An obstacle with flat sides: it measures the segment in a capsule by itself."""
-
-    name: str
-    against: tuple[str, ...] | None
-
-    @abstractmethod
-    def touch(self, start: Array, end: Array) -> Touch:
-        """For segments from start to end, both (3, N) [m] in the base."""
-
-    def reach(self, normal: Array) -> Any:
-        """(M,) [m] how far it reaches in the directions ``normal`` (3, M); infinite where that is not known."""
-        return np.inf
-
-
 @dataclass(frozen=True, eq=False)
-class Wall(Flat):
+class Wall:
     """Everything on the far side of a plane: normal · x < offset, as a floor, a wall or a ceiling."""
 
     name: str
@@ -133,16 +117,18 @@ class Wall(Flat):
             raise ParameterError(f"the offset of obstacle '{self.name}' is {self.offset}; it must be finite [m]")
 
     def touch(self, start: Array, end: Array) -> Touch:
+        """For segments from start to end, both (3, N) [m] in the base."""
         heights = self.normal @ start, self.normal @ end
         point = np.where(heights[0] <= heights[1], start, end)
         return np.minimum(*heights) - self.offset, point, np.broadcast_to(self.normal[:, None], start.shape)
 
     def reach(self, normal: Array) -> Array:
+        """(M,) [m] how far it reaches in the directions ``normal`` (3, M); infinite where that is not known."""
         return np.where(normal.T @ self.normal >= 1.0 - 1e-12, self.offset, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Flat):
+class Block:
     """A solid box of ``size`` (3,) [m] about ``centre``, its sides along the columns of ``rotation``.
 
     Exact outside. A segment that cuts the box counts as deep as the shortest way out through one of the six faces,
@@ -214,7 +200,8 @@ class Block(Flat):
         return ways[face, np.arange(start.shape[1])], np.where(last, start, end), normal
 
 
-Obstacle = Round | Wall | Block
+Flat = Wall | Block  # with flat sides: each measures the segment in a capsule by itself
+Obstacle = Round | Flat
 
 
 def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:

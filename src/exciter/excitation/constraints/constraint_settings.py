@@ -112,19 +112,15 @@ class RegionOfAFrame(Kind):
         return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
 
 
-class ObstacleShape(Settings):
-    """What an obstacle is."""
-
-
 @dataclass(frozen=True)
-class SphereShape(ObstacleShape):
+class SphereShape(Settings):
     word = title = "sphere"
     centre: Point
     radius: Radius
 
 
 @dataclass(frozen=True)
-class CapsuleShape(ObstacleShape):
+class CapsuleShape(Settings):
     word = title = "capsule"
     start: Point
     end: Point
@@ -132,14 +128,14 @@ class CapsuleShape(ObstacleShape):
 
 
 @dataclass(frozen=True)
-class HalfSpaceShape(ObstacleShape):
+class HalfSpaceShape(Settings):
     word, title = "half_space", "half-space"
     normal: Direction
     offset: Coordinate = 0.0
 
 
 @dataclass(frozen=True)
-class BoxShape(ObstacleShape):
+class BoxShape(Settings):
     word = title = "box"
     lower: Point
     upper: Point
@@ -150,7 +146,7 @@ class BoxShape(ObstacleShape):
             raise ExciterError(f"it has {ends}; every lower side must be below its upper one")
 
 
-OBSTACLES = Registry[ObstacleShape]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
+OBSTACLES = Registry[Settings]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ class ObstacleSettings(Settings):
     """A body fixed in the base, by one of four shapes."""
 
     flat: ClassVar[tuple[str, ...]] = ("shape",)
-    shape: Annotated[ObstacleShape, OneOf(OBSTACLES)]
+    shape: Annotated[Settings, OneOf(OBSTACLES)]
     name: Name | None = None
     against: Names | None = None
 

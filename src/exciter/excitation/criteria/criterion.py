@@ -24,7 +24,8 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
+from exciter.excitation.criteria import observation_rows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
@@ -71,7 +72,7 @@ class Observed:
     prior: Array | None = None
 
     @cached_property
-    def _rows(self) -> ObservedRows:
+    def _rows(self) -> observation_rows.ObservedTorqueRows | observation_rows.ObservedEnergyRows:
         """Of the s standard columns in use; C (s, b) combines them, where there is one."""
         return self.formulation.rows(self.model, self.motion, self.columns, self.weights)
 

@@ -12,11 +12,10 @@ trapezoidal rule over the samples; that needs samples in time, not points that s
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,46 +95,6 @@ def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> Moti
     return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
 
-class ObservedRows(ABC):
-    """Rows of a motion for s standard columns, every one over its noise, and adjoints."""
-
-    @property
-    @abstractmethod
-    def w(self) -> Array:
-        """W itself (R, s)."""
-
-    @abstractmethod
-    def rows_pullback(self, seed: Array) -> MotionGradient:
-        """Gradient of Σ seed ⊙ W, seed (R, s)."""
-
-    def gram(self) -> Array:
-        """WᵀW (s, s)."""
-        return self.w.T @ self.w
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        """Gradient of f(WᵀW) for ∂f/∂H (s, s)."""
-        return self.rows_pullback(self.w @ (dfdh + dfdh.T))
-
-
-@runtime_checkable
-class DesignRows(Hashable, Protocol):
-    """Settings that make rows of a motion."""
-
-    @property
-    def name(self) -> str:
-        """A word for it."""
-
-    @property
-    def interval(self) -> int:
-        """Samples from one row of a kind to the next."""
-
-    def kinds(self, model: DynamicModel) -> int:
-        """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
-
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
-        """Rows for the s standard columns in use, with weights 1/σ² (n,) of the joint torques."""
-
-
 @dataclass(frozen=True)
 class TorqueRows(Settings):
     """Rows √w_j Φ_j of the inverse dynamic model, τ = Φ χ [12.18], over the noise of joint j."""
@@ -145,14 +104,16 @@ class TorqueRows(Settings):
     interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:
+        """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
         return model.n
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedTorqueRows:
+        """For the s standard columns in use, with weights 1/σ² (n,) of the joint torques."""
         return ObservedTorqueRows(model, motion, columns.layout, weights, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedTorqueRows(MotionRows, ObservedRows):
+class ObservedTorqueRows(MotionRows):
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
     selected: Index
@@ -164,6 +125,7 @@ class ObservedTorqueRows(MotionRows, ObservedRows):
         return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ W, seed (R, s)."""
         full = np.zeros((len(self.motion), self.model.n, len(self.model.standard)))
         full[..., self.selected] = seed.reshape(*full.shape[:2], -1) * np.sqrt(self.weights)[:, None]
         return regressor_pullback(self.model, self.motion, full)
@@ -184,14 +146,14 @@ class EnergyRows(Settings):
     def kinds(self, model: DynamicModel) -> int:
         return 1
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedEnergyRows:
         if len(motion) <= self.interval:
             raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
         return ObservedEnergyRows(self, model, motion, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedEnergyRows(ObservedRows):
+class ObservedEnergyRows:
     settings: EnergyRows
     model: DynamicModel
     motion: Motion
@@ -223,6 +185,12 @@ class ObservedEnergyRows(ObservedRows):
         h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
         return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
+    def gram(self) -> Array:
+        return self.w.T @ self.w
+
+    def pullback(self, dfdh: Array) -> MotionGradient:
+        return self.rows_pullback(self.w @ (dfdh + dfdh.T))
+
     def rows_pullback(self, seed: Array) -> MotionGradient:
         h_bar, change = np.zeros((len(self.motion), len(self.model.standard))), seed / self.settings.noise
         h_bar[np.ix_(self._points[1:], self.selected)] += change
@@ -245,3 +213,6 @@ class ObservedEnergyRows(ObservedRows):
         nothing = np.zeros_like(qd_bar)
         work = self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)
         return stored + work
+
+
+DesignRows = TorqueRows | EnergyRows  # settings that make rows of a motion
