@@ -227,8 +227,7 @@ class DesignSettings(Settings):
         return total
 
     def overridden(self, **flags: Any) -> DesignSettings:
-        """With what the command line says, by key; flags that are None were not given. Another family starts from its
-        own defaults; a random motion is then executed once."""
+        """With what the command line says (None: nothing); another family has its defaults, a random one runs once."""
         own, of_motion = settings_fields(DesignSettings), settings_fields(MotionSettings)
         top, run = dict[str, Any](), dict[str, Any]()
         for key, value in ((key, value) for key, value in flags.items() if value is not None):

@@ -41,8 +41,8 @@ SYMMETRIC = ("velocity", "acceleration", "jerk")
 @dataclass(frozen=True)
 class LimitVerdict:
     """One limit. ``reached``: the most extreme value found; ``bound``: what it can never pass (equal where exact).
-    margin: distance from bound to limit, as a fraction of the limit, of the range of a position, or of 0.1 m of a
-    distance; when broken that from what was reached, negative.
+    margin: distance from bound to limit (when broken from what was reached, negative), as a fraction of the limit, of
+    the range of a position, or of 0.1 m of a distance.
     status: "holds" (proved for all time), "assumed" (kept, but the limit, or data that it is computed from, was assumed
     or is missing: never counted as a proof), "broken" (``reached`` at time ``at`` is beyond it), "open" (neither)."""
 

@@ -206,10 +206,9 @@ Obstacle = Round | Flat
 
 def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:
     """Of segments by their two ends, each (2, …, 3, N): distance (…, N) [m], the points (…, 3, N) on both that have it,
-    and the unit normal (…, 3, N) from the second to the first.
-    The squared distance of r + s u and t v is a convex parabola in (s, t): where it is smallest without bounds, then
-    cut to [0, 1] one after the other. Lines that are nearly parallel leave s to rounding, so that there the ends of
-    both segments are tried as well."""
+    and the unit normal (…, 3, N) from the second to the first. The squared distance of r + s u and t v is a convex
+    parabola in (s, t): where it is smallest without bounds, then cut to [0, 1] one after the other. Lines that are
+    nearly parallel leave s to rounding, so that there the ends of both segments are tried as well."""
     u, v, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
     a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
     area = a * e - b * b
@@ -253,10 +252,9 @@ def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
 class CapsuleDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two capsules, or of a capsule and an obstacle.
     pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
-    robot's own collision pairs unless given, which it then must have; () for obstacles alone.
-    obstacles: see ``obstacles``; each against what it names, or all capsules that move.
-    clearance: [m] that stays free everywhere. points: more capsules than the robot has, for obstacles to name.
-    ConstraintRows come in this order: pairs, round obstacles, flat obstacles."""
+    robot's own collision pairs unless given, which it then must have; () for obstacles alone. obstacles: each against
+    what it names, or all capsules that move. clearance: [m] that stays free everywhere. points: more capsules than the
+    robot has, for obstacles to name. Rows come in this order: pairs, round obstacles, flat obstacles."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None
@@ -354,12 +352,9 @@ class CapsuleDistance:
         return np.array(ends).swapaxes(0, 1)
 
     def values(self, motion: Motion) -> Array:
-        return self._measured(motion, derivatives=False).values
+        return self.linearised(motion, derivatives=False).values
 
-    def linearised(self, motion: Motion) -> ConstraintRows:
-        return self._measured(motion, derivatives=True)
-
-    def _measured(self, motion: Motion, *, derivatives: bool) -> ConstraintRows:
+    def linearised(self, motion: Motion, *, derivatives: bool = True) -> ConstraintRows:
         at = kinematics(self.robot, motion)
         paired, dq = self._pairs(at, derivatives=derivatives)
         distances, slopes = [paired], [dq]

@@ -85,20 +85,16 @@ class RegionOfAFrame(Kind):
                 f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(BOX_SIDES)}), or one of "
                 f"{', '.join(REGIONS.words)}"
             )
-        if not sides:
-            if not isinstance(data[kinds[0]], Mapping):
-                raise wrong(f": {kinds[0]} is {shown(data[kinds[0]])}; give a mapping")
-            return self._made(kinds[0], {"frame": data["frame"], **data[kinds[0]]}, context)
-        values = {}
         for side in sides:
             with inside(f": {side}"):
-                values[side] = filled(Coordinate, data[side])
-        lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
-        return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
-
-    def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
-        with inside(f": {word}" if named else ""):
-            made: Region = filled(REGIONS[word], settings, context)
+                data[side] = filled(Coordinate, data[side])
+        ends = {"lower": "min", "upper": "max"}
+        box = {name: [data.get(f"{axis}_{end}") for axis in "xyz"] for name, end in ends.items()}
+        own = box if sides else data[kinds[0]]
+        if not isinstance(own, Mapping):
+            raise wrong(f": {kinds[0]} is {shown(own)}; give a mapping")
+        with inside("" if sides else f": {kinds[0]}"):
+            made: Region = filled(Box if sides else REGIONS[kinds[0]], {"frame": data["frame"], **own}, context)
         return made
 
     def schema(self) -> dict[str, Any]:

@@ -164,8 +164,7 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
 
 
 def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
-    """Origins of frames that can change their height and that no capsule of their body contains, every place once. On
-    the axis of a joint that stays at its height, so does the origin."""
+    """Origins of frames that no capsule of their body contains and whose height can change, every place once."""
     own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.joints)]
     covers = list(robot.capsules)
     names = {capsule.name for capsule in robot.capsules}

@@ -38,10 +38,9 @@ Geometry = tuple[int, Any, Array, Array]
 @dataclass(frozen=True, eq=False)
 class MeshDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two bodies by all of their collision shapes.
-    pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
-    robot's collision pairs unless given. clearance: [m] that stays free.
-    A mesh counts as its convex hull, which contains it: safe, and the distance of bodies that overlap is minus how
-    deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules."""
+    pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; the robot's
+    collision pairs unless given. A mesh counts as its convex hull, which contains it: safe; bodies that overlap have a
+    negative distance. Every sample and pair is one call of coal, thousands of times slower than capsules."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None

@@ -52,10 +52,9 @@ Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, i
 @dataclass(frozen=True, eq=False)
 class TorqueLimits:
     """Rows 1 − τ_j/τ̂_j of every joint with a finite torque limit, then 1 + τ_j/τ̂_j; τ̂ = (1 − margin) τ_max.
-    chi: standard parameters χ (p,), those of the description unless given.
-    margin: part of every limit that is kept free, 0 ≤ margin < 1.
-    gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps`` finds in the
-    description; where χ is given, those parameters are taken at their word, and limits alone are doubted.
+    chi: standard parameters χ (p,), those of the description unless given. margin: part of every limit that is kept
+    free, 0 ≤ margin < 1. gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps``
+    finds in the description; a χ that is given is taken at its word, and limits alone are doubted.
     Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms."""
 
     model: DynamicModel

@@ -95,7 +95,8 @@ class Observed:
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        return self.columns.rows(self._rows.w)
+        c = self.columns.combination
+        return self._rows.w if c is None else self._rows.w @ c
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""
@@ -182,9 +183,8 @@ AnyCriterion = Criterion | MotionCriterion
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Of W with rows over their noise, prior included.
-    condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
-    the information; predicted_std (b,): standard deviations of the parameters ``names``."""
+    """Of W with rows over their noise, prior included: condition_number, normalized with columns of unit length,
+    log_det of the information WᵀW, and predicted_std (b,) of the parameters ``names``."""
 
     names: tuple[str, ...]
     condition_number: float

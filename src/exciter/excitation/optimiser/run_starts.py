@@ -112,9 +112,8 @@ class Checkpoint:
         return found
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
-        """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
-        certified again. The one that claims to be the best is always among them; after the deadline the others are left
-        to be run again, and the certificate to whoever executes it."""
+        """The starts of numbers below ``starts`` that found a motion, their values computed and the best one certified
+        again; after the deadline only the one that claims to be the best, not certified: who executes it does that."""
         if not self.resumed or not os.path.lexists(self.path):
             return []
         entries: dict[int, dict[str, Any]] = {}

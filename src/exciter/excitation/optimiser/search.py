@@ -81,8 +81,7 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A design problem, ready for any number of starts. samples: of the log over the duration, which the criterion
-    counts; stretch: range of the free duration, relative."""
+    """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration."""
 
     trajectory: Trajectory
     objective: DesignObjective

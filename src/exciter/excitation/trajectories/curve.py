@@ -176,9 +176,8 @@ class Curve:
         return bounds
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps the jerk is
-        infinite: +∞ where it jumps up, −∞ where it jumps down. A jump that may be rounding counts as if it took as long
-        as the shorter of the spans beside it."""
+        """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps up or down the
+        jerk is +∞ or −∞; a jump that may be rounding counts as if it took as long as the shorter span beside it."""
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found

@@ -106,7 +106,9 @@ def ramped(
                     f"the posture has joint '{joint.name}' at {q:.6g}, outside its range {joint.limits.lower:.6g} … "
                     f"{joint.limits.upper:.6g}"
                 )
-    refused, candidates = 0, (_at_rest if _rests(motion) else _moving)(motion, robot, periods, ramps)
+    none = SAME_STATE * np.maximum(1.0, [motion.extremum(k).size for k in (1, 2)])  # of velocity and acceleration
+    rests = all((np.abs(_state(motion, end=end)[1:]) <= none).all() for end in (False, True))
+    refused, candidates = 0, (_at_rest if rests else _moving)(motion, robot, periods, ramps)
     for curve in islice(candidates, ramps.tries):
         if allowed is None or allowed(curve):
             return curve
@@ -126,12 +128,6 @@ def _state(curve: Curve, *, end: bool) -> Array:
     """(3, n): q, q̇, q̈ at the start or the end."""
     span, at = (len(curve.knots) - 2, curve.end) if end else (0, curve.start)
     return curve.derivatives(np.array([span]), np.array([at]), 2)[:, :, 0]
-
-
-def _rests(curve: Curve) -> bool:
-    """Whether velocity and acceleration are zero at both ends."""
-    size = SAME_STATE * np.maximum(1.0, [curve.extremum(k).size for k in (1, 2)])
-    return all((np.abs(_state(curve, end=end)[1:]) <= size).all() for end in (False, True))
 
 
 def _ramp(width: float, start: Array, end: Array) -> Curve:
@@ -213,9 +209,9 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
 
 
 def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
-    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). A
-    posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state would
-    make in that time, corrected for its acceleration; such a ramp hardly overshoots."""
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). Unless
+    a posture is given the velocity is a mere cubic, half the way of the moving state in that time, corrected for its
+    acceleration: such a ramp hardly overshoots."""
     q, qd, qdd = state
     rest = np.zeros_like(state)
     rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]

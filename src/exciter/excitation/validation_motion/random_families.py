@@ -180,8 +180,7 @@ def certified_execution(
 
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
-    Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
-    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow."""
+    Drawn normally distributed, about the posture (the middle of the ranges unless given), as large as limits allow."""
     centre = 0.5 * np.add(*robot.position_range()) if posture is None else np.asarray(posture, dtype=float)
     rng = np.random.default_rng(seed)
     powers = trajectory.time_powers.astype(float)
