@@ -10,7 +10,7 @@ import shtab
 
 from exciter.commands.arguments import parser
 from exciter.excitation.criteria.weighted_sums import SUFFICIENT_CRITERIA
-from exciter.excitation.files.trajectory_families import TO_DESIGN
+from exciter.excitation.files.trajectory_files import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 

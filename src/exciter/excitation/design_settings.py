@@ -43,8 +43,7 @@ from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows,
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, WordsOfCriteria, bound
 from exciter.excitation.files.row_files import check_rows, sample
-from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
-from exciter.excitation.files.trajectory_files import DEFAULT_FILE_RATE_HZ, read_trajectory
+from exciter.excitation.files.trajectory_files import DEFAULT_FILE_RATE_HZ, DRAWN_FAMILIES, TO_DESIGN, read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory

@@ -22,8 +22,7 @@ from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
-from exciter.excitation.files.trajectory_files import ARCHIVE, DESIGN, Exported, export
+from exciter.excitation.files.trajectory_files import ARCHIVE, DESIGN, DRAWN_FAMILIES, Exported, export
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.run_starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve

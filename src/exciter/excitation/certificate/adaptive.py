@@ -86,7 +86,7 @@ def certify(
     from_rest: bool = False,
 ) -> Certificate:
     """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
-    from_rest: it must begin and end at rest, as a file. check: called between the steps; what it raises ends the work."""
+    from_rest: it must begin and end at rest, as a file. check: called between the steps; what it raises ends them."""
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort

@@ -4,10 +4,9 @@ Limits of position, velocity, acceleration and jerk are decided here, by the exa
 That positions and velocities are continuous is a limit of every joint, whatever else is limited: a jump is a broken
 one. Where nothing jumps there is no row, so that what is counted are limits of the robot.
 
-An arm that stands must be able to follow a curve from its start, and stand at its end.
-For a curve that is part of a longer motion this is a remark. For a whole motion, which an arm that stands is to run, a
-velocity at either end is a jump like any other between two rows of a file, and so is an acceleration where the jerk is
-limited (``end_jumps``).
+An arm that stands must be able to follow a curve from its start, and stand at its end. For part of a longer motion this
+is a remark. For a whole one, which an arm that stands is to run, a velocity at either end is a jump like any other
+between two rows of a file, and so is an acceleration where the jerk is limited (``end_jumps``).
 """
 
 from __future__ import annotations

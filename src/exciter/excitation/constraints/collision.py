@@ -1,9 +1,8 @@
 """Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance. Obstacles are
 things around the robot, fixed in the base: spheres, capsules, half-spaces and boxes.
 
-Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``.
-Between samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``); what can
-be said about the chords then holds up to that.
+Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``. Between
+samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``).
 """
 
 from __future__ import annotations

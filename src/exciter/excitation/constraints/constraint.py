@@ -6,9 +6,8 @@ Limits of the joints are treated apart (``optimiser.limits``): they are linear i
 A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its
 property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
 
-What constraints share is where everything is: placements of all bodies in the base over a motion, computed once for all
-of them, and how far a point can be from the chord of its positions between samples.
-Constraints may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
+Constraints share where all bodies are over a motion, and how far a point can be from its chord between samples. They
+may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
 """
 
 from __future__ import annotations

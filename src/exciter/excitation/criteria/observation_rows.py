@@ -1,8 +1,7 @@
 """Rows of a design: which rows an experiment gives for which parameters. Criteria do not care which.
 
-Parameters are standard columns, or linear combinations of them. A condition number depends on how parameters are
-written down: authors who combine standard parameters in their own way, χ = C θ, have the regressor W C and the Gram
-matrix CᵀHC.
+Parameters are standard columns, or combinations of them, χ = C θ, with the regressor W C and the Gram matrix CᵀHC: a
+condition number depends on how authors write parameters down.
 
 The inverse dynamic model gives one row per joint and sample. The energy model gives one per interval, the change of
 total energy per parameter [12.43], Gautier & Khalil (5)–(9). Intervals are chained: the end of one is the start of the

@@ -13,6 +13,16 @@ trajectory.json is the motion itself, not samples of it:
 What stands above the pieces must be true of them: a file that says two things is refused. A file without ``pieces``
 means the family's own curve, ``periods`` times, without ramps.
 
+Every kind of motion by its word: families to search in, motions that are drawn to validate a model on, and stops, which
+a drawn motion becomes in its file.
+
+trajectory: {family: fourier, period: 10, harmonics: [1, 2, 5], at_rest: true}
+trajectory: {family: bspline, duration: 10, segments: 8, degree: 5, variables: waypoints}
+trajectory: {family: quintic, duration: 10, segments: 10, at_rest_ends: true}     # or times: [0, 1.5, 4]
+trajectory: {family: acceleration, duration: 10, intervals: 20}
+trajectory: {family: random-points, points: 20, rest: 0.2, rise: 0.05, draws: 2000}
+trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws: 50}
+
 For the first runs on hardware the same path is given in a longer time.
 A motion run at the speed s ≤ 1 is q(s t): the positions of the whole, velocities times s, accelerations times s²,
 jerks times s³. Inertial, centrifugal and Coriolis torques shrink with s², viscous friction with s; gravity and dry
@@ -35,19 +45,26 @@ from exciter.errors import ExciterError, MotionError, RobotError, shown
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files import row_files
 from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, message_as_written, sample
-from exciter.excitation.files.trajectory_families import trajectory_from
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
-from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic, Stops
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.trajectories.trajectory import Family, Trajectory
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.files import Seal, hidden_end, json_text, scratch
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json, parse_yaml
-from exciter.settings import written
+from exciter.settings import OneOf, Registry, fill, written
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
+FAMILIES = Registry[Family](
+    "trajectory family", Fourier, BSpline, Quintic, AccelerationSequence, RandomPoints, RandomSpline, Stops
+)
+DRAWN_FAMILIES = (RandomPoints, RandomSpline)  # not searched
+TO_DESIGN = OneOf(FAMILIES, tag="family", usual=Fourier.word, without=(Stops.word,))
+OF_A_FILE = OneOf(FAMILIES, tag="family", without=tuple(cls.word for cls in DRAWN_FAMILIES))
 SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
@@ -68,6 +85,14 @@ NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some mor
 HIGHEST_FILE_RATE_HZ = 1000.0  # [Hz] up to which more rows are tried
 TIMED_ROWS = 50  # from which the time of all rows is estimated
 SLOWEST_SPEED_FRACTION = 0.01  # of the speed of a motion, for the first runs
+
+
+def trajectory_from(data: Mapping[str, Any]) -> Trajectory:
+    """The family that a trajectory.json names; settings that are left out have their defaults."""
+    if not isinstance(data, Mapping):
+        raise ExciterError(f"trajectory is {shown(data)}; give a mapping with family: {', '.join(OF_A_FILE.words)}")
+    made: Trajectory = fill(OF_A_FILE.hint, data, "trajectory", exact=True)
+    return made
 
 
 def exact_data(

@@ -1,9 +1,8 @@
 """Many starts of one search, over processes, each by its own seed: the same result whatever the number of processes.
 
-Completed starts are kept on disk, so that an interrupted design goes on where it stopped.
-A start is a pure function of the problem and its number. Only complete ones that found a motion are kept, for a motion
-can be judged again; what was under way, or found none, is run again, so that the result is the one of an uninterrupted
-run.
+Completed starts are kept on disk, so that an interrupted design goes on where it stopped. A start is a pure function of
+the problem and its number. Only those that found a motion are kept, for a motion can be judged again; the others are
+run again, so that the result is the one of an uninterrupted run.
 """
 
 from __future__ import annotations

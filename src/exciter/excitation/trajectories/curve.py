@@ -1,9 +1,8 @@
 """Exact motions in time: what is certified, drawn, resampled and written.
 
-A curve is a sequence of pieces, each smooth in its interior, that follow each other in time: the polynomial spans
-of a spline, a stretch of a Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for
-piece by piece, one-sided. Position and velocity must not jump: what is joined here does not (``continuous``), what a
-file holds may (``breaks``), and then the certificate says so.
+A curve is a sequence of pieces in time, each smooth in its interior: the polynomial spans of a spline, a stretch of a
+Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for piece by piece, one-sided. What
+is joined here does not jump in position or velocity (``continuous``); a file may (``breaks``), and is not certified.
 """
 
 from __future__ import annotations

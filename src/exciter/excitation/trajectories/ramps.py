@@ -209,9 +209,9 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
 
 
 def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
-    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). Unless
-    a posture is given the velocity is a mere cubic, half the way of the moving state in that time, corrected for its
-    acceleration: such a ramp hardly overshoots."""
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,).
+    Unless a posture is given the velocity is a mere cubic, half the way of the moving state in that time, corrected
+    for its acceleration: such a ramp hardly overshoots."""
     q, qd, qdd = state
     rest = np.zeros_like(state)
     rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]
