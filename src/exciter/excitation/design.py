@@ -335,8 +335,7 @@ def promises(objective: DesignObjective, family: Trajectory, delta: Array, sampl
     }
 
 
-#: A motion of a family, coefficients, the whole of what the robot executes, and its certificate.
-_Executable = tuple[Trajectory, Array, Curve, Certificate]
+_Executable = tuple[Trajectory, Array, Curve, Certificate]  #: a family, coefficients, all that is executed, its proof
 #: The best of some attempts that can be entered and left within all limits, in time.
 _Best = Callable[[Sequence[Attempt], Deadline], _Executable]
 

@@ -27,13 +27,11 @@ FAILURES = ("open", "broken")  #: what keeps a curve from being certified
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
 REST_LIMIT_FRACTION = {"velocity": 1e-6, "acceleration": 1e-3}
-#: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
-LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
+LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}  #: [SI] more is never none: a limit may be a placeholder
 CLOSE_BOUND_FRACTION = 0.05  #: of a limit: a bound this close to what is reached says no more
 CLOSE_BOUND_M = 0.005  #: [m] likewise
 LARGEST_MARGIN_SHOWN = 10.0  #: a margin beyond ten times the limit says no more than that
-#: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
-LIMIT_ROUNDING_FRACTION = 1e-9
+LIMIT_ROUNDING_FRACTION = 1e-9  #: of a limit, by which rounding may pass it: a motion designed to touch it does
 SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 

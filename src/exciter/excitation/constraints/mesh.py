@@ -31,8 +31,7 @@ from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
 MESH_DISTANCE_ACCURACY_M = 1e-6  #: [m] to which distances of general shapes are trusted
-#: joint, coal geometry, rotation and translation in the joint's frame, of a shape that is measured
-Geometry = tuple[int, Any, Array, Array]
+Geometry = tuple[int, Any, Array, Array]  #: joint, coal geometry, rotation and translation in the joint's frame
 
 
 @dataclass(frozen=True, eq=False)

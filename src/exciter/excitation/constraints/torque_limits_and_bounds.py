@@ -41,8 +41,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array, BoolArray, Index
 
-#: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
-PLACEHOLDER_FRICTION = 1e-3
+PLACEHOLDER_FRICTION = 1e-3  #: of the torque limit: gears lose percents of it, bearings and seals alone no less
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
 FRICTION_SPEED = 1.0

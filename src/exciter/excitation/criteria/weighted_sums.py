@@ -210,8 +210,7 @@ class Logarithm:
         return found.times(1.0 / found.value, float(np.log(found.value)))
 
 
-#: criteria of which a logarithm can be taken
-POSITIVE = (
+POSITIVE = (  #: criteria of which a logarithm can be taken
     *(gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition),
     *(gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality),
 )

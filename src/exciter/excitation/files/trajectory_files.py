@@ -70,7 +70,6 @@ PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
     "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
 }
-
 FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 LARGEST_TRAJECTORY_BYTES = 300_000_000

@@ -23,16 +23,14 @@ from exciter.typing import Array, Index
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.
 SAME_STATE = 1e-9
-#: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
-ROUNDING_STEPS = 256.0
+ROUNDING_STEPS = 256.0  #: times the rounding of a double: by what evaluating polynomials and series may be off
 #: [rad, m] and [rad/s, m/s] that no rounding excuses, whatever the size of numbers and times: neither at one knot nor,
 #: for a joint, at all of them together.
 LARGEST_JUMP_BY_ROUNDING = (1e-5, 1e-4)
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ACCELERATION_ROUNDING_FRACTION = 1e-6
-#: Of a repeated motion; every seam is looked at.
-MOST_REPEATED_KNOTS = 100_000
+MOST_REPEATED_KNOTS = 100_000  #: of a repeated motion; every seam is looked at
 
 
 @dataclass(frozen=True, eq=False)
