@@ -112,11 +112,8 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     if not level < foot - LOWEST_PEDESTAL_M:
         return None
     below = np.array([[0.0], [0.0], [foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL_M)]])
-    solids = (one for one in obstacles if not isinstance(one, Wall))
-    apart = (
-        _from_capsule(one, below[:, 0]) if isinstance(one, Round) else float(one.touch(below, below)[0][0])
-        for one in solids
-    )
+    apart = [_from_capsule(one, below[:, 0]) for one in obstacles if isinstance(one, Round)]
+    apart += [float(one.touch(below, below)[0][0]) for one in obstacles if isinstance(one, Block)]
     return None if any(distance < WIDEST_PEDESTAL_M for distance in apart) else (level, foot)
 
 
