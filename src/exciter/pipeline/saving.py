@@ -40,9 +40,7 @@ def robot_data(robot: Robot, sha256: str | None) -> dict[str, Any]:
 def refuse_parts_of_results(*paths: Path, others: Iterable[Seal] = ()) -> None:
     """Refuse, before any work, to write a single file in place of one that belongs to a set: the set would be lost, and
     a motion that was certified with it. others: seals of sets that the pipeline does not write itself."""
-    from exciter.excitation.files.trajectory_files import (
-        DESIGN,  # here: every command imports this file, few need these
-    )
+    from exciter.excitation.files.trajectory_files import DESIGN  # here: every command imports this file, few need it
     from exciter.identification.identified_model import RESULT_SEAL
 
     seals = (DESIGN, RESULT_SEAL, VALIDATION_SEAL, *others)

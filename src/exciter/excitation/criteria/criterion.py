@@ -94,8 +94,7 @@ class Observed:
     @cached_property
     def w(self) -> Array:
         """W (R, b), rows over their noise: only where a criterion needs more than H."""
-        c = self.columns.combination
-        return self._rows.w if c is None else self._rows.w @ c
+        return self.columns.rows(self._rows.w)
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, b)."""

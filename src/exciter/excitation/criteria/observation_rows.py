@@ -75,6 +75,10 @@ class DesignColumns:
     def __len__(self) -> int:
         return len(self.names)
 
+    def rows(self, w: Array) -> Array:
+        """W C (…, b) of W (…, s)."""
+        return w if self.combination is None else w @ self.combination
+
 
 def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
