@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import evaluate
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.weighted_sums import CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic

@@ -27,8 +27,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml, sample
+from exciter.excitation.files.trajectory_files import exact_data, read_trajectory
 from exciter.excitation.optimiser.run_starts import Checkpoint
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from exciter.cli import main as exciter
 from exciter.errors import ExciterError
-from exciter.excitation.files.read import MOTION_FILES
+from exciter.excitation.files.trajectory_files import MOTION_FILES
 from exciter.files import STAGE_PREFIX, Seal
 
 ROBOT, PAPER = "gautier-khalil", "rackl-2012"

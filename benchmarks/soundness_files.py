@@ -30,7 +30,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.files.read import exact_data, read_trajectory
+from exciter.excitation.files.trajectory_files import exact_data, read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
 from exciter.excitation.trajectories.piecewise import BSpline

@@ -48,8 +48,8 @@ from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 # Constraints and obstacles
 from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace
 from exciter.excitation.constraints.workspace import Box as Box
-from exciter.excitation.constraints.obstacles import Block as Block
-from exciter.excitation.constraints.obstacles import Round as Round
+from exciter.excitation.constraints.collision import Block as Block
+from exciter.excitation.constraints.collision import Round as Round
 from exciter.excitation.constraints.constraint import UserConstraint as UserConstraint
 
 # Joint terms

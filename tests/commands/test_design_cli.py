@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from exciter import cli
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.robot import embedded_robots as embedded
 
 pytestmark = pytest.mark.slow

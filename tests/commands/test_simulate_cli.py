@@ -9,8 +9,8 @@ import yaml
 
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.files.read import exact_data
 from exciter.excitation.files.row_files import csv_text, sample
+from exciter.excitation.files.trajectory_files import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import AnalogFilter, Payload, read_recording

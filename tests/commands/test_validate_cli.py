@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.files.read import exact_data
+from exciter.excitation.files.trajectory_files import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.identification.identified_model import RESULT_KINDS

@@ -13,10 +13,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import CertificateEffort, certify
 from exciter.excitation.certificate.spans import Spans, product, turning
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import Body, TorqueLimits, rigid_torque
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve

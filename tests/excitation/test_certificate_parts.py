@@ -14,10 +14,16 @@ import pytest
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, distances, tighten
-from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
+from exciter.excitation.constraints.collision import (
+    Block,
+    Touch,
+    Wall,
+    _best_plane,
+    obstacle_apart,
+    segments_apart,
+)
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, RowName, rows_of
 from exciter.excitation.constraints.mesh import MESH_DISTANCE_ACCURACY_M, MeshDistance, approach, body_radii
-from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import Body, TorqueLimits, torque_range
 from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve
@@ -324,8 +330,8 @@ def test_planes_between_the_ends_are_of_unit_length() -> None:
 
 
 @dataclass(frozen=True)
-class Ball(Flat):
-    """About the origin, 0.2 m; measures the start of a segment."""
+class Ball:
+    """About the origin, 0.2 m; measures the start of a segment, and does not say how far it reaches."""
 
     name: str = "ball"
     against: None = None
@@ -333,6 +339,9 @@ class Ball(Flat):
     def touch(self, start: Array, end: Array) -> Touch:
         distance = np.linalg.norm(start, axis=0)
         return distance - 0.2, start, start / distance
+
+    def reach(self, normal: Array) -> float:
+        return np.inf
 
 
 def test_an_obstacle_of_any_shape_is_approached_no_faster_than_both_ends_move() -> None:

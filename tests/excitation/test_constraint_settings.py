@@ -13,11 +13,10 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, AnyOf, UserConstraint, kinematics
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,

@@ -14,7 +14,7 @@ from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphe
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import EnergyRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, DOptimality
-from exciter.excitation.criteria.registry import CRITERIA, SUFFICIENT_CRITERIA
+from exciter.excitation.criteria.weighted_sums import CRITERIA, SUFFICIENT_CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.search import Search

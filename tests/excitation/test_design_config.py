@@ -20,11 +20,10 @@ from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import AOptimality, DOptimality
-from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
-from exciter.excitation.criteria.weighted_sums import InverseTorque, WeightedSum
+from exciter.excitation.criteria.weighted_sums import SUFFICIENT_CRITERIA, InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.files.row_files import MotionSamples, csv_text
-from exciter.excitation.files.trajectory_families import TO_DESIGN
+from exciter.excitation.files.trajectory_files import TO_DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline, Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -15,24 +15,6 @@ import numpy as np
 import pytest
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.files.export import (
-    DEFAULT_FILE_RATE_HZ,
-    NODES_PER_ROW,
-    TIMED_ROWS,
-    export,
-    export_seconds,
-    rates,
-    same_curve,
-    slowed,
-)
-from exciter.excitation.files.read import (
-    ROS2_JSON,
-    ROS2_YAML,
-    TABLE_FILE,
-    exact_curve,
-    exact_data,
-    read_trajectory,
-)
 from exciter.excitation.files.row_files import (
     MOST_FILE_ROWS,
     MotionSamples,
@@ -46,6 +28,22 @@ from exciter.excitation.files.row_files import (
     parse_ros2,
     ros2_yaml,
     sample,
+)
+from exciter.excitation.files.trajectory_files import (
+    DEFAULT_FILE_RATE_HZ,
+    NODES_PER_ROW,
+    ROS2_JSON,
+    ROS2_YAML,
+    TABLE_FILE,
+    TIMED_ROWS,
+    exact_curve,
+    exact_data,
+    export,
+    export_seconds,
+    rates,
+    read_trajectory,
+    same_curve,
+    slowed,
 )
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
@@ -135,7 +133,7 @@ def test_more_rows_than_can_be_read_are_refused() -> None:
 def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_more_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read, module = list[str](), sys.modules["exciter.excitation.files.export"]
+    read, module = list[str](), sys.modules["exciter.excitation.files.trajectory_files"]
 
     def noted(path: Path, robot: Any) -> Curve:
         read.append(path.name)

@@ -19,8 +19,7 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane, surroundings
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design import design
-from exciter.excitation.files.export import export
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import export, read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

@@ -11,8 +11,14 @@ from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.files import read_trajectory
-from exciter.excitation.files.export import EXACT_FILE, TABLE_FILE, certified_slowed, export, slowed
-from exciter.excitation.files.read import exact_data
+from exciter.excitation.files.trajectory_files import (
+    EXACT_FILE,
+    TABLE_FILE,
+    certified_slowed,
+    exact_data,
+    export,
+    slowed,
+)
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped

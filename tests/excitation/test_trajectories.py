@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.files.trajectory_families import FAMILIES, TO_DESIGN, trajectory_from
+from exciter.excitation.files.trajectory_files import FAMILIES, TO_DESIGN, trajectory_from
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic

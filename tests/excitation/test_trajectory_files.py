@@ -12,9 +12,8 @@ from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import MotionSamples, export, read_trajectory, sample
-from exciter.excitation.files.export import rates, same_curve
-from exciter.excitation.files.read import exact_curve, exact_data
 from exciter.excitation.files.row_files import Rounding, csv_text, ros2_json, ros2_yaml, unchecked_rows
+from exciter.excitation.files.trajectory_files import exact_curve, exact_data, rates, same_curve
 from exciter.excitation.trajectories import ramps
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece

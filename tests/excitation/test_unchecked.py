@@ -13,12 +13,11 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.notes import texts

@@ -15,9 +15,8 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.design import drawn_design
-from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.row_files import sample
-from exciter.excitation.files.trajectory_families import trajectory_from
+from exciter.excitation.files.trajectory_files import read_trajectory, trajectory_from
 from exciter.excitation.trajectories.piecewise import Stops
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, draw, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous

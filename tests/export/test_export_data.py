@@ -13,8 +13,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import export, read_trajectory
-from exciter.excitation.files.export import same_curve
-from exciter.excitation.files.read import DESIGN
+from exciter.excitation.files.trajectory_files import DESIGN, same_curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.export.data import json_result, model_data, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory

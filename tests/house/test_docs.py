@@ -22,10 +22,9 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.weighted_sums import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.files.read import exact_data
-from exciter.excitation.files.trajectory_families import FAMILIES
+from exciter.excitation.files.trajectory_files import FAMILIES, exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory

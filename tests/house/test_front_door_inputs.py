@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import exciter as ex
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.weighted_sums import CRITERIA
 from exciter.parameters.terms import JointTerm
 from exciter.robot import embedded_robots as embedded
 from exciter.settings import Positive

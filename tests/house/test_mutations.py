@@ -64,7 +64,7 @@ def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleT
 
 
 @pytest.mark.parametrize(
-    "module", ["excitation/files/export.py", "identification/uncertainty/residual_autocorrelation.py"]
+    "module", ["excitation/files/trajectory_files.py", "identification/uncertainty/residual_autocorrelation.py"]
 )
 def test_every_mutant_is_code_that_python_takes(script: ModuleType, module: str) -> None:
     """One that Python refuses is noticed by no test, and yet ends as if it were."""
@@ -76,7 +76,7 @@ def test_every_mutant_is_code_that_python_takes(script: ModuleType, module: str)
 def test_messages_annotations_and_docstrings_stay_as_they_are(script: ModuleType) -> None:
     """One change at a time, of what is computed; each told in a way that survives other lines moving."""
     slowing = ("slowed", "_slowed", "_polynomial", "_fourier", "certified_slowed")
-    found = [mutant for mutant in script.mutants("excitation/files/export.py") if mutant.function in slowing]
+    found = [mutant for mutant in script.mutants("excitation/files/trajectory_files.py") if mutant.function in slowing]
     changes = [mutant.change for mutant in found]
     assert "if not ⟦SLOWEST <= → SLOWEST <⟧ speed <= 1.0:" in changes or any("speed" in c for c in changes)
     assert all(change.count("⟦") == 1 for change in changes)

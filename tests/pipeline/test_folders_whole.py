@@ -13,7 +13,7 @@ from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import export
-from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
+from exciter.excitation.files.trajectory_files import DESIGN, MOTION_FILES, read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import Recording, read_recording
 from exciter.experiment.recording.own_log_format import write_recording

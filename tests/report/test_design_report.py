@@ -16,11 +16,10 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, reached_words, verdict
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.ground import mounting_plane, surroundings
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design import DesignView

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.dynamics import Dynamics
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.ground import mounting_plane
-from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import design_report
 from exciter.report.identification.report import identification_page

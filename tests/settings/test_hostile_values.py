@@ -13,7 +13,7 @@ import pytest
 from exciter.commands.arguments import parser
 from exciter.errors import ExciterError, MotionError, RecordingError, RobotError, shown
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording, open_recording

@@ -14,7 +14,7 @@ import pytest
 import exciter
 import exciter as ex
 from exciter.errors import ExciterError
-from exciter.excitation.files.trajectory_families import FAMILIES
+from exciter.excitation.files.trajectory_files import FAMILIES
 from exciter.settings import Number, OneOf, Place, Settings, Vector, Whole, fill
 from exciter.settings.fill import checked, settings_fields
 

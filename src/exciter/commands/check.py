@@ -11,7 +11,7 @@ from rich.text import Text
 from exciter.commands.common import console, plain_table, print_notes, with_flags
 from exciter.excitation.certificate.certificate import Certificate, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.files import json_text
 from exciter.notes import texts
 from exciter.pipeline.check import check

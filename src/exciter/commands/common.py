@@ -42,7 +42,7 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
 def refuse_parts_of_sets(*paths: Path) -> None:
     """Refuse, before any work, to write a single file in place of one that belongs to a set, whichever command wrote
     that: the set would be lost, and a motion that was certified with it."""
-    from exciter.excitation.files.read import DESIGN  # here: every command imports this file, few need these
+    from exciter.excitation.files.trajectory_files import DESIGN
     from exciter.identification.identified_model import RESULT_SEAL
 
     for path in paths:

@@ -9,8 +9,8 @@ from pathlib import Path
 import shtab
 
 from exciter.commands.arguments import parser
-from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
-from exciter.excitation.files.trajectory_families import TO_DESIGN
+from exciter.excitation.criteria.weighted_sums import SUFFICIENT_CRITERIA
+from exciter.excitation.files.trajectory_files import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 

@@ -19,8 +19,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.export import Exported
-from exciter.excitation.files.read import ARCHIVE, DESIGN, MOTION_FILES
+from exciter.excitation.files.trajectory_files import ARCHIVE, DESIGN, MOTION_FILES, Exported
 from exciter.excitation.optimiser.run_starts import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.notes import texts

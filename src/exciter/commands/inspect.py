@@ -11,7 +11,7 @@ from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.experiment.quality import Quality
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 
 from exciter.commands.common import bar_with, chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.experiment.recording.own_log_format import check_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.motion_execution import Progress as Tell

@@ -7,7 +7,7 @@ import argparse
 from exciter.commands.check import chosen_config, print_certificate
 from exciter.commands.common import console, print_notes
 from exciter.excitation.certificate.certificate import verdict
-from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
+from exciter.excitation.files.trajectory_files import DESIGN, MOTION_FILES, read_trajectory
 from exciter.files import output_folder
 from exciter.notes import texts
 from exciter.pipeline.check import slow

@@ -27,7 +27,7 @@ from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.files.export import export_seconds
+from exciter.excitation.files.trajectory_files import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts
@@ -141,8 +141,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class DesignView:
-    """The motion and torque of a design over time beside their limits, and the path of a frame. Of all that the robot
-    executes, N instants at ``rate`` [Hz]; ``frame``: whose path is shown."""
+    """Motion and torque of all that the robot executes, N instants at ``rate`` [Hz], and the path of a frame."""
 
     design: Design
     rate: float
@@ -214,11 +213,9 @@ def design(
     robot has. columns: the parameters it is about (``DesignColumns``), the base parameters unless given. samples: of
     the log over one duration, 100 per second unless given. prior (b, b): information of earlier experiments.
     duration_range [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is
-    returned. time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint
-    file keeps completed starts: the best of them is what is returned, certified, when no time is left for more (resume:
-    False to begin anew; an earlier file stays until a start takes its place). The limit is that of the whole design;
-    with file_rate [Hz], of ``export`` at that rate too.
-    """
+    returned. time_limit [s] (or a ``Deadline``) of the whole design, with file_rate [Hz] of ``export`` too, and Ctrl-C
+    end the search early with what was reached. A checkpoint file keeps completed starts, the best of which is returned,
+    certified, when no time is left for more (resume: False to begin anew; it stays until a start takes its place)."""
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
     robot = model.robot
@@ -251,16 +248,11 @@ def design(
         beginning.check()
         _check_excitable(objective, trajectory, samples)
         beginning.check()
-        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, best_of, deadline, file_rate, before)
+        limited = np.isfinite(deadline.at)
+        rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
+        until, certificate_seconds = deadline.moved(-rehearsal.reserve), rehearsal.certificate_seconds
         found, interrupted, out_of_time = run_starts(
-            search,
-            starts,
-            jobs=jobs,
-            deadline=deadline if rehearsal is None else deadline.moved(-rehearsal.reserve),
-            certificate_seconds=0.0 if rehearsal is None else rehearsal.certificate_seconds,
-            checkpoint=kept,
-            before=before,
-            progress=progress,
+            search, starts, jobs, until, certificate_seconds, checkpoint=kept, before=before, progress=progress
         )
         feasible = [attempt for attempt in found if attempt.feasible]
         if not feasible and not out_of_time:
@@ -271,10 +263,9 @@ def design(
                 f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"
             )
         try:
-            until = deadline if rehearsal is None else deadline.moved(-rehearsal.other_seconds)
-            family, delta, curve, certificate = best_of(feasible, until)
+            family, delta, curve, certificate = best_of(feasible, deadline.moved(-rehearsal.other_seconds))
         except OutOfTime:  # no start has a motion, or no time is left to find ramps for it
-            if rehearsal is None or rehearsal.executable is None:
+            if rehearsal.executable is None:
                 raise
             family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
@@ -284,7 +275,8 @@ def design(
             raise ExciterError(
                 f"the criterion is infinite: within these limits no motion was found that excites {names}"
             )
-    unsearched = rehearsal is not None and delta is rehearsal.attempt.delta and not before
+    initial = rehearsal.attempt
+    unsearched = initial is not None and delta is initial.delta and not before
     return Design(
         **promised,
         curve=curve,
@@ -292,7 +284,7 @@ def design(
         periods=periods,
         certificate=certificate,
         constraints=search.constraints,
-        attempts=found or (() if rehearsal is None else (rehearsal.attempt,)),
+        attempts=found or (() if initial is None else (initial,)),
         seconds=deadline.clock() - began,
         evaluations=sum(attempt.evaluations for attempt in found),
         noise=sigma,
@@ -343,8 +335,7 @@ def promises(objective: DesignObjective, family: Trajectory, delta: Array, sampl
     }
 
 
-#: A motion of a family, coefficients, the whole of what the robot executes, and its certificate.
-_Executable = tuple[Trajectory, Array, Curve, Certificate]
+_Executable = tuple[Trajectory, Array, Curve, Certificate]  #: a family, coefficients, all that is executed, its proof
 #: The best of some attempts that can be entered and left within all limits, in time.
 _Best = Callable[[Sequence[Attempt], Deadline], _Executable]
 
@@ -353,13 +344,12 @@ def _best_of(
     search: Search, periods: int, ramps: Ramps | None, attempts: Sequence[Attempt], deadline: Deadline
 ) -> _Executable:
     """A ``_Best``, behind how a motion of the search is repeated, entered and left."""
-    robot = search.model.robot
+    robot, refused = search.model.robot, None
 
     def judged(curve: Curve) -> Certificate:
         deadline.check()
         return certify(robot, curve, search.constraints, check=deadline.check, from_rest=True)
 
-    refused: MotionError | None = None
     for attempt in sorted(attempts, key=attrgetter("value", "number")):
         if attempt.delta is not None:
             found = attempt.trajectory, attempt.delta
@@ -370,15 +360,12 @@ def _best_of(
     raise refused or OutOfTime
 
 
-# -- with a time limit -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Rehearsal:
-    """What comes after a search, tried on the initial motion before it: the motion, as it may be executed, and about
-    what a certificate, and then figures and files, will take [s]."""
+    """What comes after a search that has a time limit, tried on the initial motion before it: the motion, as it may be
+    executed, and about what a certificate, and then figures and files, will take [s]."""
 
-    attempt: Attempt
+    attempt: Attempt | None
     executable: _Executable | None = None
     certificate_seconds: float = 0.0
     other_seconds: float = 0.0

@@ -41,12 +41,9 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
-from exciter.excitation.criteria.weighted_sums import bound
-from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, WordsOfCriteria, bound
 from exciter.excitation.files.row_files import check_rows, sample
-from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES, TO_DESIGN
+from exciter.excitation.files.trajectory_files import DEFAULT_FILE_RATE_HZ, DRAWN_FAMILIES, TO_DESIGN, read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory
@@ -164,8 +161,6 @@ class DesignSettings(Settings):
     time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None
     prior: tuple[Annotated[Path, EarlierMotion()], ...] = ()
 
-    # -- made for a robot ----------------------------------------------------------------------------------------
-
     def model(self, robot: Robot) -> DynamicModel:
         return DynamicModel(robot, declared_terms(robot) if self.terms is None else self.terms)
 
@@ -230,11 +225,8 @@ class DesignSettings(Settings):
             total += objective.gram(Motion(*vars(sample(read_trajectory(path, model.robot), self.rate)).values()))
         return total
 
-    # -- changed copies ------------------------------------------------------------------------------------------
-
     def overridden(self, **flags: Any) -> DesignSettings:
-        """With what the command line says, by key; flags that are None were not given. Another family starts from its
-        own defaults; a random motion is then executed once."""
+        """With what the command line says (None: nothing); another family has its defaults, a random one runs once."""
         own, of_motion = settings_fields(DesignSettings), settings_fields(MotionSettings)
         top, run = dict[str, Any](), dict[str, Any]()
         for key, value in ((key, value) for key, value in flags.items() if value is not None):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, RobotError
-from exciter.excitation.files.read import DESIGN, EXACT_FILE, TABLE_FILE, read_trajectory
 from exciter.excitation.files.row_files import MotionSamples, parse_csv, ros2_json, ros2_yaml, sample
+from exciter.excitation.files.trajectory_files import DESIGN, EXACT_FILE, TABLE_FILE, read_trajectory
 from exciter.files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
 from exciter.robot.yaml_file import parse_json

@@ -12,9 +12,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.design_settings import DesignSettings
-from exciter.excitation.files.export import Exported, certified_slowed, export
-from exciter.excitation.files.read import DESIGN
 from exciter.excitation.files.row_files import Rounding, unchecked_rows
+from exciter.excitation.files.trajectory_files import DESIGN, Exported, certified_slowed, export
 from exciter.excitation.trajectories.curve import Curve
 from exciter.files import output_folder, staged
 from exciter.notes import Note, texts

@@ -15,15 +15,13 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.constraints.collision import Obstacle
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.files.export import Exported, export
-from exciter.excitation.files.read import ARCHIVE, DESIGN
-from exciter.excitation.files.trajectory_families import DRAWN_FAMILIES
+from exciter.excitation.files.trajectory_files import ARCHIVE, DESIGN, DRAWN_FAMILIES, Exported, export
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.run_starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve

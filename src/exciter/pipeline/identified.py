@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
-from exciter.excitation.files.read import DESIGN
+from exciter.excitation.files.trajectory_files import DESIGN
 from exciter.experiment.quality import Quality
 from exciter.export.urdf import identified_urdf
 from exciter.export.write import EXPORTS, write_model

@@ -101,7 +101,7 @@ AnyMotion: TypeAlias = "Curve | HasCurve | str | Path"
 
 def curve_of(given: AnyMotion, robot: Robot) -> Curve:
     """A motion, of a design, or of any trajectory file or folder that ``exciter check`` understands."""
-    from exciter.excitation.files.read import read_trajectory
+    from exciter.excitation.files.trajectory_files import read_trajectory
     from exciter.excitation.trajectories.curve import Curve
 
     if isinstance(given, str | Path):

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from exciter.errors import visible
-from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
+from exciter.excitation.criteria.weighted_sums import SUFFICIENT_CRITERIA
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.export import templates
 from exciter.identification.estimators.registry import ESTIMATORS

@@ -304,7 +304,7 @@ def fisher_part(motion: Motion, case: experiment.NoiseCase) -> Part:
     """case: logs along the motion, angles so noisy that they matter."""
     criterion = CramerRao(IEEE_FAMILY, tuple(case.position_noise), tuple(chi()))
     observed = DesignObjective(model(), criterion, model().base.independent, case.torque_noise**-2.0).observed(motion)
-    bound = np.sqrt(np.diag(np.linalg.inv(criterion.information(observed))))
+    bound = np.sqrt(np.diag(np.linalg.inv(criterion.information(observed)[0])))
     linear = np.sqrt(np.diag(np.linalg.inv(observed.gram)))
     stated = np.mean([pair.ml.std for pair in case.pairs], axis=0)
     scatter = np.std([pair.ml.values for pair in case.pairs], axis=0, ddof=1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
@@ -22,9 +21,8 @@ from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-Index = NDArray[np.int64]
 INTERVALS_PER_BLOCK = 1024  #: at a time: temporaries stay in the cache
 SPLIT_PARTS = 4  #: into which an interval is split
 BROKEN_ROW_ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
@@ -68,9 +66,8 @@ class Constraint(Protocol):
 class CertificateEffort:
     """How hard to try. Rows are dimensionless: 0.01 is 1 % of a torque limit, 1 mm of a distance.
     grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
-    lie below the true one, plus the same part of it again for every ``LENGTH`` of clearance. refine: instants spent per
-    constraint to get there. most: instants per constraint, beyond those of the grid, at which proofs are given up.
-    narrowest: width [s] below which no interval is split."""
+    lie below the true one, and the same part of that margin again. Instants per constraint: refine, spent to get there;
+    most, beyond those of the grid, at which proofs are given up. narrowest: width [s] that is not split."""
 
     grid: int = 200
     tolerance: float = 0.01
@@ -89,8 +86,7 @@ def certify(
     from_rest: bool = False,
 ) -> Certificate:
     """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
-    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest. check:
-    called between the steps; what it raises ends the work, and there is no certificate."""
+    from_rest: it must begin and end at rest, as a file. check: called between the steps; what it raises ends them."""
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = CertificateEffort() if effort is None else effort
@@ -100,7 +96,7 @@ def certify(
         searches = [_RowSearch(constraint, curve, effort, check or (lambda: None)) for constraint in constraints]
         for spans in grid.parts(curve):  # what constraints share is worked out once, and held for a block only
             for search in searches:
-                search.look(spans)
+                search.coarse.append(search.bounds(spans, spans.ends))
         for search in searches:
             search.run(grid)
             found = zip(search.constraint.rows, search.lowest, search.bound, search.at, strict=True)
@@ -123,7 +119,7 @@ class _Grid:
             which = slice(first, first + INTERVALS_PER_BLOCK)
             yield Spans.of(curve, self.span[which], self.start[which], self.end[which])
 
-    def split(self, which: NDArray[np.bool_]) -> _Grid:
+    def split(self, which: BoolArray) -> _Grid:
         """The chosen intervals in four equal parts each."""
         fraction = np.arange(SPLIT_PARTS + 1) / SPLIT_PARTS
         start, end = self.start[which, None], self.end[which, None]
@@ -164,18 +160,14 @@ class _RowSearch:
         self.at = np.zeros(rows)
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
-        self._coarse: list[Array] = []  # bounds on the grid
-
-    def look(self, spans: Spans) -> None:
-        """At the next intervals of the grid."""
-        self._coarse.append(self._bounds(spans, spans.ends))
+        self.coarse: list[Array] = []  # bounds on the grid
 
     def run(self, grid: _Grid) -> None:
         """From the grid, all of which was looked at, to finer intervals."""
         if remembers(self.constraint):  # its values mean something only along the whole motion
             self._meet(self.curve.motion(np.linspace(self.curve.start, self.curve.end, 20 * self.effort.grid + 1)))
         self.grid_nodes = self.nodes
-        bounds = np.concatenate(self._coarse, axis=1)
+        bounds = np.concatenate(self.coarse, axis=1)
         while True:
             wanted = self._wanted(grid, bounds)
             self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))
@@ -183,10 +175,10 @@ class _RowSearch:
                 return
             above = np.repeat(bounds[:, wanted], SPLIT_PARTS, axis=1)
             grid = grid.split(wanted)
-            parts = [self._bounds(spans, spans.left) for spans in grid.parts(self.curve)]
+            parts = [self.bounds(spans, spans.left) for spans in grid.parts(self.curve)]
             bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
 
-    def _bounds(self, spans: Spans, instants: Motion) -> Array:
+    def bounds(self, spans: Spans, instants: Motion) -> Array:
         if not remembers(self.constraint):
             self._meet(instants)
         self.check()
@@ -202,7 +194,7 @@ class _RowSearch:
         self.lowest = np.minimum(self.lowest, smallest)
         self.nodes += len(motion)
 
-    def _wanted(self, grid: _Grid, bounds: Array) -> NDArray[np.bool_]:
+    def _wanted(self, grid: _Grid, bounds: Array) -> BoolArray:
         """(M,) the intervals to split: those that leave a row unproved, or (at first) its margin vague."""
         level = np.zeros_like(self.lowest)
         if self.nodes < self.effort.refine:

@@ -4,10 +4,9 @@ Limits of position, velocity, acceleration and jerk are decided here, by the exa
 That positions and velocities are continuous is a limit of every joint, whatever else is limited: a jump is a broken
 one. Where nothing jumps there is no row, so that what is counted are limits of the robot.
 
-An arm that stands must be able to follow a curve from its start, and stand at its end.
-For a curve that is part of a longer motion this is a remark. For a whole motion, which an arm that stands is to run, a
-velocity at either end is a jump like any other between two rows of a file, and so is an acceleration where the jerk is
-limited (``end_jumps``).
+An arm that stands must be able to follow a curve from its start, and stand at its end. For part of a longer motion this
+is a remark. For a whole one, which an arm that stands is to run, a velocity at either end is a jump like any other
+between two rows of a file, and so is an acceleration where the jerk is limited (``end_jumps``).
 """
 
 from __future__ import annotations
@@ -28,24 +27,21 @@ FAILURES = ("open", "broken")  #: what keeps a curve from being certified
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
 REST_LIMIT_FRACTION = {"velocity": 1e-6, "acceleration": 1e-3}
-#: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
-LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
+LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}  #: [SI] more is never none: a limit may be a placeholder
 CLOSE_BOUND_FRACTION = 0.05  #: of a limit: a bound this close to what is reached says no more
 CLOSE_BOUND_M = 0.005  #: [m] likewise
 LARGEST_MARGIN_SHOWN = 10.0  #: a margin beyond ten times the limit says no more than that
-#: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
-LIMIT_ROUNDING_FRACTION = 1e-9
+LIMIT_ROUNDING_FRACTION = 1e-9  #: of a limit, by which rounding may pass it: a motion designed to touch it does
 SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 
 @dataclass(frozen=True)
 class LimitVerdict:
     """One limit. ``reached``: the most extreme value found; ``bound``: what it can never pass (equal where exact).
-    margin: distance from bound to limit, as a fraction of the limit, of the range of a position, or of 0.1 m of a
-    distance; when broken that from what was reached, negative.
-    status: "holds" (proved for all time), "assumed" (kept for all time, but the limit itself, or the data that it is
-    computed from, was assumed or is missing: no proof, and never counted as one), "broken" (``reached`` at time ``at``
-    is beyond the limit), "open" (neither proved nor broken)."""
+    margin: distance from bound to limit (when broken from what was reached, negative), as a fraction of the limit, of
+    the range of a position, or of 0.1 m of a distance.
+    status: "holds" (proved for all time), "assumed" (kept, but the limit, or data that it is computed from, was assumed
+    or is missing: never counted as a proof), "broken" (``reached`` at time ``at`` is beyond it), "open" (neither)."""
 
     what: str  # position, velocity, acceleration, jerk, torque, height, distance …
     where: str  # joint, frame or pair of bodies
@@ -86,8 +82,7 @@ class LimitVerdict:
 
 @dataclass(frozen=True)
 class RowName:
-    """What one row limits, for people: c = (limit − value)/scale for an upper limit, (value − limit)/scale for a
-    lower one."""
+    """What one row limits: c = (limit − value)/scale for an upper limit, (value − limit)/scale for a lower one."""
 
     what: str  # "position", "torque", "height", "distance" …
     where: str  # joint, frame or pair of bodies
@@ -110,8 +105,7 @@ class RowName:
 @dataclass(frozen=True)
 class Certificate:
     """All limits of one curve, and whether an arm that stands can begin it and stands when it is over. Rest is a limit
-    only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer motion begin and
-    end as they must."""
+    only of what is run from rest, such as files (``from_rest`` of ``certify``), not of periods of a longer motion."""
 
     limits: tuple[LimitVerdict, ...]
     duration: float
@@ -153,19 +147,15 @@ class Certificate:
 
 def rests(robot: Robot, curve: Curve) -> tuple[bool, bool]:
     """At the start and at the end: no velocity and no acceleration."""
-    resting = np.ones(2, dtype=bool)
-    for what in REST_LIMIT_FRACTION:
-        size, allowed = _at_the_ends(robot, curve, what)
-        resting &= (size <= allowed[:, None]).all(axis=0)
-    return bool(resting[0]), bool(resting[1])
+    resting = [(size <= allowed[:, None]).all(axis=0) for *_, size, allowed in _at_the_ends(robot, curve)]
+    start, end = np.all(resting, axis=0).tolist()
+    return start, end
 
 
 def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
-    """Every joint that would have to jump from rest, or to rest, by velocity; where its jerk is limited, by
-    acceleration too."""
+    """Every joint that would jump from or to rest, by velocity; where its jerk is limited, by acceleration too."""
     jerky = np.isfinite(robot.limit("jerk"))
-    for order, what in enumerate(REST_LIMIT_FRACTION, start=1):
-        size, allowed = _at_the_ends(robot, curve, what)
+    for order, what, size, allowed in _at_the_ends(robot, curve):
         moving = ~(size <= allowed[:, None])  # NaN is a jump
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
             joint, at = robot.joints[j], (curve.start, curve.end)[end]
@@ -173,20 +163,19 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
             yield LimitVerdict.jump(how, joint.name, _unit(joint, order), allowed=most, size=reached, at=at)
 
 
-def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
-    """Magnitude (n, 2) at the start and at the end, and up to which it is none (n,): by the size of the limit or,
-    where there is none, of what the joint reaches, within reason."""
-    order = list(REST_LIMIT_FRACTION).index(what) + 1
+def _at_the_ends(robot: Robot, curve: Curve) -> Iterator[tuple[int, str, Array, Array]]:
+    """Of velocity, then acceleration, by order and word: magnitude (n, 2) at the start and at the end, and up to which
+    it is none (n,): by the size of the limit or, where there is none, of what the joint reaches, within reason."""
     span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
-    limit = robot.limit(what)
-    size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
-    allowed = np.minimum(REST_LIMIT_FRACTION[what] * size, LARGEST_AT_REST[what])
-    return np.abs(curve.derivatives(span, time, order)[order]), allowed
+    for order, what in enumerate(REST_LIMIT_FRACTION, start=1):
+        limit = robot.limit(what)
+        size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
+        allowed = np.minimum(REST_LIMIT_FRACTION[what] * size, LARGEST_AT_REST[what])
+        yield order, what, np.abs(curve.derivatives(span, time, order)[order]), allowed
 
 
 def reached_words(limit: LimitVerdict) -> str:
-    """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
-    reached."""
+    """What is reached; and how far the proof came, where that leaves a limit open or decides its margin."""
     beyond = limit.bound - limit.reached if limit.upper else limit.reached - limit.bound
     close = beyond <= (CLOSE_BOUND_M if limit.is_length else CLOSE_BOUND_FRACTION * abs(limit.limit))
     if limit.status == "broken" or (limit.status != "open" and close):
@@ -233,8 +222,7 @@ def verdict(certificate: Certificate) -> str:
 
 
 def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
-    """Of the exact extreme. Rounding has the size of the limit, however wide the range of a position is; it is less
-    where that is narrow."""
+    """Of the exact extreme. Rounding has the size of the limit, or of a position's range where that is narrow."""
     room = row.limit - reached if row.upper else reached - row.limit
     touching = LIMIT_ROUNDING_FRACTION * min(row.scale, max(1.0, abs(row.limit)))
     status = row.kept if room >= -touching else "broken"

@@ -22,20 +22,18 @@ times a vector, so the jet of a product is Leibniz' rule on norms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.reference import Chain, cross
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.term import Ranges
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-Index = NDArray[np.int64]
 BOUND_ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
 
 
@@ -103,8 +101,7 @@ class LinkSpan:
 
     def turned(self, vector: Array) -> Array:
         """(3, 2 M) in base axes, of a vector (3,) fixed in the link."""
-        product: Array = np.einsum("abN,b->aN", self.rotation, vector)
-        return product
+        return np.asarray(np.einsum("abN,b->aN", self.rotation, vector))
 
     def point(self, vector: Array) -> tuple[Array, Array]:
         """Position and acceleration (3, 2 M) of the point (3,) of the link."""
@@ -177,6 +174,7 @@ class Spans:
     left: Motion
     right: Motion
     rates: Array
+    _kept: dict[Chain, list[LinkSpan]] = field(default_factory=dict, init=False)  # chains are compared by identity
 
     @classmethod
     def of(cls, curve: Curve, spans: Index, start: Array, end: Array) -> Spans:
@@ -201,13 +199,8 @@ class Spans:
         pairs = list(zip(self.left.samples_last, self.right.samples_last, slack, strict=True))
         return Ranges(*(side for a, b, e in pairs for side in (np.minimum(a, b) - e, np.maximum(a, b) + e)))
 
-    @cached_property
-    def _kept(self) -> dict[Chain, list[LinkSpan]]:
-        return {}  # chains are compared by identity
-
     def links(self, chain: Chain) -> list[LinkSpan]:
-        """Placement, velocity and acceleration of every link at ``ends``, and bounds of its derivatives in time: worked
-        out once per set of intervals."""
+        """Every link at ``ends``, and bounds of its derivatives in time: worked out once per set of intervals."""
         if chain not in self._kept:
             self._kept[chain] = link_spans(chain, self)
         return self._kept[chain]

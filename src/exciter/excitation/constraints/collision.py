@@ -1,24 +1,24 @@
-"""Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance.
+"""Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance. Obstacles are
+things around the robot, fixed in the base: spheres, capsules, half-spaces and boxes.
 
-Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``.
-Between samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``); what can
-be said about the chords then holds up to that.
+Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``. Between
+samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
-from exciter.errors import ParameterError, RobotError
+from exciter.errors import ParameterError, RobotError, shown
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import (
     ROW_LENGTH_M,
@@ -31,21 +31,183 @@ from exciter.excitation.constraints.constraint import (
     robot_dynamics,
     rows_of,
 )
-from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round
 from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, freeze
 from exciter.robot.robot import BASE, Robot
-from exciter.typing import Array
+from exciter.typing import Array, Index
+
+#: How far a segment is from an obstacle: distance (N,) [m], negative inside; its closest (deepest) point (3, N); the
+#: unit normal (3, N) away from the obstacle.
+Touch = tuple[Array, Array, Array]
+
+
+def vector(values: ArrayLike, what: str) -> Array:
+    """A read-only (3,) vector."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise ParameterError(f"{what} must be three finite numbers (x, y, z); given {shown(values)}")
+    array.flags.writeable = False
+    return array
+
+
+def direction(values: ArrayLike, what: str) -> tuple[Array, float]:
+    """A unit vector and the length that was given."""
+    array = vector(values, what)
+    length = float(np.linalg.norm(array))
+    if length == 0.0:
+        raise ParameterError(f"{what} is zero; give a direction (x, y, z)")
+    unit = array / length
+    unit.flags.writeable = False
+    return unit, length
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A sphere (start = end) or capsule: all points within ``radius`` [m] of the segment start–end.
+
+    against: names of capsules, links or joints of the robot that must keep away; all that move unless given.
+
+    >>> ball = ex.Round.sphere("ball", centre=(1.5, 0, 0), radius=0.2)
+    >>> ex.design(robot, ex.RandomPoints(points=4), constraints=[ball]).certificate.certified
+    True
+    """
+
+    name: str
+    start: Array
+    end: Array
+    radius: float
+    against: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for end in ("start", "end"):
+            object.__setattr__(self, end, vector(getattr(self, end), f"{end} of obstacle '{self.name}'"))
+        if not (np.isfinite(self.radius) and self.radius > 0.0):
+            raise ParameterError(f"the radius of obstacle '{self.name}' is {self.radius}; it must be positive [m]")
+
+    @classmethod
+    def sphere(cls, name: str, centre: Array, radius: float, against: tuple[str, ...] | None = None) -> Round:
+        return cls(name, centre, centre, radius, against)
+
+    @property
+    def capsule(self) -> Capsule:
+        """As a capsule of the base."""
+        return Capsule(self.name, BASE, self.start, self.end, self.radius)
+
+
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """Everything on the far side of a plane: normal · x < offset, as a floor, a wall or a ceiling."""
+
+    name: str
+    normal: Array
+    offset: float
+    against: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        unit, length = direction(self.normal, f"the normal of obstacle '{self.name}'")
+        object.__setattr__(self, "normal", unit)
+        object.__setattr__(self, "offset", float(self.offset) / length)
+        if not np.isfinite(self.offset):
+            raise ParameterError(f"the offset of obstacle '{self.name}' is {self.offset}; it must be finite [m]")
+
+    def touch(self, start: Array, end: Array) -> Touch:
+        """For segments from start to end, both (3, N) [m] in the base."""
+        heights = self.normal @ start, self.normal @ end
+        point = np.where(heights[0] <= heights[1], start, end)
+        return np.minimum(*heights) - self.offset, point, np.broadcast_to(self.normal[:, None], start.shape)
+
+    def reach(self, normal: Array) -> Array:
+        """(M,) [m] how far it reaches in the directions ``normal`` (3, M); infinite where that is not known."""
+        return np.where(normal.T @ self.normal >= 1.0 - 1e-12, self.offset, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A solid box of ``size`` (3,) [m] about ``centre``, its sides along the columns of ``rotation``.
+
+    Exact outside. A segment that cuts the box counts as deep as the shortest way out through one of the six faces,
+    which an edge may shorten: then the capsule's axis itself is inside, far beyond any limit.
+
+    >>> crate = ex.Block("crate", centre=(1.5, 0, 0), size=(0.4, 0.4, 0.4))
+    >>> motion = ex.design(robot, ex.RandomPoints(points=4), constraints=[crate])
+    >>> {limit.where for limit in motion.certificate.limits if "crate" in limit.where} != set()
+    True
+    """
+
+    name: str
+    centre: Array
+    size: Array
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    against: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("centre", "size"):
+            object.__setattr__(self, name, vector(getattr(self, name), f"{name} of obstacle '{self.name}'"))
+        if (self.size <= 0.0).any():
+            raise ParameterError(f"the size of obstacle '{self.name}' is {self.size.tolist()}; it must be positive [m]")
+        freeze(self, "rotation")
+        if self.rotation.shape != (3, 3) or not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-8):
+            raise ParameterError(f"the rotation of obstacle '{self.name}' is not a 3 × 3 rotation matrix")
+
+    def touch(self, start: Array, end: Array) -> Touch:
+        own = [self.rotation.T @ (x - self.centre[:, None]) for x in (start, end)]
+        point = own[0] + self._nearest(own[0], own[1] - own[0]) * (own[1] - own[0])
+        away = self._excess(point)
+        distance = np.sqrt((away * away).sum(0))
+        depth, deepest, out = self._way_out(*own)
+        apart = distance > 0.0
+        normal = np.where(apart, away / np.where(apart, distance, 1.0), out)
+        placed = self.rotation @ np.where(apart, point, deepest) + self.centre[:, None]
+        return np.where(apart, distance, -depth), placed, self.rotation @ normal
+
+    def reach(self, normal: Array) -> Array:
+        return np.asarray(self.centre @ normal + 0.5 * self.size @ np.abs(self.rotation.T @ normal))
+
+    def _excess(self, x: Array) -> Array:
+        """From the nearest point of the box to x."""
+        return x - np.clip(x, -0.5 * self.size[:, None], 0.5 * self.size[:, None])
+
+    def _nearest(self, x: Array, u: Array) -> Array:
+        """s in [0, 1] for which x + s u is closest: the squared distance is convex in s, its slope continuous and
+        straight between the values of s at which a coordinate passes a side."""
+        half = 0.5 * self.size[:, None]
+        moves = u != 0.0
+        step = np.where(moves, u, 1.0)
+        crossings = [np.where(moves, (side - x) / step, 0.0) for side in (-half, half)]
+        bounds = np.zeros((1, x.shape[1])), np.ones((1, x.shape[1]))
+        s = np.sort(np.clip(np.concatenate([*crossings, *bounds]), 0.0, 1.0), axis=0)
+        slope = np.stack([(self._excess(x + at * u) * u).sum(0) for at in s])
+        last = np.clip((slope < 0.0).sum(0) - 1, 0, len(s) - 2)  # the slope grows: negative ones come first
+        columns = np.arange(x.shape[1])
+        low, high = slope[last, columns], slope[last + 1, columns]
+        falls = (low < 0.0) & (high > low)
+        part = np.where(falls, np.minimum(-low / np.where(falls, high - low, 1.0), 1.0), 0.0)
+        return np.asarray(s[last, columns] + part * (s[last + 1, columns] - s[last, columns]))
+
+    def _way_out(self, start: Array, end: Array) -> tuple[Array, Array, Array]:
+        """Shortest way out of a face (N,), the end (3, N) that comes out last, and the face's normal (3, N)."""
+        half = 0.5 * self.size[:, None]
+        ways = np.concatenate([half - np.minimum(start, end), half + np.maximum(start, end)])  # faces +xyz, −xyz
+        face = np.argmin(ways, axis=0)
+        normal = np.concatenate([np.eye(3), -np.eye(3)])[face].T
+        last = (normal * start).sum(0) <= (normal * end).sum(0)
+        return ways[face, np.arange(start.shape[1])], np.where(last, start, end), normal
+
+
+Flat = Wall | Block  # with flat sides: each measures the segment in a capsule by itself
+Obstacle = Round | Flat
 
 
 def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:
     """Of segments by their two ends, each (2, …, 3, N): distance (…, N) [m], the points (…, 3, N) on both that have it,
-    and the unit normal (…, 3, N) from the second to the first.
-    The squared distance of r + s u and t v is a convex parabola in (s, t): where it is smallest without bounds, then
-    cut to [0, 1] one after the other. Lines that are nearly parallel leave s to rounding, so that there the ends of
-    both segments are tried as well."""
+    and the unit normal (…, 3, N) from the second to the first. The squared distance of r + s u and t v is a convex
+    parabola in (s, t): where it is smallest without bounds, then cut to [0, 1] one after the other. Lines that are
+    nearly parallel leave s to rounding, so that there the ends of both segments are tried as well."""
     u, v, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
     a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
     area = a * e - b * b
@@ -89,10 +251,9 @@ def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
 class CapsuleDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two capsules, or of a capsule and an obstacle.
     pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
-    robot's own collision pairs unless given, which it then must have; () for obstacles alone.
-    obstacles: see ``obstacles``; each against what it names, or all capsules that move.
-    clearance: [m] that stays free everywhere. points: more capsules than the robot has, for obstacles to name.
-    ConstraintRows come in this order: pairs, round obstacles, flat obstacles."""
+    robot's own collision pairs unless given, which it then must have; () for obstacles alone. obstacles: each against
+    what it names, or all capsules that move. clearance: [m] that stays free everywhere. points: more capsules than the
+    robot has, for obstacles to name. Rows come in this order: pairs, round obstacles, flat obstacles."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None
@@ -144,7 +305,7 @@ class CapsuleDistance:
         return (*self.robot.capsules, *self.points, *(o.capsule for o in self.obstacles if isinstance(o, Round)))
 
     @cached_property
-    def pair_index(self) -> NDArray[np.int64]:
+    def pair_index(self) -> Index:
         """(P, 2) indices into ``bodies``: the pairs, then round obstacles."""
         names = [body.name for body in self.bodies]
         pairs = [(names.index(a), names.index(b)) for a, b in self.pairs or ()]
@@ -190,12 +351,9 @@ class CapsuleDistance:
         return np.array(ends).swapaxes(0, 1)
 
     def values(self, motion: Motion) -> Array:
-        return self._measured(motion, derivatives=False).values
+        return self.linearised(motion, derivatives=False).values
 
-    def linearised(self, motion: Motion) -> ConstraintRows:
-        return self._measured(motion, derivatives=True)
-
-    def _measured(self, motion: Motion, *, derivatives: bool) -> ConstraintRows:
+    def linearised(self, motion: Motion, *, derivatives: bool = True) -> ConstraintRows:
         at = kinematics(self.robot, motion)
         paired, dq = self._pairs(at, derivatives=derivatives)
         distances, slopes = [paired], [dq]
@@ -234,7 +392,7 @@ class CapsuleDistance:
         return distance, dq
 
     @cached_property
-    def _packed(self) -> tuple[NDArray[np.int64], Array, Array]:
+    def _packed(self) -> tuple[Index, Array, Array]:
         """For the kernel: joint (C,) and ends (C, 2, 3) of the bodies in the chain's frames, side (P, n)."""
         frames = robot_dynamics(self.robot).chain.axis_frames
         turned = [np.eye(3) if b.joint == BASE else frames[b.joint].T for b in self.bodies]
@@ -262,9 +420,8 @@ def segments_apart(x: Array, slack: Array) -> Array:
 
 
 def obstacle_apart(obstacle: Flat, x: Array, slack: Array) -> Array:
-    """(M,) ≤ the distance of a segment from an obstacle: positions (2, 3, 2 M) of its ends, and how far (2, M) each can
-    be from its chord. The distance changes no faster than the ends move; what is known to reach so far only is also
-    behind a plane."""
+    """(M,) ≤ the distance of a segment from an obstacle, arguments as of ``segments_apart``, for one. It changes no
+    faster than the ends move; what is known to reach so far only is also behind a plane."""
     distance, _, normal = obstacle.touch(x[0], x[1])
     step = np.linalg.norm(x[..., 1::2] - x[..., 0::2], axis=1).max(axis=0)
     apart: Array = 0.5 * (distance[0::2] + distance[1::2] - step) - slack.max(axis=0)
@@ -277,12 +434,10 @@ def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
     mean = left + right
     length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
     mean = np.where(length > 0.1, mean / np.where(length > 0.1, length, 1.0), left)
-    best: Array = np.max([apart(n) for n in (left, right, mean)], axis=0)
-    return best
+    return np.asarray(np.max([apart(n) for n in (left, right, mean)], axis=0))
 
 
 def _lowest(normal: Array, x: Array, slack: Array) -> Array:
     """(…, M): n · x is at least this on the chord of x (…, 3, 2 M), within ``slack`` (…, M)."""
     left, right = ((normal * at).sum(axis=-2) for at in (x[..., 0::2], x[..., 1::2]))
-    lowest: Array = np.minimum(left, right) - slack
-    return lowest
+    return np.asarray(np.minimum(left, right) - slack)

@@ -6,9 +6,8 @@ Limits of the joints are treated apart (``optimiser.limits``): they are linear i
 A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its
 property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
 
-What constraints share is where everything is: placements of all bodies in the base over a motion, computed once for all
-of them, and how far a point can be from the chord of its positions between samples.
-Constraints may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
+Constraints share where all bodies are over a motion, and how far a point can be from its chord between samples. They
+may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
 """
 
 from __future__ import annotations
@@ -153,8 +152,8 @@ class AnyOf(Settings):
         return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, any(row.assumed for row in parts)),)
 
     def values(self, motion: Motion) -> Array:
-        best: Array = np.max([member.values(motion).min(axis=0, keepdims=True) for member in self.constraints], axis=0)
-        return best
+        worst = [member.values(motion).min(axis=0, keepdims=True) for member in self.constraints]
+        return np.asarray(np.max(worst, axis=0))
 
     def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
@@ -169,8 +168,7 @@ class AnyOf(Settings):
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
         bounds = [member.lower_bounds(spans).min(axis=0, keepdims=True) for member in self.constraints]
-        best: Array = np.max(bounds, axis=0)
-        return best
+        return np.asarray(np.max(bounds, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

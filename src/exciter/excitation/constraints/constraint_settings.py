@@ -32,11 +32,10 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obstacle, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import REGIONS, Box, Coordinate, FrameName, Radius, Region
 from exciter.robot.robot import Robot
@@ -86,20 +85,16 @@ class RegionOfAFrame(Kind):
                 f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(BOX_SIDES)}), or one of "
                 f"{', '.join(REGIONS.words)}"
             )
-        if not sides:
-            if not isinstance(data[kinds[0]], Mapping):
-                raise wrong(f": {kinds[0]} is {shown(data[kinds[0]])}; give a mapping")
-            return self._made(kinds[0], {"frame": data["frame"], **data[kinds[0]]}, context)
-        values = {}
         for side in sides:
             with inside(f": {side}"):
-                values[side] = filled(Coordinate, data[side])
-        lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
-        return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
-
-    def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
-        with inside(f": {word}" if named else ""):
-            made: Region = filled(REGIONS[word], settings, context)
+                data[side] = filled(Coordinate, data[side])
+        ends = {"lower": "min", "upper": "max"}
+        box = {name: [data.get(f"{axis}_{end}") for axis in "xyz"] for name, end in ends.items()}
+        own = box if sides else data[kinds[0]]
+        if not isinstance(own, Mapping):
+            raise wrong(f": {kinds[0]} is {shown(own)}; give a mapping")
+        with inside("" if sides else f": {kinds[0]}"):
+            made: Region = filled(Box if sides else REGIONS[kinds[0]], {"frame": data["frame"], **own}, context)
         return made
 
     def schema(self) -> dict[str, Any]:
@@ -113,19 +108,15 @@ class RegionOfAFrame(Kind):
         return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
 
 
-class ObstacleShape(Settings):
-    """What an obstacle is."""
-
-
 @dataclass(frozen=True)
-class SphereShape(ObstacleShape):
+class SphereShape(Settings):
     word = title = "sphere"
     centre: Point
     radius: Radius
 
 
 @dataclass(frozen=True)
-class CapsuleShape(ObstacleShape):
+class CapsuleShape(Settings):
     word = title = "capsule"
     start: Point
     end: Point
@@ -133,14 +124,14 @@ class CapsuleShape(ObstacleShape):
 
 
 @dataclass(frozen=True)
-class HalfSpaceShape(ObstacleShape):
+class HalfSpaceShape(Settings):
     word, title = "half_space", "half-space"
     normal: Direction
     offset: Coordinate = 0.0
 
 
 @dataclass(frozen=True)
-class BoxShape(ObstacleShape):
+class BoxShape(Settings):
     word = title = "box"
     lower: Point
     upper: Point
@@ -151,7 +142,7 @@ class BoxShape(ObstacleShape):
             raise ExciterError(f"it has {ends}; every lower side must be below its upper one")
 
 
-OBSTACLES = Registry[ObstacleShape]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
+OBSTACLES = Registry[Settings]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ class ObstacleSettings(Settings):
     """A body fixed in the base, by one of four shapes."""
 
     flat: ClassVar[tuple[str, ...]] = ("shape",)
-    shape: Annotated[ObstacleShape, OneOf(OBSTACLES)]
+    shape: Annotated[Settings, OneOf(OBSTACLES)]
     name: Name | None = None
     against: Names | None = None
 

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obstacle, Round, Wall, direction
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
-from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall, direction
 from exciter.excitation.constraints.workspace import Box, CylinderRegion, HalfSpace, SphereRegion
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
@@ -91,14 +90,12 @@ def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
 
 
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
-    """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
-    of its bodies can change its height."""
+    """Whether the robot is kept from what it is mounted on: by a ground, or because no body can change its height."""
     return any(map(is_a_ground, _obstacles(constraints))) or not _moved(robot, np.array(MOUNTING_NORMAL))
 
 
 def is_a_ground(obstacle: object) -> bool:
-    """The mounting plane, or what replaces it: a half-space that all bodies keep out of, level as the mounting, and not
-    somewhere far below."""
+    """The mounting plane, or what replaces it: a level half-space, not far below, that all bodies keep out of."""
     if isinstance(obstacle, Ground) or not isinstance(obstacle, Wall) or obstacle.against is not None:
         return isinstance(obstacle, Ground)
     return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND_M
@@ -115,11 +112,8 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     if not level < foot - LOWEST_PEDESTAL_M:
         return None
     below = np.array([[0.0], [0.0], [foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL_M)]])
-    solids = (one for one in obstacles if not isinstance(one, Wall))
-    apart = (
-        _from_capsule(one, below[:, 0]) if isinstance(one, Round) else float(one.touch(below, below)[0][0])
-        for one in solids
-    )
+    apart = [_from_capsule(one, below[:, 0]) for one in obstacles if isinstance(one, Round)]
+    apart += [float(one.touch(below, below)[0][0]) for one in obstacles if isinstance(one, Block)]
     return None if any(distance < WIDEST_PEDESTAL_M for distance in apart) else (level, foot)
 
 
@@ -167,8 +161,7 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
 
 
 def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
-    """Origins of frames that can change their height and that no capsule of their body contains, every place once. On
-    the axis of a joint that stays at its height, so does the origin."""
+    """Origins of frames that no capsule of their body contains and whose height can change, every place once."""
     own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.joints)]
     covers = list(robot.capsules)
     names = {capsule.name for capsule in robot.capsules}
@@ -244,8 +237,7 @@ class Surrounding:
 
 
 def surroundings(constraints: Iterable[object]) -> list[Surrounding]:
-    """Obstacles, and the borders given to a frame. Alternatives (any of several regions) and a user's own constraints
-    have no shape of their own: none of them."""
+    """Obstacles, and the borders given to a frame; alternatives and a user's own constraints have no shape."""
     found = []
     for one in constraints:
         if isinstance(one, HalfSpace):

@@ -31,17 +31,15 @@ from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
 MESH_DISTANCE_ACCURACY_M = 1e-6  #: [m] to which distances of general shapes are trusted
-#: joint, coal geometry, rotation and translation in the joint's frame, of a shape that is measured
-Geometry = tuple[int, Any, Array, Array]
+Geometry = tuple[int, Any, Array, Array]  #: joint, coal geometry, rotation and translation in the joint's frame
 
 
 @dataclass(frozen=True, eq=False)
 class MeshDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two bodies by all of their collision shapes.
-    pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
-    robot's collision pairs unless given. clearance: [m] that stays free.
-    A mesh counts as its convex hull, which contains it: safe, and the distance of bodies that overlap is minus how
-    deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules."""
+    pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; the robot's
+    collision pairs unless given. A mesh counts as its convex hull, which contains it: safe; bodies that overlap have a
+    negative distance. Every sample and pair is one call of coal, thousands of times slower than capsules."""
 
     robot: Robot
     pairs: Sequence[tuple[str, str]] | None = None
@@ -112,8 +110,7 @@ class MeshDistance:
         time, first, place = np.unique(ends.time, return_index=True, return_inverse=True)
         rows = self.values(Motion(time, ends.q[first], ends.qd[first], ends.qdd[first]))[:, place]
         chord = 0.5 * (rows[:, 0::2] + rows[:, 1::2])
-        bounds: Array = chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M
-        return bounds
+        return np.asarray(chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M)
 
     def _measured(self, motion: Motion) -> tuple[Array, Array, Array, Array]:
         """Distance (K, N), closest points on both bodies and the normal from the first to the second (K, 3, N)."""

@@ -34,8 +34,8 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     """A note on each, with what to do about it; nothing when all is covered that Exciter can cover."""
     parts = tuple(_members(constraints))
     known = bool(certificate.limits)
-    found = _joint_limits(robot) if known else ["any limit: the robot has none, and none was given"]
-    found += _torque(robot, parts) + _self_collision(robot, parts)
+    found = [*_joint_limits(robot)] if known else ["any limit: the robot has none, and none was given"]
+    found += [*_torque(robot, parts), *_self_collision(robot, parts)]
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
     if not has_a_floor(robot, parts):
         found.append(
@@ -70,13 +70,11 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
             yield from _members(constraint.constraints)
 
 
-def _joint_limits(robot: Robot) -> list[str]:
-    """Limits that nobody gave: those that were assumed, those that are not there, and numbers in place of them. A jerk
-    limit is a choice."""
+def _joint_limits(robot: Robot) -> Iterator[str]:
+    """Limits that were assumed, that are not there, or that are numbers in place of them. A jerk limit is a choice."""
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
-    found = []
     if assumed:
-        found.append(
+        yield (
             f"acceleration{_of(robot, assumed)}: {_values([(one, 'acceleration') for one in assumed], 'acceleration')} "
             f"{'was' if len(assumed) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED_S:g} s; "
             "give limits: {acceleration: …}"
@@ -90,11 +88,10 @@ def _joint_limits(robot: Robot) -> list[str]:
             far = [joint for joint in far if not joint.limits.assumed]
         advice = f"give limits: {{{', '.join(f'{end}: …' for end in ends)}}}"
         if missing:
-            found.append(f"{what}{_of(robot, missing)}: no limit is known; {advice}")
+            yield f"{what}{_of(robot, missing)}: no limit is known; {advice}"
         if far:
             values = _values([(joint, end) for joint in far for end in ends if joint.limits.is_placeholder(end)], what)
-            found.append(f"{what}{_of(robot, far)}: {values} is a placeholder, no limit of a robot; {advice}")
-    return found
+            yield f"{what}{_of(robot, far)}: {values} is a placeholder, no limit of a robot; {advice}"
 
 
 def _values(limits: list[tuple[Joint, str]], what: str) -> str:
@@ -122,37 +119,29 @@ def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     return [f"torque of {', '.join(free)}: no limit is known; give limits: {{torque: …}}"] if free else []
 
 
-def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
-    """That it is not looked at, or which pairs it leaves out: bodies that a joint joins touch there, and so does what
-    is always close."""
+def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> Iterator[str]:
+    """That it is not looked at, or which pairs it leaves out: bodies that a joint joins, and what is always close."""
     measured = [part for part in parts if isinstance(part, MeshDistance)]
     kept_apart = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
     if measured or kept_apart:
         apart = {frozenset(pair) for part in measured for pair in part.bodies}
-        joined: list[str] = []
-        others: list[str] = []
-        for a, b in combinations(_solids(robot), 2):
+        solids = [(capsule.name, capsule.joint) for capsule in robot.capsules]
+        bare = {shape.joint for shape in robot.shapes if shape.collides} - {joint for _, joint in solids}
+        solids += [(body_name(robot, joint), joint) for joint in bare]  # shapes without a capsule
+        joined, others = list[str](), list[str]()
+        for a, b in combinations(sorted(solids, key=itemgetter(1)), 2):
             if a[1] != b[1] and frozenset((a[0], b[0])) not in kept_apart and frozenset((a[1], b[1])) not in apart:
                 (joined if are_neighbours(robot, a[1], b[1]) else others).append(f"{a[0]} – {b[0]}")
-        found = []
         if joined:
-            found.append(f"self-collision of neighbours, {_listed(joined)}: their position limits must keep them apart")
+            yield f"self-collision of neighbours, {_listed(joined)}: their position limits must keep them apart"
         if others:
             advice = "give constraints: {self_collision: {pairs: …}}"
-            found.append(f"self-collision of {_listed(others)}: not among the pairs that are kept apart; {advice}")
-        return found
-    if robot.collision_pairs:
-        return ["self-collision: it is not among the constraints"]
-    advice = "give constraints: {self_collision: {pairs: [[one, other]], meshes: true}}"
-    return [f"self-collision: no pair of bodies to be kept apart is known; {advice}"]
-
-
-def _solids(robot: Robot) -> list[tuple[str, int]]:
-    """Name of a capsule, or of a body that has shapes but no capsule, and the joint that moves it."""
-    capsules = [(capsule.name, capsule.joint) for capsule in robot.capsules]
-    covered = {joint for _, joint in capsules}
-    shaped = {shape.joint for shape in robot.shapes if shape.collides}
-    return sorted([*capsules, *((body_name(robot, joint), joint) for joint in shaped - covered)], key=itemgetter(1))
+            yield f"self-collision of {_listed(others)}: not among the pairs that are kept apart; {advice}"
+    elif robot.collision_pairs:
+        yield "self-collision: it is not among the constraints"
+    else:
+        advice = "give constraints: {self_collision: {pairs: [[one, other]], meshes: true}}"
+        yield f"self-collision: no pair of bodies to be kept apart is known; {advice}"
 
 
 def _listed(pairs: list[str]) -> str:

@@ -25,7 +25,6 @@ from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
@@ -40,10 +39,9 @@ from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-#: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
-PLACEHOLDER_FRICTION = 1e-3
+PLACEHOLDER_FRICTION = 1e-3  #: of the torque limit: gears lose percents of it, bearings and seals alone no less
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
 FRICTION_SPEED = 1.0
@@ -53,10 +51,9 @@ Gap = tuple[str, tuple[int, ...]]  #: why the torque of some joints, by index, i
 @dataclass(frozen=True, eq=False)
 class TorqueLimits:
     """Rows 1 − τ_j/τ̂_j of every joint with a finite torque limit, then 1 + τ_j/τ̂_j; τ̂ = (1 − margin) τ_max.
-    chi: standard parameters χ (p,), those of the description unless given.
-    margin: part of every limit that is kept free, 0 ≤ margin < 1.
-    gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps`` finds in the
-    description; where χ is given, those parameters are taken at their word, and limits alone are doubted.
+    chi: standard parameters χ (p,), those of the description unless given. margin: part of every limit that is kept
+    free, 0 ≤ margin < 1. gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps``
+    finds in the description; a χ that is given is taken at its word, and limits alone are doubted.
     Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms."""
 
     model: DynamicModel
@@ -91,7 +88,7 @@ class TorqueLimits:
         return (1.0 - self.margin) * self.model.robot.limit("torque")
 
     @cached_property
-    def joints(self) -> NDArray[np.int64]:
+    def joints(self) -> Index:
         """Joints with a finite limit; row k and row k + len(joints) are the upper and lower one of joints[k]."""
         return np.flatnonzero(np.isfinite(self.limit))
 
@@ -137,14 +134,12 @@ class TorqueLimits:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
         limit = self.limit[self.joints, None]
         ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
-        bounds: Array = 1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio))
-        return bounds
+        return np.asarray(1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio)))
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
-    """What a model's torque lacks of the robot: masses that the description leaves out or makes up, friction that it
-    does not give, friction and rotor inertia that it gives but the model leaves out, limits that are none, and forces
-    of other kinds."""
+    """What a model's torque lacks of the robot: masses and friction that the description leaves out or makes up, or
+    that the model leaves out of it, limits that are none, and forces of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
     found = [("masses and friction are plausible values, which nobody measured", everywhere)] if robot.nominal else []
     found += [*_mass_gaps(robot), *_friction_gaps(robot)]
@@ -227,8 +222,8 @@ class Body:
     @classmethod
     @lru_cache(maxsize=256)  # every round of a certificate asks again
     def of(cls, *numbers: float) -> Body:
-        """Of the ten inertial parameters: seen from the centre of mass where that makes the inertia smaller, as it does
-        for every real body, otherwise from the origin."""
+        """Of the ten inertial parameters: about the centre of mass where that makes the inertia smaller, as it does for
+        every real body, otherwise about the origin."""
         phi, found = np.array(numbers), []
         for point in (np.zeros(3),) if phi[0] == 0.0 else (phi[1:4] / phi[0], np.zeros(3)):
             moved = transform_inertia(phi, np.eye(3), -point)
@@ -296,8 +291,7 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
-    """Lowest and highest torque (n, M) of standard parameters χ within each interval; infinite where a term cannot
-    say."""
+    """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say."""
     dynamics, n, width = model.dynamics, model.n, spans.width
     ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: 10 * n]), spans)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
@@ -307,7 +301,7 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
 
     for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)
-        smooth: NDArray[np.bool_] = np.all(np.isfinite(bends), axis=1)
+        smooth: BoolArray = np.all(np.isfinite(bends), axis=1)
         values = term.values(spans.ends) if smooth.any() else bends
         low, high = (bends, bends) if smooth.all() else term.value_range(spans.ranges, load)
         for entry, (row, column) in enumerate(term.rows):
@@ -325,8 +319,7 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
 
 
 def chord_range(ends: Array, curvature: Array, width: Array) -> Interval:
-    """What values (…, M) can be within intervals of these widths, from those at both ends (…, 2 M) and the bound of the
-    second derivative (…, M)."""
+    """What values (…, M) can be within intervals, from those at both ends (…, 2 M) and a bound of their f″ (…, M)."""
     slack = width**2 / 8.0 * curvature
     left, right = ends[..., 0::2], ends[..., 1::2]
     return np.minimum(left, right) - slack, np.maximum(left, right) + slack

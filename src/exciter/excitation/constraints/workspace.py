@@ -22,9 +22,9 @@ import numpy as np
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.certificate import RowName
 from exciter.excitation.certificate.spans import Spans, norm
+from exciter.excitation.constraints.collision import direction
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, ConstraintRows, kinematics, moving_point, rows_of
-from exciter.excitation.constraints.obstacles import direction
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, freeze
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Registry, Settings, Text, Vector
 from exciter.typing import Array
@@ -61,11 +61,7 @@ class Region(Settings, ABC):
     def settle(self) -> None:
         """Check what is given, and bring it into the form that is computed with: vectors are read-only arrays."""
         _ = self.carrier  # refuses an unknown name at once
-        for one in fields(self):
-            if isinstance(value := getattr(self, one.name), tuple):
-                array = np.array(value, dtype=float)
-                array.flags.writeable = False
-                object.__setattr__(self, one.name, array)
+        freeze(self, *(one.name for one in fields(self) if isinstance(getattr(self, one.name), tuple)))
 
     def on(self, robot: Robot) -> Self:
         """The region of a file, on its robot."""

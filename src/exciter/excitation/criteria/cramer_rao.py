@@ -18,6 +18,7 @@ values a finite way off (M. Riesz' formula, and the central difference), with no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
@@ -88,8 +89,8 @@ class CramerRao(CriterionSettings):
 
     trajectory: the family of the motion, of fixed duration; that of the design where a file asks for it.
     joint_noise: σ_q of a position [rad or m], one for all joints or one each. chi (p,): standard parameters, the
-    description's unless given. The value is exact; so is the gradient, up to fourth-order
-    differences of joint terms (viscous friction, rotor inertia, offset: exact)."""
+    description's unless given. Value and gradient are exact, but for fourth-order differences of joint terms (viscous
+    friction, rotor inertia, offset: exact)."""
 
     trajectory: Trajectory | None = None
     joint_noise: Annotated[float | tuple[float, ...] | None, Numbers(unit="rad or m")] = None
@@ -107,16 +108,13 @@ class CramerRao(CriterionSettings):
         return self if self.trajectory is not None else replace(self, trajectory=trajectory)
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        parts = self._parts(observed)
-        value, dfdh = self.criterion(parts.information + (0.0 if observed.prior is None else observed.prior))
-        return CriterionEvaluation(value, further=(lambda: parts.pullback(dfdh),))
+        h, pullback = self.information(observed)
+        value, dfdh = self.criterion(h + (0.0 if observed.prior is None else observed.prior))
+        return CriterionEvaluation(value, further=(lambda: pullback(dfdh),))
 
-    def information(self, observed: Observed) -> Array:
-        """H (b, b): Fisher information about θ, without prior."""
-        return self._parts(observed).information
-
-    def _parts(self, observed: Observed) -> FisherParts:
-        model, motion = observed.model, observed.motion
+    def information(self, observed: Observed) -> tuple[Array, Callable[[Array], MotionGradient]]:
+        """H (b, b): Fisher information about θ, without prior; and the gradient of any f(H), from M = ∂f/∂H."""
+        model, motion, w = observed.model, observed.motion, observed.w
         if not isinstance(observed.formulation, TorqueRows):
             raise ParameterError(
                 f"the Cramér–Rao bound is that of the inverse dynamic model; given '{observed.formulation.name}'"
@@ -134,33 +132,17 @@ class CramerRao(CriterionSettings):
         bases = np.array([basis @ self.trajectory.free for basis in self.trajectory.basis(motion.time)[:3]])
         position = block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise))
         t = np.einsum("kjiN,kNc->Njic", model.torque_jacobian(motion, chi), bases, optimize=True)
-        t = (t * np.sqrt(observed.weights)[:, None, None]).reshape(len(motion) * model.n, -1)
-        shares = cho_solve(cho_factor(t.T @ t + position), t.T @ observed.w)
-        return FisherParts(observed=observed, chi=chi, bases=bases, shares=shares, rest=observed.w - t @ shares)
+        root = np.sqrt(observed.weights)[:, None, None]
+        t = (t * root).reshape(len(motion) * model.n, -1)
+        shares = cho_solve(cho_factor(t.T @ t + position), t.T @ w)  # X = S⁻¹U (n c, b)
+        rest = w - t @ shares  # E = W − T X (N n, b)
+        half = w.T @ rest  # H = WᵀE
 
+        def pullback(dfdh: Array) -> MotionGradient:
+            """∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
+            seed = 2.0 * rest @ dfdh
+            by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * root
+            by_jacobian = np.einsum("Njic,kNc->kNji", by_t, bases, optimize=True)
+            return observed.rows_pullback(seed) + torque_jacobian_pullback(model, motion, chi, by_jacobian)
 
-@dataclass(frozen=True, eq=False)
-class FisherParts:
-    """What the blocks above leave, rows over their noise, and the gradient of any f(H).
-    bases (3, N, c): B₀, B₁, B₂; shares X = S⁻¹U (n c, b); rest E = W − T X (N n, b)."""
-
-    observed: Observed
-    chi: Array
-    bases: Array
-    shares: Array
-    rest: Array
-
-    @property
-    def information(self) -> Array:
-        """H = WᵀE (b, b)."""
-        half = self.observed.w.T @ self.rest
-        return 0.5 * (half + half.T)
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        """Gradient of f(H), M = ∂f/∂H: ∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
-        model, motion = self.observed.model, self.observed.motion
-        seed, root = 2.0 * self.rest @ dfdh, np.sqrt(self.observed.weights)
-        by_t = -(seed @ self.shares.T).reshape(len(motion), model.n, model.n, -1) * root[:, None, None]
-        by_jacobian = np.einsum("Njic,kNc->kNji", by_t, self.bases, optimize=True)
-        through_torque = torque_jacobian_pullback(model, motion, self.chi, by_jacobian)
-        return self.observed.rows_pullback(seed) + through_torque
+        return 0.5 * (half + half.T), pullback

@@ -3,11 +3,10 @@
 Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
 (``MotionCriterion``). ``Observed.evaluation`` makes both look alike, so that a weighted sum may mix them.
 The optimiser sees a ``DesignObjective``: a motion in, the criterion and its exact gradient by every sample out.
+The figures of a motion, and which parameters it misses, come by orthogonal decomposition of W (``evaluate``).
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
 Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
-
-The figures of a motion, and which parameters it misses, come by orthogonal decomposition of W (``evaluate``).
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
+from exciter.excitation.criteria import observation_rows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
@@ -71,7 +71,7 @@ class Observed:
     prior: Array | None = None
 
     @cached_property
-    def _rows(self) -> ObservedRows:
+    def _rows(self) -> observation_rows.ObservedTorqueRows | observation_rows.ObservedEnergyRows:
         """Of the s standard columns in use; C (s, b) combines them, where there is one."""
         return self.formulation.rows(self.model, self.motion, self.columns, self.weights)
 
@@ -181,15 +181,14 @@ AnyCriterion = Criterion | MotionCriterion
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Of W with rows over their noise, prior included.
-    condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
-    the information; predicted_std (b,): standard deviations of the parameters ``names``."""
+    """Of W with rows over their noise, prior included: condition_number, normalized with columns of unit length,
+    log_det of the information WᵀW, and predicted_std (b,) of the parameters ``names``."""
 
     names: tuple[str, ...]
-    condition_number: float
-    condition_number_normalized: float
-    log_det: float
     predicted_std: Array
+    condition_number: float = np.inf
+    condition_number_normalized: float = np.inf
+    log_det: float = -np.inf
 
 
 def evaluate(
@@ -214,8 +213,7 @@ def evaluate(
     unit = r / np.where(norms > 0, norms, 1.0)
     normalized = float(np.linalg.cond(unit))
     if normalized > SINGULAR_CONDITION_NUMBER or len(r) < b:
-        infinite = {"condition_number": np.inf, "condition_number_normalized": np.inf, "log_det": -np.inf}
-        return Figures(names=chosen.names, predicted_std=np.full(b, np.inf), **infinite)
+        return Figures(names=chosen.names, predicted_std=np.full(b, np.inf))
     upper = qr(unit, mode="r")[0]
     return Figures(
         names=chosen.names,

@@ -1,8 +1,7 @@
 """Rows of a design: which rows an experiment gives for which parameters. Criteria do not care which.
 
-Parameters are standard columns, or linear combinations of them. A condition number depends on how parameters are
-written down: authors who combine standard parameters in their own way, χ = C θ, have the regressor W C and the Gram
-matrix CᵀHC.
+Parameters are standard columns, or combinations of them, χ = C θ, with the regressor W C and the Gram matrix CᵀHC: a
+condition number depends on how authors write parameters down.
 
 The inverse dynamic model gives one row per joint and sample. The energy model gives one per interval, the change of
 total energy per parameter [12.43], Gautier & Khalil (5)–(9). Intervals are chained: the end of one is the start of the
@@ -12,23 +11,20 @@ trapezoidal rule over the samples; that needs samples in time, not points that s
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
-from exciter.typing import Array
-
-Index = NDArray[np.int64]
+from exciter.typing import Array, Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +32,7 @@ class DesignColumns:
     """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity."""
 
     names: tuple[str, ...]
-    selected: NDArray[np.int64]
+    selected: Index
     layout: ColumnLayout
     combination: Array | None = None
 
@@ -67,8 +63,7 @@ class DesignColumns:
 
     @classmethod
     def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> DesignColumns:
-        """From named parameters, each by its coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for
-        χ(XX2) = kd2, χ(YY2) = −kd2."""
+        """By their coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for χ(XX2) = kd2, χ(YY2) = −kd2."""
         matrix = np.zeros((len(model.standard), len(parameters)))
         for k, coefficients in enumerate(parameters.values()):
             for name, value in coefficients.items():
@@ -99,46 +94,6 @@ def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> Moti
     return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
 
-class ObservedRows(ABC):
-    """Rows of a motion for s standard columns, every one over its noise, and adjoints."""
-
-    @property
-    @abstractmethod
-    def w(self) -> Array:
-        """W itself (R, s)."""
-
-    @abstractmethod
-    def rows_pullback(self, seed: Array) -> MotionGradient:
-        """Gradient of Σ seed ⊙ W, seed (R, s)."""
-
-    def gram(self) -> Array:
-        """WᵀW (s, s)."""
-        return self.w.T @ self.w
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        """Gradient of f(WᵀW) for ∂f/∂H (s, s)."""
-        return self.rows_pullback(self.w @ (dfdh + dfdh.T))
-
-
-@runtime_checkable
-class DesignRows(Hashable, Protocol):
-    """Settings that make rows of a motion."""
-
-    @property
-    def name(self) -> str:
-        """A word for it."""
-
-    @property
-    def interval(self) -> int:
-        """Samples from one row of a kind to the next."""
-
-    def kinds(self, model: DynamicModel) -> int:
-        """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
-
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
-        """Rows for the s standard columns in use, with weights 1/σ² (n,) of the joint torques."""
-
-
 @dataclass(frozen=True)
 class TorqueRows(Settings):
     """Rows √w_j Φ_j of the inverse dynamic model, τ = Φ χ [12.18], over the noise of joint j."""
@@ -148,14 +103,16 @@ class TorqueRows(Settings):
     interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:
+        """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
         return model.n
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedTorqueRows:
+        """For the s standard columns in use, with weights 1/σ² (n,) of the joint torques."""
         return ObservedTorqueRows(model, motion, columns.layout, weights, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedTorqueRows(MotionRows, ObservedRows):
+class ObservedTorqueRows(MotionRows):
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
     selected: Index
@@ -167,6 +124,7 @@ class ObservedTorqueRows(MotionRows, ObservedRows):
         return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ W, seed (R, s)."""
         full = np.zeros((len(self.motion), self.model.n, len(self.model.standard)))
         full[..., self.selected] = seed.reshape(*full.shape[:2], -1) * np.sqrt(self.weights)[:, None]
         return regressor_pullback(self.model, self.motion, full)
@@ -187,14 +145,14 @@ class EnergyRows(Settings):
     def kinds(self, model: DynamicModel) -> int:
         return 1
 
-    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedRows:
+    def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedEnergyRows:
         if len(motion) <= self.interval:
             raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
         return ObservedEnergyRows(self, model, motion, columns.selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedEnergyRows(ObservedRows):
+class ObservedEnergyRows:
     settings: EnergyRows
     model: DynamicModel
     motion: Motion
@@ -226,6 +184,12 @@ class ObservedEnergyRows(ObservedRows):
         h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
         return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
+    def gram(self) -> Array:
+        return self.w.T @ self.w
+
+    def pullback(self, dfdh: Array) -> MotionGradient:
+        return self.rows_pullback(self.w @ (dfdh + dfdh.T))
+
     def rows_pullback(self, seed: Array) -> MotionGradient:
         h_bar, change = np.zeros((len(self.motion), len(self.model.standard))), seed / self.settings.noise
         h_bar[np.ix_(self._points[1:], self.selected)] += change
@@ -233,10 +197,7 @@ class ObservedEnergyRows(ObservedRows):
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0
-        return self.model.energy_pullback(self.motion, h_bar, self._lagrange) + self._work_pullback(work_bar)
-
-    def _work_pullback(self, work_bar: Array) -> MotionGradient:
-        """Gradient of Σ work_bar ⊙ work, work_bar (N, p)."""
+        stored = self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         later = np.cumsum(work_bar[:0:-1], axis=0)[::-1]  # of every step between two samples
         half = 0.5 * np.diff(self.motion.time)[:, None] * later
         power_bar = np.zeros_like(work_bar)
@@ -249,4 +210,8 @@ class ObservedEnergyRows(ObservedRows):
             seeds[k] = bar * self.motion.qd[:, row]
             qd_bar[:, row] += bar * values[k]
         nothing = np.zeros_like(qd_bar)
-        return self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)
+        work = self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)
+        return stored + work
+
+
+DesignRows = TorqueRows | EnergyRows  # settings that make rows of a motion

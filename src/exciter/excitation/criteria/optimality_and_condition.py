@@ -42,8 +42,7 @@ def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> A
         raise ParameterError(
             f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
         )
-    size: Array = np.abs(given)
-    return size
+    return np.asarray(np.abs(given))
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,8 @@ class AOptimality(CriterionSettings):
 class EOptimality(CriterionSettings):
     """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
 
-    The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
-    on the unit of information, so that one tolerance fits all robots. Parameters have different units: give as
-    scale (b,) the a-priori values, and the worst relative error counts."""
+    Unlike −σ_min, the logarithm grows without bound towards a singular H and fits one tolerance in any unit of
+    information. Give as scale (b,) the a-priori values, and the worst relative error counts."""
 
     scale: tuple[Amount, ...] | None = None
 
@@ -197,8 +195,7 @@ class ScaledCondition(CriterionSettings):
     """cond(W diag Z), values Z (b,) the a-priori size of each parameter [12.15], those of the description where
     it is bound to a model without any; first summand of Rackl et al. (15).
 
-    What is estimated is then a factor on each a-priori value (Swevers et al. 1997, ASME, end of section 2), and the
-    relative standard deviations become alike."""
+    Estimated are then factors on a-priori values (Swevers et al. 1997, ASME, end of 2): relative σ become alike."""
 
     values: tuple[Amount, ...] | None = None
 

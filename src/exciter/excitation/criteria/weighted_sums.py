@@ -1,24 +1,35 @@
 """Criteria made of others, and those that stand beside another: weighted sums, equilibrium of W, torque activity.
 
 On the way to a criterion other ones are minimised: smooth stand-ins first, and logarithms of what spans many decades.
+
+All criteria by their words; what one needs of the robot is taken from it unless given (``bound``):
+
+criterion: d-optimal
+criterion: {condition: 1.0, torque-activity: 0.1}
+criterion: {cramer-rao: {joint_noise: 1.0e-4}}             # settings beside an optional weight
+criterion: {condition-scaled: {weight: 2.0}, torque-activity: 1.0}
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, random_motion
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, not_allowed, shown
 from exciter.excitation.criteria import optimality_and_condition as gram
+from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
-from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.settings import Amount, Positive, Settings
+from exciter.settings import Amount, Positive, Registry, Settings
+from exciter.settings.field_markers import Kind, inside, wrong
+from exciter.settings.fill import filled, json_schema
+from exciter.typing import BoolArray
 
 PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-zero at least once
 STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
@@ -55,12 +66,12 @@ class Equilibrium(CriterionSettings):
 
 
 @lru_cache(maxsize=16)
-def structure(model: DynamicModel, columns: DesignColumns, formulation: DesignRows) -> NDArray[np.bool_]:
+def structure(model: DynamicModel, columns: DesignColumns, formulation: DesignRows) -> BoolArray:
     """(kinds, b): elements that can be non-zero, seen along a random motion."""
     kinds = formulation.kinds(model)
     motion = random_motion(model.robot, PROBED_ROWS_PER_KIND * formulation.interval + 1)
     w = np.abs(Observed(model, motion, columns, np.ones(model.n), formulation).w)
-    seen: NDArray[np.bool_] = w.reshape(-1, kinds, len(columns)).max(axis=0) > STRUCTURAL_ZERO_SHARE * w.max(axis=0)
+    seen: BoolArray = w.reshape(-1, kinds, len(columns)).max(axis=0) > STRUCTURAL_ZERO_SHARE * w.max(axis=0)
     return seen
 
 
@@ -198,8 +209,7 @@ class Logarithm:
         return found.times(1.0 / found.value, float(np.log(found.value)))
 
 
-#: criteria of which a logarithm can be taken
-POSITIVE = (
+POSITIVE = (  #: criteria of which a logarithm can be taken
     *(gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition),
     *(gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality),
 )
@@ -228,3 +238,66 @@ def positive(criterion: AnyCriterion) -> bool:
     if isinstance(criterion, WeightedSum):
         return all(positive(part) for _, part in criterion.parts)
     return isinstance(criterion, POSITIVE)
+
+
+CRITERIA = Registry[CriterionSettings](
+    "criterion",
+    gram.DOptimality,
+    gram.AOptimality,
+    gram.EOptimality,
+    gram.ConditionNumber,
+    gram.QrCondition,
+    gram.FrobeniusCondition,
+    gram.NormalizedCondition,
+    gram.ScaledCondition,
+    gram.ConditionAndSmallest,
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    CramerRao,
+    InverseTorque,
+    Equilibrium,
+)
+SUFFICIENT_CRITERIA = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
+DESIGN_ROWS = Registry[Any]("formulation", TorqueRows, EnergyRows)
+WEIGHT_KEY = "weight"
+
+
+class WordsOfCriteria(Kind):
+    """A word, or a mapping of words to weights, or to settings and a weight: their sum."""
+
+    wanted = f"one of {', '.join(SUFFICIENT_CRITERIA)}, or a mapping of words to weights"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> AnyCriterion:
+        if isinstance(given, WeightedSum | CriterionSettings):
+            return given  # type: ignore[return-value]
+        entries = {given: 1.0} if isinstance(given, str) else given
+        if not isinstance(entries, Mapping) or not entries:
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        for word in entries:
+            if word not in CRITERIA:
+                raise wrong(not_allowed(word, CRITERIA.words))
+        if all(CRITERIA[word].companion for word in entries):
+            raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
+        parts = tuple(_part(word, entry, context) for word, entry in entries.items())
+        return parts[0][1] if len(parts) == 1 else WeightedSum(parts)
+
+    def schema(self) -> dict[str, Any]:
+        weight = json_schema(Positive)
+        parts = {}
+        for cls in CRITERIA:
+            inner = json_schema(cls)
+            inner["properties"] = {**inner["properties"], WEIGHT_KEY: weight}
+            parts[cls.word] = {"anyOf": [weight, inner]}
+        several = {"type": "object", "properties": parts, "additionalProperties": False, "minProperties": 1}
+        return {"anyOf": [{"enum": list(SUFFICIENT_CRITERIA)}, several]}
+
+
+def _part(word: str, entry: Any, context: Mapping[str, Any]) -> tuple[float, Any]:
+    weight, settings = 1.0, dict(entry) if isinstance(entry, Mapping) else {}
+    with inside(f": {word}"):
+        if not isinstance(entry, Mapping):
+            weight = filled(Positive, entry)
+        elif settings.pop(WEIGHT_KEY, None) is not None:
+            with inside(f": {WEIGHT_KEY}"):
+                weight = filled(Positive, entry[WEIGHT_KEY])
+        return weight, filled(CRITERIA[word], settings, context)

@@ -73,8 +73,7 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Rounding:
-    """Positions with ``decimals`` digits behind the point, at rows ``step`` [s] apart; ``peak`` [rad/s², m/s²] is the
-    largest acceleration of the motion through them."""
+    """Positions with ``decimals`` digits behind the point, at rows ``step`` [s] apart; peak: largest acceleration."""
 
     decimals: int
     step: float
@@ -319,8 +318,7 @@ def _number(value: float) -> str:
 
 
 def message_as_written(text: str) -> dict[str, Any] | None:
-    """What YAML reads in a message written by ``ros2_yaml``, which takes a general reader a hundred times as long; None
-    where a line is none of its own: then it may mean anything."""
+    """What YAML reads, a hundred times slower, in a message of ``ros2_yaml``; None where a line is none of its own."""
     lines = iter(text.removesuffix("\n").split("\n"))
     head = HEAD.fullmatch(next(lines, ""))
     if head is None or next(lines, "") != "points:":

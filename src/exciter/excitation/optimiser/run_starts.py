@@ -1,9 +1,8 @@
 """Many starts of one search, over processes, each by its own seed: the same result whatever the number of processes.
 
-Completed starts are kept on disk, so that an interrupted design goes on where it stopped.
-A start is a pure function of the problem and its number. Only complete ones that found a motion are kept, for a motion
-can be judged again; what was under way, or found none, is run again, so that the result is the one of an uninterrupted
-run.
+Completed starts are kept on disk, so that an interrupted design goes on where it stopped. A start is a pure function of
+the problem and its number. Only those that found a motion are kept, for a motion can be judged again; the others are
+run again, so that the result is the one of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
-from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
 from exciter.settings import written
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
-from exciter.typing import Array
 from exciter.workers import over_processes
 
 LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
@@ -86,8 +83,8 @@ def discard(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A file of lines of JSON: a header with the problem's fingerprint, then one line for every completed start. It
-    grows by appending. A last line without its end is what a killed process leaves; it is dropped. Everything else is
+    """A file of lines of JSON that grows by appending: a header with the problem's fingerprint, then one line for every
+    completed start. A last line without its end, as a killed process leaves it, is dropped. Everything else is
     untrusted: what a line claims is computed again before it counts."""
 
     path: Path
@@ -114,9 +111,8 @@ class Checkpoint:
         return found
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
-        """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
-        certified again. The one that claims to be the best is always among them; after the deadline the others are left
-        to be run again, and the certificate to whoever executes it."""
+        """The starts of numbers below ``starts`` that found a motion, their values computed and the best one certified
+        again; after the deadline only the one that claims to be the best, not certified: who executes it does that."""
         if not self.resumed or not os.path.lexists(self.path):
             return []
         entries: dict[int, dict[str, Any]] = {}
@@ -191,8 +187,6 @@ class Checkpoint:
         file.truncate(0)
         return False
 
-    # -- reading an untrusted file ------------------------------------------------------------------------
-
     def _damaged(self, why: str) -> ExciterError:
         return ExciterError(
             f"'{self.path}' is not a checkpoint of a design, or a damaged one: {why}; remove it, or use another folder"
@@ -244,33 +238,28 @@ class Checkpoint:
             raise self._damaged(f"a start cannot be read ({error})") from None
 
     def _attempt(self, entry: dict[str, Any]) -> Attempt:
-        """Of a checked entry with a motion, its value computed again."""
-        claimed = entry.pop("value")
+        """Of a checked entry with a motion, which must be of the search's own family; its value computed again."""
+        claimed, duration = entry.pop("value"), entry.pop("duration")
+        family, same = self.search.trajectory, SAME_VALUE_TOLERANCE
+        low, high = self.search.stretch or (1.0, 1.0)
         try:
-            family, delta = self._motion(entry.pop("duration"), entry.pop("delta"))
+            if not low - same <= duration / family.duration <= high + same:
+                raise ValueError(f"a duration of {duration:g} s")
+            if self.search.stretch is not None:
+                family = family.with_duration(duration)
+            delta = np.array(entry.pop("delta"), dtype=float)
+            shape = (self.search.model.n, family.coefficients)
+            if delta.shape != shape or not (np.abs(delta) < LARGEST_OF_A_ROBOT).all():
+                raise ValueError(f"coefficients of shape {delta.shape}, or too large ones")
+            kept = family.free @ np.linalg.lstsq(family.free, delta.T)[0]  # rest or smoothness, where it has it
+            if np.abs(kept - delta.T).max() > same * max(1.0, float(np.abs(delta).max())):
+                raise ValueError("coefficients of no motion of this family")
             value = self.search.value(family, delta)
-            if not np.isclose(claimed, value, rtol=SAME_VALUE_TOLERANCE, atol=SAME_VALUE_TOLERANCE):
+            if not np.isclose(claimed, value, rtol=same, atol=same):
                 raise ValueError(f"its motion is worth {value:.9g}, not {claimed:.9g}")
         except (ValueError, TypeError, AttributeError, OverflowError, ExciterError) as error:
             raise self._damaged(f"a start cannot be read ({error})") from None
         return Attempt(**entry, trajectory=family, delta=delta, value=value, complete=True)
-
-    def _motion(self, duration: float, delta: Any) -> tuple[Trajectory, Array]:
-        """A motion of the search's own family, of another duration where that is free."""
-        family, stretch = self.search.trajectory, self.search.stretch
-        low, high = stretch or (1.0, 1.0)
-        if not low - SAME_VALUE_TOLERANCE <= duration / family.duration <= high + SAME_VALUE_TOLERANCE:
-            raise ValueError(f"a duration of {duration:g} s")
-        if stretch is not None:
-            family = family.with_duration(duration)
-        given = np.array(delta, dtype=float)
-        shape = (self.search.model.n, family.coefficients)
-        if given.shape != shape or not (np.abs(given) < LARGEST_OF_A_ROBOT).all():
-            raise ValueError(f"coefficients of shape {given.shape}, or too large ones")
-        kept = family.free @ np.linalg.lstsq(family.free, given.T)[0]  # rest, or smoothness, where the family has it
-        if np.abs(kept - given.T).max() > SAME_VALUE_TOLERANCE * max(1.0, float(np.abs(given).max())):
-            raise ValueError("coefficients of no motion of this family")
-        return family, given
 
 
 def _refused(word: str) -> None:
@@ -305,18 +294,17 @@ class Progress:
 def run_starts(
     search: Search,
     starts: int,
-    *,
     jobs: int = 1,
     deadline: Deadline = NEVER,
     certificate_seconds: float = 0.0,
+    *,
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[tuple[Attempt, ...], bool, bool]:
-    """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline
-    came before all were done, and whether it was the deadline. Those of ``before`` were read from the checkpoint, which
-    keeps the others. The start under way keeps what it has reached. certificate_seconds: what a certificate takes, so
-    that a start ends in time for it."""
+    """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline came
+    before all were done, and whether it was the deadline. ``before`` was read from the checkpoint, which keeps the
+    others. The start under way keeps what it has reached, in time for a certificate of certificate_seconds."""
     began = deadline.clock()
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]

@@ -58,10 +58,9 @@ RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of th
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One start: the motion it found (None when there is none), its criterion, and the way there. value: with true
-    friction signs at all samples. history: (seconds, value) of what is minimised last (the logarithm of a condition
-    number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C. obstacle: the limit that
-    could not be kept, where there is no motion."""
+    """One start: the motion it found (None when there is none), its criterion with true friction signs at all samples,
+    and the way there. history: (seconds, value) of what is minimised last (the logarithm of a condition number), on few
+    samples. complete: not stopped early; cancelled: by Ctrl-C. obstacle: the limit that could not be kept."""
 
     number: int
     trajectory: Trajectory
@@ -82,8 +81,7 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A design problem, ready for any number of starts. samples: of the log over the duration, which the criterion
-    counts; stretch: range of the free duration, relative."""
+    """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -172,9 +170,8 @@ class Search:
         progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
     ) -> Attempt:
-        """The start of that number; stops early, so that it ends at ``deadline``, or at Ctrl-C, keeping what it has.
-        certificate_seconds: what a certificate takes, for which time is left. One thread: matrices this small do not
-        gain from more, and rounding would depend on their number."""
+        """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
+        what a certificate takes. One thread: small matrices gain nothing from more, rounding would depend on them."""
         track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
         with threadpool_limits(limits=1):
             try:
@@ -357,9 +354,8 @@ def finish(
     settings: SQPSettings,
     certificate_seconds: float = 0.0,
 ) -> tuple[Array | None, int]:
-    """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre`` is a posture
-    at rest within all limits. certificate_seconds: what one certificate takes; the repair leaves time for
-    ``RESERVED_CERTIFICATES`` of them."""
+    """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre``: a posture
+    at rest within all limits. The repair leaves time for ``RESERVED_CERTIFICATES``, each of certificate_seconds."""
     if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return best if certified(best) else None, 2

@@ -31,7 +31,7 @@ DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Pairs = tuple[Index, ...]  # row and column numbers of some entries
 Box = tuple[Array, Array]
 Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
-Report = Callable[[int, float, Array], bool]
+Report = Callable[[int, float, Array], bool]  # number of an iteration, value, y
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
 LEAST_TRUST_RADIUS = 1e-7
 LEAST_QP_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
@@ -102,8 +102,7 @@ class Proposal:
 def minimise(
     problem: Program, y: Array, settings: SQPSettings | None = None, report: Report | None = None
 ) -> Minimisation:
-    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there. ``report(iteration,
-    value, y)`` may return True to stop there."""
+    """From a feasible y to a local minimum, or as far as the deadline allows; ``report`` may stop it (True)."""
     run = Minimisation(problem, y, settings or SQPSettings())
     with suppress(OutOfTime):
         run.reason = run._descended(report)

@@ -1,9 +1,8 @@
 """Exact motions in time: what is certified, drawn, resampled and written.
 
-A curve is a sequence of pieces, each smooth in its interior, that follow each other in time: the polynomial spans
-of a spline, a stretch of a Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for
-piece by piece, one-sided. Position and velocity must not jump: what is joined here does not (``continuous``), what a
-file holds may (``breaks``), and then the certificate says so.
+A curve is a sequence of pieces in time, each smooth in its interior: the polynomial spans of a spline, a stretch of a
+Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for piece by piece, one-sided. What
+is joined here does not jump in position or velocity (``continuous``); a file may (``breaks``), and is not certified.
 """
 
 from __future__ import annotations
@@ -24,16 +23,14 @@ from exciter.typing import Array, Index
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.
 SAME_STATE = 1e-9
-#: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
-ROUNDING_STEPS = 256.0
+ROUNDING_STEPS = 256.0  #: times the rounding of a double: by what evaluating polynomials and series may be off
 #: [rad, m] and [rad/s, m/s] that no rounding excuses, whatever the size of numbers and times: neither at one knot nor,
 #: for a joint, at all of them together.
 LARGEST_JUMP_BY_ROUNDING = (1e-5, 1e-4)
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ACCELERATION_ROUNDING_FRACTION = 1e-6
-#: Of a repeated motion; every seam is looked at.
-MOST_REPEATED_KNOTS = 100_000
+MOST_REPEATED_KNOTS = 100_000  #: of a repeated motion; every seam is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +173,8 @@ class Curve:
         return bounds
 
     def extremum(self, order: int) -> Extremum:
-        """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps the jerk is
-        infinite: +∞ where it jumps up, −∞ where it jumps down. A jump that may be rounding counts as if it took as long
-        as the shorter of the spans beside it."""
+        """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps up or down the
+        jerk is +∞ or −∞; a jump that may be rounding counts as if it took as long as the shorter span beside it."""
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found

@@ -78,9 +78,8 @@ def _shift(degree: int) -> Array:
 
 
 def _companion(c: Array) -> Array:
-    """Real parts of all roots, as eigenvalues for 1/(x − s). The leading coefficient in that variable is the value at
-    s. A polynomial of degree m is small at no more than m of the centres, so the best one keeps the companion matrix
-    well scaled even where leading powers vanish."""
+    """Real parts of all roots, as eigenvalues for 1/(x − s), whose leading coefficient is the value at s: small at no
+    more centres than the degree, so the best one keeps the matrix well scaled even where leading powers vanish."""
     degree = c.shape[-1] - 1
     shifted = np.einsum("sik,...k->...si", _shift(degree), c)  # (…, K, d + 1)
     best = np.abs(shifted[..., 0]).argmax(axis=-1)

@@ -12,24 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
+from exciter.excitation.trajectories import polynomial_piece as polynomials
 from exciter.excitation.trajectories.curve import SAME_STATE, Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
-from exciter.excitation.trajectories.polynomial_piece import (
-    PolynomialPiece,
-    derivative,
-    evaluate,
-    hermite,
-    hull,
-    stationary_points,
-)
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
-Bools = NDArray[np.bool_]
 Allowed = Callable[[Curve], bool]
 
 #: Largest |φ|, |φ'|, |φ''| of φ = 30 x² (1 − x)²: of a quintic from rest to rest, velocity, acceleration and jerk are
@@ -42,9 +34,8 @@ SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slo
 
 @dataclass(frozen=True)
 class Ramps:
-    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion. phases:
-    how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many combinations
-    within the joint limits are shown to a further test before giving up."""
+    """start, end: postures (n,) [rad] at rest; None: wherever it suits the motion. phases of a period, and durations
+    from shortest to longest [s], are tried; tries: combinations within the joint limits shown to a further test."""
 
     start: tuple[float, ...] | None = None
     end: tuple[float, ...] | None = None
@@ -67,25 +58,25 @@ class Ramps:
         return np.geomspace(self.shortest, self.longest, count)
 
 
-def _within_limits(robot: Robot, start: Array, end: Array, width: Array) -> Bools:
+def _within_limits(robot: Robot, start: Array, end: Array, width: Array) -> BoolArray:
     """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all joint limits for all time."""
     rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
     bounds = np.array([[robot.limit("lower"), *(-r for r in rates)], [robot.limit("upper"), *rates]])[..., None]
     slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(bounds))
     lowest, highest = bounds[0] - slack[0], bounds[1] + slack[1]  # (4, n, 1)
-    unit = hermite(np.ones(len(width)), *(x * width ** np.arange(3)[:, None, None] for x in (start, end)))
+    unit = polynomials.hermite(np.ones(len(width)), *(x * width ** np.arange(3)[:, None, None] for x in (start, end)))
     good = np.ones(len(width), dtype=bool)
 
-    def within(order: int, low: Array, high: Array) -> Bools:
+    def within(order: int, low: Array, high: Array) -> BoolArray:
         return np.asarray(((low >= lowest[order]) & (high <= highest[order])).all(axis=0))
 
     for order in (1, 2, 3, 0):  # polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most
         chosen = np.flatnonzero(good)
-        shape = derivative(unit[:, chosen], order) / width[chosen, None] ** order
-        few = evaluate(shape[..., None, :], np.linspace(0.0, 1.0, 9))
+        shape = polynomials.derivative(unit[:, chosen], order) / width[chosen, None] ** order
+        few = polynomials.evaluate(shape[..., None, :], np.linspace(0.0, 1.0, 9))
         good[chosen] = within(order, few.min(axis=-1), few.max(axis=-1))
-        open_ = np.flatnonzero(good[chosen] & ~within(order, *hull(shape)))  # roots decide
-        exact = evaluate(shape[:, open_, None], stationary_points(shape[:, open_]))
+        open_ = np.flatnonzero(good[chosen] & ~within(order, *polynomials.hull(shape)))  # roots decide
+        exact = polynomials.evaluate(shape[:, open_, None], polynomials.stationary_points(shape[:, open_]))
         good[chosen[open_]] = within(order, exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf))
     return good
 
@@ -99,10 +90,9 @@ def ramped(
     ramps: Ramps | None = None,
     allowed: Allowed | None = None,
 ) -> Curve:
-    """The motion of coefficients (n, c), repeated, from rest to rest, from time 0. Ramps obey the robot's limits of
-    position, velocity, acceleration and jerk exactly; the exciting motion itself is not checked. ``allowed`` may
-    refuse a whole motion for other reasons (torque, collisions): then the next one is tried, slower or at another
-    phase. Short ramps come first."""
+    """The motion of coefficients (n, c), repeated, from rest to rest, from time 0. Ramps, short ones first, obey the
+    robot's joint limits exactly; the exciting motion itself is not checked. ``allowed`` may refuse a whole motion for
+    other reasons (torque, collisions): then the next one is tried, slower or at another phase."""
     ramps = ramps or Ramps()
     motion = trajectory.curve(delta)
     if periods < 1:
@@ -116,7 +106,9 @@ def ramped(
                     f"the posture has joint '{joint.name}' at {q:.6g}, outside its range {joint.limits.lower:.6g} … "
                     f"{joint.limits.upper:.6g}"
                 )
-    refused, candidates = 0, (_at_rest if _rests(motion) else _moving)(motion, robot, periods, ramps)
+    none = SAME_STATE * np.maximum(1.0, [motion.extremum(k).size for k in (1, 2)])  # of velocity and acceleration
+    rests = all((np.abs(_state(motion, end=end)[1:]) <= none).all() for end in (False, True))
+    refused, candidates = 0, (_at_rest if rests else _moving)(motion, robot, periods, ramps)
     for curve in islice(candidates, ramps.tries):
         if allowed is None or allowed(curve):
             return curve
@@ -138,15 +130,9 @@ def _state(curve: Curve, *, end: bool) -> Array:
     return curve.derivatives(np.array([span]), np.array([at]), 2)[:, :, 0]
 
 
-def _rests(curve: Curve) -> bool:
-    """Whether velocity and acceleration are zero at both ends."""
-    size = SAME_STATE * np.maximum(1.0, [curve.extremum(k).size for k in (1, 2)])
-    return all((np.abs(_state(curve, end=end)[1:]) <= size).all() for end in (False, True))
-
-
 def _ramp(width: float, start: Array, end: Array) -> Curve:
-    shape = hermite(np.array([width]), start[..., None], end[..., None])
-    return Curve((PolynomialPiece(np.array([0.0, width]), shape),))
+    shape = polynomials.hermite(np.array([width]), start[..., None], end[..., None])
+    return Curve((polynomials.PolynomialPiece(np.array([0.0, width]), shape),))
 
 
 def _chain(parts: list[Curve]) -> Curve:
@@ -157,11 +143,8 @@ def _chain(parts: list[Curve]) -> Curve:
     return whole
 
 
-# -- motions that start and end at rest ----------------------------------------------------------------------------
-
-
 def _at_rest(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator[Curve]:
-    """Rest-to-rest moves to the start, back to it between repetitions, and to the end posture; ever slower ones."""
+    """Of one that rests at both ends: moves to its start, back between repetitions, and to the end, ever slower."""
     first, last = _state(motion, end=False)[0], _state(motion, end=True)[0]
     start = first if ramps.start is None else np.array(ramps.start)
     end = last if ramps.end is None else np.array(ramps.end)
@@ -190,12 +173,9 @@ def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
     return [_ramp(slowness * width, np.stack([q, still, still]), np.stack([to, still, still]))]
 
 
-# -- motions that are entered and left while they move -------------------------------------------------------------
-
-
 def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator[Curve]:
-    """Pairs of ramps to ``entry`` and from ``exit_`` states (3, n, F) of one phase, the shortest pair first; where a
-    phase can be chosen, at every phase."""
+    """Of one that is entered while it moves: pairs of ramps to ``entry`` and from ``exit_`` states (3, n, F) of one
+    phase, the shortest pair first; where a phase can be chosen, at every phase."""
     series = motion.pieces[0]
     if isinstance(series, FourierPiece):
         period = motion.duration
@@ -229,9 +209,9 @@ def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator
 
 
 def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
-    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,). A
-    posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state would
-    make in that time, corrected for its acceleration; such a ramp hardly overshoots."""
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,).
+    Unless a posture is given the velocity is a mere cubic, half the way of the moving state in that time, corrected
+    for its acceleration: such a ramp hardly overshoots."""
     q, qd, qdd = state
     rest = np.zeros_like(state)
     rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]

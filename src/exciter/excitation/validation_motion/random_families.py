@@ -21,13 +21,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import CertificateEffort, Constraint, certify, remembers
 from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict, RowName
-from exciter.excitation.optimiser.limits import (
-    RESAMPLING_CLEARANCE_SHARE,
-    check_posture,
-    check_room,
-    finite_limits,
-    limit_ranges,
-)
+from exciter.excitation.optimiser import limits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
 from exciter.excitation.trajectories.ramps import Ramps, ramped
@@ -54,7 +48,16 @@ REFUSED_POINTS_IN_A_ROW = 50  # points refused in a row before the last one is g
 MOST_SPLINE_SEGMENTS = 200
 DRAWN_POSTURES = 200  # drawn for each motion, one of them is its centre
 ROOMY_CLEARANCE = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture
-SPLINE_SWING_SHARES = (1.0 - RESAMPLING_CLEARANCE_SHARE, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the largest swing
+SPLINE_SWING_SHARES = (
+    1.0 - limits.RESAMPLING_CLEARANCE_SHARE,
+    0.9,
+    0.8,
+    0.7,
+    0.6,
+    0.5,
+    0.4,
+    0.3,
+)  # of the largest swing
 INSTANTS_PER_SEGMENT = 20  # at which a swing is looked at before it is certified
 VERDICT_EFFORT = CertificateEffort(refine=0)  # a verdict is wanted, not how close it was
 MOST_DRAWS = 1_000_000  # of random points or motions
@@ -95,8 +98,8 @@ class Judge:
         return min(failures, key=lambda limit: limit.what == "torque", default=None)
 
     def rows(self, motion: Motion) -> tuple[list[RowName], Array]:
-        """The K rows of all constraints that mean something at samples which are no time series, and their values
-        (K + 1, N) there, negative: broken; the last row never is."""
+        """The K rows that mean something at samples which are no time series, and their values (K + 1, N) there; below
+        zero they are broken, which the last one never is."""
         asked = [constraint for constraint in self.constraints if not remembers(constraint)]
         values = [*(constraint.values(motion) for constraint in asked), np.full((1, len(motion)), np.inf)]
         return [row for constraint in asked for row in constraint.rows], np.concatenate(values)
@@ -135,8 +138,7 @@ def draw(
     periods: int = 1,
     ramps: Ramps | None = None,
 ) -> DrawnMotion:
-    """The motion of a seed: drawn again until joint limits and constraints are proved to hold for all time. periods,
-    ramps: how often it is executed, and from where, as for a design."""
+    """The motion of a seed: drawn again until all limits are proved to hold. periods, ramps: as for a design."""
     began = time.monotonic()
     judge, rng = Judge(robot, tuple(constraints), settings.draws, settings.name), np.random.default_rng(seed)
     while True:
@@ -178,8 +180,7 @@ def certified_execution(
 
 def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: ArrayLike | None = None) -> Array:
     """Coefficients (n, c) of a random motion of any family that fills the joint limits and keeps them for all time.
-    Free coefficients are drawn normally distributed; the motion of each joint about the posture (the middle of the
-    ranges unless given) is then made as large as its position, velocity, acceleration and jerk limits allow."""
+    Drawn normally distributed, about the posture (the middle of the ranges unless given), as large as limits allow."""
     centre = 0.5 * np.add(*robot.position_range()) if posture is None else np.asarray(posture, dtype=float)
     rng = np.random.default_rng(seed)
     powers = trajectory.time_powers.astype(float)
@@ -190,8 +191,8 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
 
 def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
     """(n,): the factor by which each joint's motion about zero, put at the posture, reaches its tightest limit."""
-    lower, upper = limit_ranges(robot)
-    check_posture(robot, posture, lower[0], upper[0])
+    lower, upper = limits.limit_ranges(robot)
+    limits.check_posture(robot, posture, lower[0], upper[0])
     room = np.full(robot.n, np.inf)
     for order in np.flatnonzero(np.isfinite(upper).any(axis=1)).tolist():
         reached, middle = swing.extremum(order), posture if order == 0 else 0.0
@@ -208,18 +209,15 @@ def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
 
 
 def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: float = 1.0) -> Times:
-    """t_j, t_a, t_v [s] of ``Stops``. At pace 1 some joint is at its velocity, acceleration or jerk limit in every
-    phase; a pace below 1 makes the same way in time / pace.
-
-    rise [s]: no joint's acceleration grows from zero to its limit in less, whatever its jerk limit. Whole nanoseconds,
-    without phases that are too short: velocity, acceleration and jerk fall with each of the times, so that no limit is
-    passed when they are rounded up, and a short phase lengthens the one before.
-    """
+    """t_j, t_a, t_v [s] of ``Stops``. At pace 1 some joint is at a limit in every phase; a pace below 1 makes the same
+    way in time / pace. rise [s]: no joint's acceleration grows to its limit in less. Whole nanoseconds, without phases
+    that are too short: velocity, acceleration and jerk fall with each of the times, so that no limit is passed when
+    they are rounded up, and a short phase lengthens the one before."""
     acceleration = robot.limit("acceleration")
     jerk = np.minimum(robot.limit("jerk"), acceleration / rise)
     with np.errstate(divide="ignore"):  # a joint that stands allows any speed
-        limits = [robot.limit("velocity"), acceleration, jerk] / np.abs(end - start)
-    v, a, j = (1.0 - RESAMPLING_CLEARANCE_SHARE) * limits.min(axis=1)
+        fastest = [robot.limit("velocity"), acceleration, jerk] / np.abs(end - start)
+    v, a, j = (1.0 - limits.RESAMPLING_CLEARANCE_SHARE) * fastest.min(axis=1)
     t_j = min((0.5 / j) ** (1.0 / 3.0), (v / j) ** 0.5, a / j)
     no_cruise = 0.5 * ((t_j**2 + 4.0 / (j * t_j)) ** 0.5 - 3.0 * t_j)  # of j t_j (t_j + t_a)(2 t_j + t_a) = 1
     t_a = max(0.0, min(no_cruise, v / (j * t_j) - t_j))
@@ -267,7 +265,7 @@ class RandomPoints(Family):
 
     def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """Point after point, each reached by a certified move; where no point can be reached, the last one is left."""
-        finite_limits(judge.robot, "acceleration", "moves at maximum acceleration need one")
+        limits.finite_limits(judge.robot, "acceleration", "moves at maximum acceleration need one")
         points: list[Array] = []
         moves: list[tuple[Times, float]] = []  # to each point but the first, with its pace
         refused = 0
@@ -354,7 +352,7 @@ class RandomSpline(Family):
     def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """The largest share of a random swing about a random posture that keeps all limits where they are sampled."""
         family = BSpline(self.duration, self.segments, self.degree)
-        check_room(judge.robot, family)
+        limits.check_room(judge.robot, family)
         instants = family.sample_times(INSTANTS_PER_SEGMENT * self.segments)
         while True:
             judge.count()

@@ -1,4 +1,5 @@
-"""Any trajectory file as the exact curve that a controller makes of it.
+"""Trajectory files: any of them read as the exact curve that a controller makes of it, and those that a robot is given,
+each read back and certified as a controller will interpolate it before it counts.
 
 trajectory.json is the motion itself, not samples of it:
 
@@ -11,12 +12,29 @@ trajectory.json is the motion itself, not samples of it:
 
 What stands above the pieces must be true of them: a file that says two things is refused. A file without ``pieces``
 means the family's own curve, ``periods`` times, without ramps.
+
+Every kind of motion by its word: families to search in, motions that are drawn to validate a model on, and stops, which
+a drawn motion becomes in its file.
+
+trajectory: {family: fourier, period: 10, harmonics: [1, 2, 5], at_rest: true}
+trajectory: {family: bspline, duration: 10, segments: 8, degree: 5, variables: waypoints}
+trajectory: {family: quintic, duration: 10, segments: 10, at_rest_ends: true}     # or times: [0, 1.5, 4]
+trajectory: {family: acceleration, duration: 10, intervals: 20}
+trajectory: {family: random-points, points: 20, rest: 0.2, rise: 0.05, draws: 2000}
+trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws: 50}
+
+For the first runs on hardware the same path is given in a longer time.
+A motion run at the speed s ≤ 1 is q(s t): the positions of the whole, velocities times s, accelerations times s²,
+jerks times s³. Inertial, centrifugal and Coriolis torques shrink with s², viscous friction with s; gravity and dry
+friction stay. So a slow run is gentle, but it is not proved by the certificate of the fast one: certify it again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -24,26 +42,34 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown
-from exciter.excitation.files.row_files import SHORTEST_ROW_STEP_S, is_ros2, message_as_written, parse_csv, parse_ros2
-from exciter.excitation.files.trajectory_families import trajectory_from
+from exciter.excitation.certificate.certificate import FAILURES, Certificate
+from exciter.excitation.files import row_files
+from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, message_as_written, sample
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
-from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic, Stops
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.files import Seal, hidden_end
+from exciter.excitation.trajectories.trajectory import Family, Trajectory
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.files import Seal, hidden_end, json_text, scratch
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json, parse_yaml
-from exciter.settings import written
+from exciter.settings import OneOf, Registry, fill, written
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
+FAMILIES = Registry[Family](
+    "trajectory family", Fourier, BSpline, Quintic, AccelerationSequence, RandomPoints, RandomSpline, Stops
+)
+DRAWN_FAMILIES = (RandomPoints, RandomSpline)  # not searched
+TO_DESIGN = OneOf(FAMILIES, tag="family", usual=Fourier.word, without=(Stops.word,))
+OF_A_FILE = OneOf(FAMILIES, tag="family", without=tuple(cls.word for cls in DRAWN_FAMILIES))
 SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
     "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
 }
-
 FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 LARGEST_TRAJECTORY_BYTES = 300_000_000
@@ -53,6 +79,19 @@ MOTION_FILES = ("trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "tr
 TABLE_FILE, EXACT_FILE, ROS2_YAML, ROS2_JSON = MOTION_FILES
 ARCHIVE = "design.npz"  #: the whole design, to be opened again
 DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design again")
+DEFAULT_FILE_RATE_HZ = 200.0  # [Hz] rows per second unless asked otherwise
+NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
+HIGHEST_FILE_RATE_HZ = 1000.0  # [Hz] up to which more rows are tried
+TIMED_ROWS = 50  # from which the time of all rows is estimated
+SLOWEST_SPEED_FRACTION = 0.01  # of the speed of a motion, for the first runs
+
+
+def trajectory_from(data: Mapping[str, Any]) -> Trajectory:
+    """The family that a trajectory.json names; settings that are left out have their defaults."""
+    if not isinstance(data, Mapping):
+        raise ExciterError(f"trajectory is {shown(data)}; give a mapping with family: {', '.join(OF_A_FILE.words)}")
+    made: Trajectory = fill(OF_A_FILE.hint, data, "trajectory", exact=True)
+    return made
 
 
 def exact_data(
@@ -128,8 +167,8 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> CurvePiece:
     for name, value in values.items():
         if value.size and not np.abs(value).max() <= LARGEST_OF_A_ROBOT:  # NaN included
             raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
-    if "knots" in values and (np.diff(values["knots"]) <= SHORTEST_ROW_STEP_S).any():
-        raise MotionError(f"the knots of a piece must increase, by more than {SHORTEST_ROW_STEP_S:g} s")
+    if "knots" in values and (np.diff(values["knots"]) <= row_files.SHORTEST_ROW_STEP_S).any():
+        raise MotionError(f"the knots of a piece must increase, by more than {row_files.SHORTEST_ROW_STEP_S:g} s")
     for name in ("coefficients", "a", "b", "offset"):
         if name in values:
             if len(values[name]) != len(order):
@@ -201,8 +240,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
 
     Tables and messages are interpolated as ``MotionSamples`` says: quintic, cubic, or spline. A position or velocity
     that jumps is refused; ``jumps``: it is read too, for a certificate that says so. A file beside a design.json must
-    be the one that was certified with it, which the design.json has to show; alone it is read for what it is.
-    """
+    be the one that was certified with it, which the design.json has to show; alone it is read for what it is."""
     path = Path(path)
     file = path / EXACT_FILE if isdir(path) else path
     curve = curve_of(_text(file), file.suffix.lower(), robot, f"'{file}'")
@@ -247,16 +285,131 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     if suffix != ".json" and (wrong := hidden_end(text)) is not None:  # lines mean nothing in JSON
         raise MotionError(f"{source}: {wrong}")
     if suffix in TABLE_SUFFIXES:
-        return parse_csv(text, robot, source).curve()
+        return row_files.parse_csv(text, robot, source).curve()
     try:
         data = parse_json(text, source) if suffix == ".json" else message_as_written(text) or parse_yaml(text, source)
     except RobotError as error:
         raise MotionError(str(error)) from None
-    if is_ros2(data):
-        return parse_ros2(data, robot, source).curve()
+    if row_files.is_ros2(data):
+        return row_files.parse_ros2(data, robot, source).curve()
     if isinstance(data, Mapping) and ("pieces" in data or "trajectory" in data) and "joint_names" not in data:
         return exact_curve(data, robot, source)
     raise MotionError(
         f"{source} is neither a trajectory.json (joints, trajectory, coefficients, pieces) nor a ROS 2 JointTrajectory "
         "(joint_names, points)"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """What was written: rows per second [Hz], how many rows, and the certificate of the rows as interpolated."""
+
+    rate: float
+    rows: int
+    certificate: Certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """As design.json has it."""
+        return {"rate": self.rate, "rows": self.rows, "certificate": self.certificate.to_dict()}
+
+
+def export(
+    folder: Path,
+    robot: Robot,
+    curve: Curve,
+    trajectory: Trajectory | None,
+    delta: Array | None,
+    certify: Callable[[Curve], Certificate],
+    *,
+    periods: int = 1,
+    rate: float = DEFAULT_FILE_RATE_HZ,
+) -> Exported:
+    """Write trajectory.csv, .json, .ros2.yaml and .ros2.json to a folder (a staging one: what fails must not stay).
+    trajectory, delta: the family and its coefficients, None for a curve of another kind. ``certify`` judges the rows of
+    the table as they are read back; where they break a limit that the curve keeps, more are taken, up to 1 kHz."""
+    (folder / EXACT_FILE).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
+    for tried in rates(rate, curve.duration):
+        samples = sample(curve, tried)
+        (folder / TABLE_FILE).write_text(row_files.csv_text(samples, robot.joint_names), encoding="utf-8")
+        certificate = certify(read_trajectory(folder / TABLE_FILE, robot))
+        if certificate.certified:
+            _write_messages(folder, robot, samples)
+            return Exported(rate=tried, rows=len(samples.time), certificate=certificate)
+    worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
+    raise ExciterError(
+        f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "
+        f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
+        "limit that is a little tighter, or ask for another rate (trajectory: {rate: …})"
+    )
+
+
+def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:
+    """About what ``export`` takes, from a few rows, and the time of a certificate of so many nodes per constraint."""
+    samples = sample(curve, rate)
+    few = MotionSamples(*(x[:TIMED_ROWS] for x in vars(samples).values()))
+    began = time.perf_counter()
+    with scratch() as folder:
+        (folder / TABLE_FILE).write_text(row_files.csv_text(few, robot.joint_names), encoding="utf-8")
+        read_trajectory(folder / TABLE_FILE, robot)
+        _write_messages(folder, robot, few)
+    text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
+    return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))
+
+
+def rates(rate: float, duration: float = 0.0) -> tuple[float, ...]:
+    """The rate asked for, then twice as many rows again and again, up to 1 kHz, and to what a file [s] may have."""
+    tried = [rate]
+    while tried[-1] < HIGHEST_FILE_RATE_HZ and min(2.0 * tried[-1], HIGHEST_FILE_RATE_HZ) * duration <= MOST_FILE_ROWS:
+        tried.append(min(2.0 * tried[-1], HIGHEST_FILE_RATE_HZ))
+    return tuple(tried)
+
+
+def _write_messages(folder: Path, robot: Robot, samples: MotionSamples) -> None:
+    """The same rows as ROS 2 messages; both must read back as the very curve that was certified."""
+    certified = samples.curve()
+    for name, text in ((ROS2_YAML, row_files.ros2_yaml), (ROS2_JSON, row_files.ros2_json)):
+        (folder / name).write_text(text(samples, robot.joint_names), encoding="utf-8")
+        back = read_trajectory(folder / name, robot)
+        if not same_curve(back, certified):
+            raise ExciterError(f"{name} does not read back as it was written; please report this with the robot file")
+
+
+def same_curve(one: Curve, other: Curve) -> bool:
+    """Whether two curves are equal bit for bit at, and between, their knots."""
+    if not np.array_equal(one.knots, other.knots):
+        return False
+    span = np.arange(len(one.knots) - 1)
+    times = (one.knots[:-1], 0.5 * (one.knots[:-1] + one.knots[1:]))
+    return all(np.array_equal(one.derivatives(span, t, 3), other.derivatives(span, t, 3)) for t in times)
+
+
+def slowed(curve: Curve, speed: float) -> Curve:
+    """The path of a curve at a part of its speed, 0.01 … 1, from time zero on."""
+    if not SLOWEST_SPEED_FRACTION <= speed <= 1.0:
+        raise MotionError(
+            f"a speed of {100.0 * speed:g} %; give {100.0 * SLOWEST_SPEED_FRACTION:g} … 100 % of the motion's own"
+        )
+    return Curve(tuple(_slowed(piece, float(speed)) for piece in curve.shifted(-curve.start).pieces))
+
+
+def _slowed(piece: CurvePiece, speed: float) -> CurvePiece:
+    if isinstance(piece, PolynomialPiece):  # powers of the time since the knot: the k-th coefficient times s^k
+        return PolynomialPiece(piece.knots / speed, piece.coefficients * speed ** np.arange(piece.degree + 1))
+    if isinstance(piece, FourierPiece):  # ω and the amplitudes of the velocity, a and b, times s
+        times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
+        return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
+    raise MotionError(f"a {type(piece).__name__} cannot be slowed down; write it as a CSV file and slow that down")
+
+
+def certified_slowed(curve: Curve, speed: float, certify: Callable[[Curve], Certificate]) -> tuple[Curve, Certificate]:
+    """A motion at part of its speed and its certificate; refused where it breaks a limit (gravity alone can)."""
+    slow = slowed(curve, speed)
+    certificate = certify(slow)
+    if not certificate.certified:
+        worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
+        how = "breaks" if worst.status == "broken" else "is not proved to keep"
+        raise MotionError(
+            f"at {100.0 * speed:g} % of its speed the motion {how} a limit: {worst.what} of {worst.where} comes to "
+            f"{worst.reached:.6g} {worst.unit} with a limit of {worst.limit:.6g}; 'exciter check' shows all of them"
+        )
+    return slow, certificate
