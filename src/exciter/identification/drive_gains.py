@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from exciter.dynamics.model import DynamicModel
@@ -31,7 +30,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 GAIN_NOISE_CHANGE = 1e-4  #: relative change of σ, below which weights and residuals agree
 LEAST_CURRENT_NOISE = 1e-6  #: of the currents: a smaller noise is not believed, and would hide conditions with errors
@@ -282,7 +281,7 @@ class DriveGains:
     joints: tuple[str, ...]
     gains: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: BoolArray
     names: tuple[str, ...]
     base: Array
     noise: Array

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
 from exciter.dynamics.model import DynamicModel
@@ -34,7 +33,7 @@ from exciter.parameters.base import BaseParameters
 from exciter.parameters.consistency import link_consistency
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 LOAD_NOISE_CHANGE = 1e-6  #: relative change of σ, below which weights and residuals agree
 LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagonal of its factor is none
@@ -72,7 +71,7 @@ class PayloadEstimate:
     fit_notes: tuple[Note, ...] = ()
 
     @cached_property
-    def determined(self) -> NDArray[np.bool_]:
+    def determined(self) -> BoolArray:
         """(10,) which of LOAD_QUANTITIES the robot can show."""
         if not self.hidden.size:
             return np.ones(10, dtype=bool)
@@ -134,7 +133,7 @@ class PayloadEstimate:
             found.append(warning("inertia", text))
         return tuple(found)
 
-    def _significant(self, which: NDArray[np.int64]) -> bool:
+    def _significant(self, which: Index) -> bool:
         """Whether some of the quantities differ from zero, together (Hotelling's T²)."""
         values, covariance = self.values[which], self.values_covariance[np.ix_(which, which)]
         scale = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
@@ -347,14 +346,14 @@ def payload_between(
     )
 
 
-def _payload(kept: NDArray[np.int64], values: Array, covariance: Array, **found: Any) -> PayloadEstimate:
+def _payload(kept: Index, values: Array, covariance: Array, **found: Any) -> PayloadEstimate:
     """Of those of φ that were kept, the others being zero; found: the other fields."""
     phi, whole = np.zeros(10), np.zeros((10, 10))
     phi[kept], whole[np.ix_(kept, kept)] = values, covariance
     return PayloadEstimate(phi=phi, covariance=whole, **found)
 
 
-def _visible(effect: Array) -> tuple[NDArray[np.int64], Array]:
+def _visible(effect: Array) -> tuple[Index, Array]:
     """Which of φ to keep (r,), others being zero, so that A loses nothing; and the changes of φ (10, 10 − r) that have
     no effect. Most arms show all ten."""
     length = np.linalg.norm(effect, axis=0)
@@ -380,7 +379,7 @@ def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -
     return replace(compressed, parameters=labels, factors=square)
 
 
-def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[Array, Array, Array]:
     """Values (p,), covariance (p, p) and noise (sets, J), weighted by the noise of every joint, with and without load,
     that the residuals themselves show."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
@@ -410,7 +409,7 @@ def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64
 
 
 def _compared(
-    equations: Compressed, carries: NDArray[np.int64], before: Array, after: Array, robot: Estimate | None
+    equations: Compressed, carries: Index, before: Array, after: Array, robot: Estimate | None
 ) -> tuple[Note, ...]:
     """Joints whose residual is larger with the load: friction is the same only if it is not."""
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]

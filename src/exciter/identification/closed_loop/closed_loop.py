@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
@@ -28,7 +28,7 @@ from exciter.parameters.terms.friction import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 #: term → rows that its kinds of columns add to, one after the other
 TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
@@ -89,7 +89,7 @@ def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...
     return kernels("forward", CLOSED_LOOP_KERNELS), (chain.parent, chain.prismatic, *fixed)
 
 
-def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
+def dry_friction(model: DynamicModel) -> BoolArray:
     """(p,) which standard parameters are those of dry friction."""
     both = zip(model.terms, model.bound, strict=True)
     names = {name for term, bound in both if isinstance(term, DryFriction) for name in bound.names}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 from scipy.optimize import nnls
 
@@ -23,7 +22,7 @@ from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class NonNegative(Estimator):
         return replace(found, notes=(done("bounds", text),))
 
 
-def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
+def bounded(information: Information, bound: BoolArray) -> Array:
     """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson); R need not be square."""
     free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
     both = np.column_stack([information.r[:, free], information.r[:, held], information.z])

@@ -14,18 +14,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed
-from exciter.identification.formulations.formulation import IntArray, blocks
+from exciter.identification.formulations.formulation import blocks
 from exciter.identification.information.problem import zero_torque
 from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 GivenNoise = Array | None
 INSTANTS_PER_PART = 2048  # instants at a time
@@ -81,7 +80,7 @@ class Measured:
     compared in, None: as they are. kept (n, N): torques that are used."""
 
     model: DynamicModel
-    columns: IntArray
+    columns: Index
     series: FourierSeries
     time: Array
     torque: Array
@@ -89,11 +88,11 @@ class Measured:
     noise_freedom: float
     load: Array
     spectrum: TorqueSpectrum | None
-    kept: NDArray[np.bool_]
+    kept: BoolArray
 
     @classmethod
     def of(
-        cls, model: DynamicModel, columns: IntArray, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
+        cls, model: DynamicModel, columns: Index, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
     ) -> Measured:
         """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
         torque's is NaN for a single one."""
@@ -173,7 +172,7 @@ class Measured:
         return chi
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Index:
         """(n,) torque equations."""
         if self.spectrum is not None:
             return np.full(self.model.n, self.spectrum.rows)

@@ -34,9 +34,7 @@ from exciter.identification.information.information import SINGULAR_VALUE_TOLERA
 from exciter.identification.information.problem import Problem, zero_torque
 from exciter.identification.stages.stage import (
     AtRest,
-    BoolArray,
     Cells,
-    IntArray,
     Stage,
     SteadyMotion,
     Unused,
@@ -47,7 +45,7 @@ from exciter.identification.stages.stage import (
 from exciter.notes import Note, done
 from exciter.settings import Whole
 from exciter.settings.field_markers import ListOfTexts
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 STAGE_ASSUMPTIONS = assumed(
     "every equation has an error of its own, of one variance per joint and stage, and W is exact",
@@ -210,7 +208,7 @@ class StageSolver:
         state.values[own], state.known[own], state.noise[mine], state.left[mine] = found[wanted], True, sigma, left
         state.source[mine] = self.stage * (joint.max() + 1) + joint[mine]
 
-    def _rows(self, columns: IntArray) -> Array:
+    def _rows(self, columns: Index) -> Array:
         """(c_mine · p, …) rows of R, of some columns."""
         rows = self.state.cells.factors[self.mine][:, :-1][:, :, columns]
         return rows.reshape(rows.shape[0] * rows.shape[1], len(columns))

@@ -25,7 +25,6 @@ from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.formulation import (
     Formulation,
-    IntArray,
     blocks,
     differentiated,
     dissipation,
@@ -37,7 +36,7 @@ from exciter.parameters.base_symbolic import prismatic_links
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH_COLUMNS)
 WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH_COLUMNS)
@@ -64,7 +63,7 @@ class InverseDynamic(Formulation):
     parallel_filter: ParallelFilter | None = None
     dead_zone: PerJoint = 0.0
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         zone = self.zone(model)
         if self.parallel_filter is None:
             return model_rows(model, pieces, columns, dead_zone=zone)
@@ -102,12 +101,12 @@ class FilteredDynamic(Formulation):
         if self.a is not None:
             object.__setattr__(self, "parallel_filter", ParallelFilter(SecondOrder.of(self.a)))
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))
 
 
 def _lagrange_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 2048
+    model: DynamicModel, pieces: Iterable[Processed], columns: Index, size: int = 2048
 ) -> Iterator[Rows]:
     """B1, then B2, as columns, and y = Γ."""
     names = tuple(model.standard[k] for k in columns)
@@ -136,7 +135,7 @@ class BaseWrench(Formulation):
     inner = ("parallel_filter",)
     parallel_filter: ParallelFilter | None = None
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         rows = _wrench_rows(model, pieces, columns)
         return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
@@ -166,9 +165,7 @@ class BaseWrench(Formulation):
         )
 
 
-def _wrench_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 1024
-) -> Iterator[Rows]:
+def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index, size: int = 1024) -> Iterator[Rows]:
     reaction, names = BaseReaction(model), (*inertial.names(model.n), *WRENCH_OFFSETS)
     parameters = tuple(names[k] for k in columns)
     for piece in pieces:

@@ -25,14 +25,13 @@ from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.formulations.formulation import (
     LONGEST_STEP_SAMPLES,
     Formulation,
-    IntArray,
     blocks,
     differentiated,
     dissipation,
     instants_first,
 )
 from exciter.settings import Number, Switch
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 #: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
 LEAST_ERROR_SPEED_FRACTION = 0.01
@@ -43,7 +42,7 @@ POWER_EQUATION = "power"
 
 
 def balance_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, name: str, size: int = 2048
+    model: DynamicModel, pieces: Iterable[Processed], columns: Index, name: str, size: int = 2048
 ) -> Iterator[Rows]:
     """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
 
@@ -114,7 +113,7 @@ class Energy(Formulation):
         if self.step is not None and self.step > self.interval:
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1, Rows.join)
         if beginning is None:
             return
@@ -142,7 +141,7 @@ def _work(parts: Iterable[Rows], length: int, step: int) -> Iterator[Rows]:
             held, total = [whole[count * step :]], total - count * step
 
 
-def _intervals(rows: Rows, start: IntArray, length: int, step: int) -> Rows:
+def _intervals(rows: Rows, start: Index, length: int, step: int) -> Rows:
     p, end, rate = len(rows.parameters) // 2, start + length, rows.rate
     given = rows.sides[:, 0].T
     integral = _integral(given[p:], 1.0 / rate)
@@ -199,7 +198,7 @@ class Power(Formulation):
     parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
     even: Switch = True
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         balance = differentiated(balance_rows(model, pieces, columns, POWER_EQUATION))
         return self.parallel_filter.stream(_without_error(rows, self.even) for rows in balance)
 

@@ -12,9 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -23,9 +20,8 @@ from exciter.experiment.signals.resample import Margin, overlapped, peeked, segm
 from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion
 from exciter.settings import Settings
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-IntArray = NDArray[np.int64]
 DIFFERENCE_WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
 DIFFERENCE_REACH = len(DIFFERENCE_WEIGHTS)
 LONGEST_STEP_SAMPLES = 1.5  #: intervals: what follows within belongs to the same segment
@@ -39,7 +35,7 @@ class Formulation(Settings, ABC):
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         """Equations for some of the standard parameters, piece by piece in order of time.
 
         pieces: of one recording, in order of time; they may follow each other without a gap (a log larger than

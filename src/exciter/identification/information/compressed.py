@@ -21,7 +21,7 @@ from threading import Event, Lock
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.linalg import lapack
 from threadpoolctl import ThreadpoolController
@@ -30,11 +30,10 @@ from exciter.errors import ParameterError, shown
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.files import by_name
 from exciter.identification.information.information import Information
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-IntArray = NDArray[np.int64]
 Fit = TypeVar("Fit")
-Labelled = tuple[int, IntArray, Rows]
+Labelled = tuple[int, Index, Rows]
 OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
 OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
@@ -72,12 +71,12 @@ class Compressed:
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
     factors: Array
-    rows: IntArray
+    rows: Index
     independent: Array
-    run: IntArray
-    fold: IntArray
+    run: Index
+    fold: Index
 
-    def where(self, chosen: NDArray[np.bool_]) -> Compressed:
+    def where(self, chosen: BoolArray) -> Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
@@ -309,7 +308,7 @@ class GroupFactors:
         self._seen[:, -1] = True  # y
         self._factors: dict[tuple[int, int], Array] = {}
 
-    def add(self, first: int, fold: IntArray, rows: Rows) -> None:
+    def add(self, first: int, fold: Index, rows: Rows) -> None:
         """More rows, of the groups ``first`` + ``fold`` (N,)."""
         rows[:0].equations()  # refuses what must not be used; all of them would be a copy
         share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
@@ -334,7 +333,7 @@ class GroupFactors:
                 out[equation][np.ix_(places, places)] = factor
         return out
 
-    def _widen(self, equation: int, seen: NDArray[np.bool_]) -> None:
+    def _widen(self, equation: int, seen: BoolArray) -> None:
         before, after = self._seen[equation], self._seen[equation] | seen
         if (before == after).all():
             return

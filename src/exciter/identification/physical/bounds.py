@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
@@ -35,7 +35,7 @@ from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Number, Settings, Text, Vector
 from exciter.settings.field_markers import Kind, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number
 INF = float("inf")
@@ -266,7 +266,7 @@ def rotor_matrices(model: DynamicModel) -> Array:
     return np.concatenate(found)
 
 
-def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
+def nonnegative_base(problem: Problem) -> BoolArray:
     equations = StandardEquations.of(problem)
     links, terms = np.split(equations.grouping, [equations.links], axis=1)
     negligible = BASE_COEFFICIENT_ROUNDING * np.abs(equations.grouping).max(axis=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -31,7 +31,7 @@ from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
@@ -139,7 +139,7 @@ class Run:
         step = max(1, len(motion) // PERIOD_INSTANTS)
         return visible_period(motion.time[::step], motion.q[::step])
 
-    def fold(self, time: Array, folds: int) -> NDArray[np.int64]:
+    def fold(self, time: Array, folds: int) -> Index:
         """Which of ``folds`` pieces instants [s] belong to: pieces of the period where the motion repeats, stated or
         seen, for a fold must not have been seen in another period; else stretches of time."""
         assert self.span is not None

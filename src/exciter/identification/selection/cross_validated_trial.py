@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from exciter.identification.estimators.least_squares import bounded
 from exciter.identification.information.compressed import Compressed, Score, cross_validate
@@ -22,7 +21,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import Reference, StandardEquations, base_prior
 from exciter.identification.physical.prior_values import PriorValues
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 TRIAL_NOISE_ROUNDS = 4  # of weights and residuals
 LEAST_TRIAL_NOISE = 1e-6  # of the torque: less noise than this is not believed
@@ -98,7 +97,7 @@ class Trial:
         return self._known["prior", weight]
 
     @cached_property
-    def _bound(self) -> NDArray[np.bool_]:
+    def _bound(self) -> BoolArray:
         return nonnegative_base(self.problem)
 
     def noise(self, weight: float) -> Array:

@@ -15,19 +15,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import (
-    ROUNDING_EXCESS,
-    IntArray,
-    Score,
-    compress,
-    simplest_within_error,
-)
+from exciter.identification.information.compressed import ROUNDING_EXCESS, Score, compress, simplest_within_error
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import (
@@ -40,7 +33,7 @@ from exciter.identification.selection.friction_candidates import (
 )
 from exciter.notes import Note, done, note, texts
 from exciter.parameters.terms import JointTerm
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
@@ -232,18 +225,18 @@ class FrictionEquations:
     candidates: tuple[FrictionCandidate, ...]
     rigid: int
     slots: Slots
-    nonnegative: NDArray[np.bool_]
+    nonnegative: BoolArray
     train: Array
     held: Array
     whole: Array
     rows: Array
     prior: Array
 
-    def columns(self, candidate: FrictionCandidate) -> IntArray:
+    def columns(self, candidate: FrictionCandidate) -> Index:
         found = [k for term in candidate.terms for other, slots in self.slots if other == term for k in slots]
         return np.array(found, dtype=np.int64)
 
-    def noise(self, chosen: Sequence[IntArray]) -> Array:
+    def noise(self, chosen: Sequence[Index]) -> Array:
         """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(FRICTION_NOISE_ROUNDS):
@@ -261,7 +254,7 @@ class FrictionEquations:
         signal = np.linalg.norm(self.whole[:, :, -1], axis=1)
         return np.asarray(np.maximum(left, 1e-9 * signal) / np.sqrt(self.rows.sum(axis=0)))
 
-    def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
+    def scores(self, j: int, candidates: Sequence[Index], chosen: Sequence[Index], noise: Array) -> list[Score]:
         """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
         in every fold, over noise²."""
         p, found = self.rigid, self._factors(j, chosen, noise)
@@ -273,7 +266,7 @@ class FrictionEquations:
         squares = (left**2).sum(axis=1) / noise[j] ** 2
         return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
 
-    def _factors(self, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
+    def _factors(self, j: int, chosen: Sequence[Index], noise: Array) -> Array:
         """(K, …) of all equations without each fold, joint j with all of its columns, the rigid ones first: below them
         is what friction has to explain when the rigid part does its best."""
         own, p = self.train[:, j] / noise[j], self.rigid
@@ -293,7 +286,7 @@ class FrictionEquations:
     def _marginals(self) -> dict[tuple[int, tuple[int, ...]], Array]:
         return {}
 
-    def _friction(self, factors: Array, candidates: Sequence[IntArray]) -> Array:
+    def _friction(self, factors: Array, candidates: Sequence[Index]) -> Array:
         """(K, c, candidates) the columns that each has, least squares in each of K factors, with friction ≥ 0; those
         with as many columns at once."""
         found = np.zeros((len(factors), factors.shape[2] - self.rigid - 1, len(candidates)))
@@ -309,7 +302,7 @@ class FrictionEquations:
                 found[:, columns, at] = one
         return found
 
-    def _marginal(self, factor: Array, columns: IntArray) -> Array:
+    def _marginal(self, factor: Array, columns: Index) -> Array:
         """What a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction columns being free:
         (…, p + 1)."""
         order = [*(self.rigid + columns), *range(self.rigid), -1]
@@ -340,7 +333,7 @@ def friction_equations(
     chosen = np.concatenate([rigid, np.arange(first, len(union.standard))])
     parameters = (*(union.standard[k] for k in rigid), *(f"slot {k}" for k in range(own.shape[1])))
 
-    def rows() -> Iterator[tuple[int, IntArray, Rows]]:
+    def rows() -> Iterator[tuple[int, Index, Rows]]:
         for index, run in enumerate(problem.runs):
             for piece in problem.formulation.rows(union, problem.pieces(run), chosen):
                 yield index, run.fold(piece.time, problem.folds), _own_rows(piece, len(rigid), own, parameters)
@@ -366,9 +359,7 @@ def friction_equations(
     )
 
 
-def _own_columns(
-    union: DynamicModel, distinct: Sequence[JointTerm], kept: int
-) -> tuple[Slots, IntArray, NDArray[np.bool_]]:
+def _own_columns(union: DynamicModel, distinct: Sequence[JointTerm], kept: int) -> tuple[Slots, Index, BoolArray]:
     """Slots of each distinct term; (J, c) which of the union's friction columns is in a slot of a joint; (c,) ≥ 0."""
     slots, own, nonnegative, at = list[tuple[JointTerm, tuple[int, ...]]](), list[list[int]](), list[bool](), 0
     for term, bound in zip(distinct, union.bound[kept:], strict=True):
@@ -385,7 +376,7 @@ def _own_columns(
     return tuple(slots), table.T, np.array(nonnegative, dtype=bool)
 
 
-def _own_rows(piece: Rows, p: int, own: IntArray, parameters: tuple[str, ...]) -> Rows:
+def _own_rows(piece: Rows, p: int, own: Index, parameters: tuple[str, ...]) -> Rows:
     """Of the friction columns of all joints, those of the equation's own joint."""
     sides = np.empty((*piece.sides.shape[:2], len(parameters) + 1))
     sides[..., :p], sides[..., -1] = piece.sides[..., :p], piece.sides[..., -1]

@@ -21,11 +21,11 @@ from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import IntArray, blocks, instants_first
+from exciter.identification.formulations.formulation import blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 BLOCK_SAMPLES = 2048  #: of equations that go through the filter
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
@@ -41,7 +41,7 @@ class RememberedDynamic(InverseDynamic):
     def _known(self) -> dict[tuple[int, ...], _KnownColumns]:
         return {}
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         held = tuple(piece for piece in pieces if len(piece))
         assert self.parallel_filter is not None
         motions = tuple(id(piece.motion) for piece in held)
@@ -64,7 +64,7 @@ class _KnownColumns:
         self._upright = DynamicModel(model.robot, (), model.engine)
         self._columns: dict[Hashable, list[Array]] = {}
 
-    def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
         links = [(joint, k) for k in place if k < 10 * model.n for joint in model.robot.ancestors(k // 10)]
         self._learn({entry: entry for entry in links})

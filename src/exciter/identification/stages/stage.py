@@ -16,7 +16,6 @@ from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
@@ -27,10 +26,8 @@ from exciter.identification.formulations.formulation import DIFFERENCE_REACH, Fo
 from exciter.identification.information.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 RANDOM_REST_POSES = 100  # random ones, to see which columns act at rest
 ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
 #: a rule that chooses (p,) of ``problem.names``; what earlier stages determined, and what the equations do not, is left
@@ -225,7 +222,7 @@ def _within(coming: Iterator[Processed], held: deque[Motion], first: float, last
     return Motion(*(np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd")))
 
 
-def nearest(known: Array, time: Array) -> IntArray:
+def nearest(known: Array, time: Array) -> Index:
     """(N,) index of the instant of ``known``, which increases, that is nearest to each of ``time`` (N,)."""
     after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
     before = np.maximum(after - 1, 0)
@@ -245,9 +242,9 @@ class Cells:
     means of tells it, 0 where it tells nothing; NaN where equations are no means."""
 
     factors: Array
-    joint: IntArray
+    joint: Index
     used: BoolArray
-    rows: IntArray
+    rows: Index
     independent: Array
     scatter: Array
     reach: float = 0.0
@@ -299,7 +296,7 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
     return collected.cells(len(stages), reach)
 
 
-def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
+def _labels(stages: Sequence[Stage], run: str, there: Instants) -> Index:
     """(N, n) one bit per stage that uses the equation. Where columns are left out, they must be zero at all samples
     that the equation looks at; where all are kept, a filtered equation is as true as any."""
     labels = np.zeros(there.motion.q.shape, dtype=np.int64)

@@ -16,7 +16,6 @@ from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, linalg, stats
 
 from exciter.errors import ParameterError
@@ -24,7 +23,7 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
 ROWS_PER_LAG = 8  #: and at most so many of the rows
@@ -114,11 +113,11 @@ class LinearFit:
     compressed: Compressed
     values: Array
     weights: Array
-    free: NDArray[np.int64]
+    free: Index
     inverse_root: Array
 
     @classmethod
-    def of(cls, compressed: Compressed, values: Array, weights: Array, free: NDArray[np.int64]) -> LinearFit:
+    def of(cls, compressed: Compressed, values: Array, weights: Array, free: Index) -> LinearFit:
         information = compressed.columns(free).information(weights)
         information.refuse_singular([compressed.parameters[k] for k in free])
         root = linalg.solve_triangular(information.r, np.eye(len(free)))
