@@ -222,3 +222,7 @@ class Essential(Estimator):
             squares += f
             kept.pop(i)
         return tuple(steps)
+
+
+#: others have a covariance of their own
+LINEAR_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)

@@ -19,27 +19,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
-from exciter.parameters.terms import (
-    AsymmetricCoulomb,
-    BoundTerm,
-    Coulomb,
-    CoupledSqrtViscous,
-    Dahl,
-    DriveCoupling,
-    FrictionShape,
-    GasSpring,
-    GravitySpring,
-    JointTerm,
-    LoadFriction,
-    Offset,
-    RigidTorque,
-    Ripple,
-    Sign,
-    Spring,
-    SqrtViscous,
-    Stribeck,
-    Viscous,
-)
+from exciter.parameters.terms import FrictionShape
+from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous, DriveCoupling, LoadFriction
+from exciter.parameters.terms.friction import AsymmetricCoulomb, Coulomb, Dahl, Sign, SqrtViscous, Stribeck, Viscous
+from exciter.parameters.terms.rotor_offset_springs import GasSpring, GravitySpring, Offset, Ripple, Spring
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.parameters.terms.user_term import UserTerm
 from exciter.robot.robot import Robot
 

@@ -9,9 +9,9 @@ rigid parameters fitted anew each time, until no joint changes its mind.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -276,15 +276,10 @@ class FrictionEquations:
         wide[..., :p], wide[..., -1] = both[..., :-1], both[..., -1]
         return np.asarray(np.linalg.qr(np.concatenate([wide, own], axis=1), mode="r"))
 
-    def _without_folds(self, i: int, columns: tuple[int, ...]) -> Array:
-        """``_marginal`` of joint i without each fold; kept, for it is asked for while every other joint chooses."""
-        if (i, columns) not in self._marginals:
-            self._marginals[i, columns] = self._marginal(self.train[:, i], np.array(columns, dtype=np.int64))
-        return self._marginals[i, columns]
-
     @cached_property
-    def _marginals(self) -> dict[tuple[int, tuple[int, ...]], Array]:
-        return {}
+    def _without_folds(self) -> Callable[[int, tuple[int, ...]], Array]:
+        """``_marginal`` of a joint without each fold; kept, for it is asked for while every other joint chooses."""
+        return cache(lambda i, columns: self._marginal(self.train[:, i], np.array(columns, dtype=np.int64)))
 
     def _friction(self, factors: Array, candidates: Sequence[Index]) -> Array:
         """(K, c, candidates) the columns that each has, least squares in each of K factors, with friction ≥ 0; those
