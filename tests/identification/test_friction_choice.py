@@ -131,7 +131,7 @@ def test_scores_are_those_of_plain_cross_validation():
     problem = Problem(DynamicModel(robot(), (RotorInertia(),)), (run,), folds=5)
     equations = friction_equations(problem, (RotorInertia(),), candidates)
     noise = np.array([2.0, 1.0, 3.0])
-    columns = [equations.columns(candidate) for candidate in candidates]
+    columns = equations.columns
     for k, terms in enumerate(sets):
         plain = replace(problem, model=DynamicModel(robot(), (RotorInertia(), *terms)))
         (expected,) = cross_validate(plain.compressed, lambda c: [c.information(noise).solve()[0]], noise)
@@ -152,7 +152,7 @@ def test_friction_is_never_negative():
     candidates = usual_candidates(deltas=(), velocities=())[:4]
     assert chosen(choose_friction(problem, candidates))[1] == "none"
     equations = friction_equations(problem, (), candidates)
-    columns = [equations.columns(candidate) for candidate in candidates]
+    columns = equations.columns
     scores = equations.scores(1, columns, [columns[3]] * 3, np.ones(3))
     assert_allclose([score.mean for score in scores], scores[0].mean)  # none of them may use what it has
 

@@ -71,8 +71,7 @@ class Asked:
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
     motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
-    offset: whether to choose how near to zero they are; tilt: whether gravity may lean. equations: that trials share;
-    None: each has its own."""
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean. equations: of all trials."""
 
     model: DynamicModel
     runs: tuple[Run, ...]
@@ -165,8 +164,7 @@ def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tu
 
 
 def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[Chosen, Trial]:
-    """Friction and the weight of the prior alternately, until both are of the same model; then offsets. And the trial
-    with all but the offset."""
+    """Friction and weight of the prior in turn, until both are of one model; then offsets. And the trial."""
     trial = asked.trial(asked.starting(kept), runs)
     weight, why = asked.weighed(trial)
     friction: FrictionChoice | None = None

@@ -187,8 +187,7 @@ class KnownForGains(ByName):
 
 @dataclass(frozen=True)
 class IdentifySettings(Settings):
-    """An identification, as the section ``identify:`` of a file asks for it; None: left open, so that it is chosen from
-    the logs or the usual one.
+    """An identification, as ``identify:`` of a file asks for it; None: left open, chosen from the logs or as usual.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is.
@@ -429,8 +428,7 @@ def judged_words(judge: Formulation) -> str:
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
-    """The estimate with the covariance of such errors, where the estimator leaves that open; where not, it is said
-    so."""
+    """The estimate with the covariance of such errors; where the estimator has one of its own, it is said so."""
     if isinstance(errors, IndependentErrors):
         return estimate
     if isinstance(estimator, LINEAR_ESTIMATORS):

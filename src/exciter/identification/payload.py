@@ -181,8 +181,7 @@ class PayloadEstimate:
 
 
 def nearest_body(phi: Array, covariance: Array) -> Array:
-    """φ (10,) with pseudo-inertia ⪰ 0, nearest in the metric of the covariance; scaled to unit mass and size, so that
-    tolerances mean the same for every load."""
+    """φ (10,) with pseudo-inertia ⪰ 0, nearest in the covariance's metric; tolerances are of unit mass and size."""
     j, std = pseudo_inertia(phi), np.sqrt(covariance.diagonal())
     mass = max(abs(phi[0]), std[0])
     size = np.sqrt(max(float(np.abs(j[:3, :3]).max()), float(std[4:].max())) / mass)
@@ -307,7 +306,7 @@ def payload_of(
         freedom=fitted.freedom,
         robot=fitted,
         assumptions=fitted.assumptions,
-        fit_notes=() if before is None else _compared(equations, carries, before, noise[-1], robot),
+        fit_notes=() if before is None else _grew(equations, carries, before, noise[-1], robot),
     )
 
 
@@ -354,8 +353,7 @@ def _payload(kept: Index, values: Array, covariance: Array, **found: Any) -> Pay
 
 
 def _visible(effect: Array) -> tuple[Index, Array]:
-    """Which of φ to keep (r,), others being zero, so that A loses nothing; and the changes of φ (10, 10 − r) that have
-    no effect. Most arms show all ten."""
+    """Which of φ to keep (r,) so that A loses nothing, most often all; and the changes (10, 10 − r) without effect."""
     length = np.linalg.norm(effect, axis=0)
     scale = np.where(length > LOAD_RANK_TOLERANCE * length.max(), length, np.inf)
     r, order = linalg.qr(effect / scale, mode="r", pivoting=True)
@@ -380,8 +378,7 @@ def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -
 
 
 def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[Array, Array, Array]:
-    """Values (p,), covariance (p, p) and noise (sets, J), weighted by the noise of every joint, with and without load,
-    that the residuals themselves show."""
+    """Values (p,), covariance (p, p), noise (sets, J), with and without load, of the residuals and in the weights."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
     rows = member.T @ equations.rows
@@ -408,15 +405,13 @@ def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[
     return values, meat.T @ meat, noise
 
 
-def _compared(
-    equations: Compressed, carries: Index, before: Array, after: Array, robot: Estimate | None
-) -> tuple[Note, ...]:
+def _grew(equations: Compressed, carries: Index, before: Array, now: Array, robot: Estimate | None) -> tuple[Note, ...]:
     """Joints whose residual is larger with the load: friction is the same only if it is not."""
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]
     if not (carries == 0).any() and robot is not None:
         degrees[0] = np.full(len(before), max(robot.freedom / len(before), 1.0))
     limit = stats.f.ppf(GROWTH_CONFIDENCE, degrees[1], degrees[0])
-    ratio = after / before
+    ratio = now / before
     grown = np.flatnonzero((ratio**2 > limit) & (ratio > LEAST_RESIDUAL_GROWTH))
     if not len(grown):
         return ()

@@ -51,8 +51,7 @@ ON_TICK_FRACTION = 1e-6  # of a tick, by which an instant counts as on it
 def joint_forces(model: DynamicModel, chi: Array) -> Array:
     """(17, n) of standard parameters χ (p,). Dry friction below zero, which no joint has, acts as none."""
     forces = np.zeros((row.FORCE_ROW_COUNT, model.n))
-    at = 10 * model.n
-    for term, bound in zip(model.terms, model.bound, strict=True):
+    for term, (bound, columns) in zip(model.terms, model.term_columns, strict=True):
         if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
             shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
             raise ParameterError(
@@ -60,8 +59,7 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
                 f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
                 "estimator, or leave the term out"
             )
-        values = chi[at : at + len(bound.names)]
-        at += len(bound.names)
+        values = chi[columns]
         if isinstance(term, terms.GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
             (sine, cosine), cos, sin = values, np.cos(term.offset), np.sin(term.offset)
             values = np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
@@ -97,8 +95,7 @@ def dry_friction(model: DynamicModel) -> BoolArray:
 
 
 class Unmovable(ParameterError):
-    """Parameters no arm can be simulated with: the inertia matrix is not positive definite, or the loop diverges.
-    why: in short."""
+    """No arm can be simulated with the parameters: M is not positive definite, or the loop diverges. why: in short."""
 
     def __init__(self, why: str, message: str) -> None:
         super().__init__(message)
@@ -210,10 +207,9 @@ class ClosedLoop:
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.curve.n != self.robot.n:
-            raise MotionError(
-                f"the reference moves {self.curve.n} joints; robot '{self.robot.name}' has {self.robot.n}"
-            )
+        moved, robot = self.curve.n, self.robot
+        if moved != robot.n:
+            raise MotionError(f"the reference moves {moved} joints; robot '{robot.name}' has {robot.n}")
         if not math.isfinite(self.offset):
             raise ParameterError(f"the offset of the closed loop is {self.offset}; give a finite time [s]")
         if self.rate is not None and not 0.0 < self.rate <= MOST_SIMULATION_RATE_HZ:

@@ -32,8 +32,7 @@ E = TypeVar("E", bound=Estimator)
 
 
 def completed(estimator: E, **known: Any) -> E:
-    """With what is known beside its settings (σ of the equations, the closed loop) in fields that were left open, those
-    of a prior included."""
+    """With what is known beside its settings (σ, the closed loop) in fields left open, those of a prior included."""
     given: dict[str, Any] = {}
     for field in dataclasses.fields(estimator):  # type: ignore[arg-type]
         value = getattr(estimator, field.name)

@@ -94,8 +94,7 @@ class Measured:
     def of(
         cls, model: DynamicModel, columns: Index, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
     ) -> Measured:
-        """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
-        torque's is NaN for a single one."""
+        """angles, torques (n,): σ of a recorded sample; None: as samples vary between periods, NaN for a single one."""
         if piece.motion.n != model.n:
             raise RecordingError(f"{run.name} has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
         if (series := piece.series) is None:

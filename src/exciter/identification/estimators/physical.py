@@ -22,23 +22,16 @@ from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.estimate import WHITE, assumed, filtered
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical import penalised_fit as fit
+from exciter.identification.physical import prior_metric as metrics
 from exciter.identification.physical.bounds import Bound, KnownOfABody, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.prior_metric import (
-    METRICS,
-    Metric,
-    PseudoInertia,
-    Reference,
-    StandardEquations,
-    base_prior,
-)
 from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues
 from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch
 from exciter.typing import Array
 
-Limits = Callable[[StandardEquations, Reference], Sequence[Cone]]
+Limits = Callable[[metrics.StandardEquations, metrics.Reference], Sequence[Cone]]
 Finish = Callable[[Array, fit.PenalisedObjective], tuple[Array, list[Note]]]
 CONSISTENT_ASSUMPTIONS = assumed(
     "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
@@ -66,7 +59,7 @@ class Prior(Estimator):
     or one per joint, by which they are weighted; None: from the residuals of the fit without prior."""
 
     word, title = "prior", "least squares with a prior"
-    metric: Annotated[Metric, OneOf(METRICS)] = field(default_factory=PseudoInertia)
+    metric: Annotated[metrics.Metric, OneOf(metrics.METRICS)] = field(default_factory=metrics.PseudoInertia)
     values: Annotated[PriorValues, OneOf(PRIOR_VALUES)] = field(default_factory=BestKnown)
     weight: Annotated[float | str | None, Weight(least=0.0, open=AUTO)] = None
     nonnegative: Switch = False
@@ -80,7 +73,7 @@ class Prior(Estimator):
         """The best fit pulled to the prior, compared with the fit without prior and bounds. limits: bounds within which
         it will be. finish: puts right what the solver left outside of them, and says which of them hold."""
         problem.compressed.enough()
-        equations, base = StandardEquations.of(problem), problem.base
+        equations, base = metrics.StandardEquations.of(problem), problem.base
         reference = self.values.reference(equations)
         free = fit.unconstrained(equations, reference)
         if self.noise is not None:
@@ -126,7 +119,7 @@ class Prior(Estimator):
             choice=choice,
             free=before,
             weights=found.weights,
-            prior=base_prior(base, reference, weight) if squares else None,
+            prior=metrics.base_prior(base, reference, weight) if squares else None,
             pulled=pulled,
         )
 
@@ -139,10 +132,8 @@ SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would d
 class PhysicallyConsistent(Estimator):
     """Standard parameters that bodies can have, all of them, as simulators need them.
 
-    prior: values and weight to be pulled to; by default values alone, for what torques cannot tell.
-
-    bounds: on masses and centres of mass. margin: every link's pseudo-inertia is at least this part of the prior's,
-    and so is the inertia matrix, everywhere.
+    prior: values and weight to be pulled to; by default values alone, for what torques cannot tell. bounds: on masses
+    and centres of mass. margin: pseudo-inertias, and so the inertia matrix, are at least this part of the prior's.
 
     >>> ex.identify(robot, log, estimator=ex.PhysicallyConsistent()).physically_consistent
     True
@@ -162,7 +153,7 @@ class PhysicallyConsistent(Estimator):
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
         return prior.within(problem, self._limits, self._inside)
 
-    def _limits(self, equations: StandardEquations, reference: Reference) -> list[Cone]:
+    def _limits(self, equations: metrics.StandardEquations, reference: metrics.Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]
         return [*physics(equations, reference, self.margin), *given]
 

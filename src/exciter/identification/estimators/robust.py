@@ -145,13 +145,11 @@ FILTERED_OUTLIERS = assumed("a filter smears outliers")
 
 @dataclass(frozen=True)
 class IterativelyReweighted(Estimator):
-    """loss: Bisquare or HuberLoss, or another; None: squares, so that only the variances of the joints are reweighted,
-    which is what ``WeightedLeastSquares`` does.
+    """loss: Bisquare or HuberLoss, or another; None: squares, that is ``WeightedLeastSquares``.
 
     tolerance: the iteration ends when no parameter moves by more than this share of its standard deviation. Scales
     follow the residuals until they change by less than a hundredth, and stay: a median jumps from one residual to the
-    next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
-    """
+    next, and would keep parameters from settling. A loss that is not convex starts from Huber's answer and scales."""
 
     word, title, also = "irls", "iteratively reweighted least squares", Bisquare
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)

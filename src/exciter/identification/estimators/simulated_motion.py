@@ -37,9 +37,10 @@ FIRST_SIMULATIONS = 3  # but not in the first rounds
 
 
 class SimulatingEstimator(Estimator):
-    """route: how the measured motion was differentiated, where that is to be made up for. exact: whether the answer
-    must be one that can be simulated; otherwise it is accepted after several shortened steps in a row, since
-    instruments of nearby parameters serve as well."""
+    """loop: of all runs, or one of each. route: how the measured motion was differentiated, where that is to be made up
+    for. rounds: simulations at most; tolerance: settled when no parameter changes by more than this part of its σ.
+    exact: whether the answer must be one that can be simulated; otherwise it is accepted after several shortened steps
+    in a row, since instruments of nearby parameters serve as well."""
 
     loop: ClosedLoop | tuple[ClosedLoop, ...] | None
     route: FilteredDifferences | None = None
@@ -147,16 +148,13 @@ class SimulatedFit:
 @dataclass(frozen=True)
 class DIDIM(SimulatingEstimator):
     """Direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
-    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
-    than this part of its σ.
 
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
-    torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
-    above the noise of the torque tell."""
+    torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, by 4 % with a clock 10 ms off: residuals tell."""
 
     word, title = "didim", "matching the torque of a simulation (DIDIM)"
     inner, exact = ("loop",), True
@@ -186,8 +184,6 @@ INSTRUMENT_ASSUMPTIONS = assumed(
 @dataclass(frozen=True)
 class InstrumentalVariables(SimulatingEstimator):
     """Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
-    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
-    than this part of its σ.
 
     Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
     motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so
@@ -362,8 +358,7 @@ def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> A
 
 
 def _lagged(errors: Array) -> Array:
-    """(lags + 1, n, n): Σ_t e_{t+k} e_tᵀ of errors (T, n), tapered so that what is strong where the motion has nothing
-    does not leak to where it is."""
+    """(lags + 1, n, n): Σ_t e_{t+k} e_tᵀ of errors (T, n), tapered: what is strong beside the motion must not leak."""
     taper = hann(len(errors) + 2)[1:-1, None]
     length = _length(len(errors))
     wave = fft.rfft(errors * taper / np.sqrt((taper**2).mean()), length, axis=0)

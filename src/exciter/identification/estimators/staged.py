@@ -32,16 +32,7 @@ from exciter.identification.information.compressed import EXACT_DATA_NOISE, unti
 from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE, Information
 from exciter.identification.information.problem import Problem, zero_torque
-from exciter.identification.stages.stage import (
-    AtRest,
-    Cells,
-    Stage,
-    SteadyMotion,
-    Unused,
-    acting_at_rest,
-    cells_of,
-    friction_of,
-)
+from exciter.identification.stages.stage import AtRest, Cells, Stage, SteadyMotion, Unused, acting_at_rest, friction_of
 from exciter.notes import Note, done
 from exciter.settings import Whole
 from exciter.settings.field_markers import ListOfTexts
@@ -57,8 +48,7 @@ POOLED_POSE_FREEDOM = 2.0  # poses, that it counts for that all joints are alike
 
 
 class StageSequence(Estimator):
-    """A sequence of stages, which depends on the robot. A parameter is determined by the first stage that asks for it
-    and whose equations determine it."""
+    """A sequence of stages. A parameter is that of the first that asks for it and whose equations determine it."""
 
     @abstractmethod
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
@@ -79,7 +69,7 @@ class StageSequence(Estimator):
                 raise RecordingError(
                     f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}"
                 )
-        cells = cells_of(problem, stages)
+        cells = Cells.of(problem, stages)
         for j in np.unique(cells.joint):
             if not cells.factors[cells.joint == j, :, -1].any():
                 raise zero_torque(problem.joints[j])
@@ -236,8 +226,7 @@ class StageSolver:
         return found[:unknowns], inverse[:unknowns, : len(right)] * weight[:, 0], noise, left
 
     def _noise(self, squares: Array, taken: Array) -> tuple[Array, Array]:
-        """σ per cell: of all cells of its joint in this stage, over their remaining degrees of freedom; and how
-        many independent ones are left."""
+        """σ per cell, of all cells of its joint in this stage; and the independent degrees of freedom it rests on."""
         cells, mine = self.state.cells, self.mine
         joint, rows = cells.joint[mine], cells.rows[mine].astype(float)
         squares = squares + cells.factors[mine, -1, -1] ** 2

@@ -40,6 +40,7 @@ from exciter.typing import Array, Index
 
 WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH_COLUMNS)
 WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH_COLUMNS)
+WRENCH_BLOCK_SAMPLES = 1024  # at a time
 CONSTANT_COLUMN_TOLERANCE = 1e-9  # of a column: less is none
 
 
@@ -50,8 +51,7 @@ class InverseDynamic(Formulation):
     parallel_filter: through which both sides go, and are decimated [12.21]ff.; None: rows as measured.
 
     dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
-    equation. What friction is at rest no model of sliding tells: it is whatever holds the joint. Pre-sliding friction
-    tells, and needs none.
+    equation. Friction at rest is whatever holds the joint, which no model of sliding tells; pre-sliding friction does.
 
     >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 1.0
@@ -105,15 +105,13 @@ class FilteredDynamic(Formulation):
         return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))
 
 
-def _lagrange_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: Index, size: int = 2048
-) -> Iterator[Rows]:
+def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
     """B1, then B2, as columns, and y = Γ."""
     names = tuple(model.standard[k] for k in columns)
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
         friction = dissipation(model, piece.motion, memory)
-        for part in blocks(len(piece), size):
+        for part in blocks(len(piece)):
             b1, b2 = model.momentum_rows(piece.motion[part])
             for joint, column, values in friction:  # those of the part alone remember nothing
                 b2[:, joint, column] = values[part]
@@ -165,7 +163,7 @@ class BaseWrench(Formulation):
         )
 
 
-def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index, size: int = 1024) -> Iterator[Rows]:
+def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
     reaction, names = BaseReaction(model), (*inertial.names(model.n), *WRENCH_OFFSETS)
     parameters = tuple(names[k] for k in columns)
     for piece in pieces:
@@ -174,7 +172,7 @@ def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Inde
                 "no wrench on the base was recorded; give a log that has one (base.fx … base.mz, or wrench: in "
                 "recording.yaml), or use another formulation"
             )
-        for part in blocks(len(piece), size):
+        for part in blocks(len(piece), WRENCH_BLOCK_SAMPLES):
             phi = reaction.regressor(piece.motion[part]).transpose(1, 2, 0)
             sides = np.empty((6, len(columns) + 1, phi.shape[2]))  # time last, as filters want it
             offsets = np.broadcast_to(np.eye(6)[:, :, None], (6, 6, phi.shape[2]))

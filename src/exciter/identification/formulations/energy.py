@@ -41,9 +41,7 @@ INTEGRAL_REACH = 1  # samples beyond an interval that its integral looks at
 POWER_EQUATION = "power"
 
 
-def balance_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: Index, name: str, size: int = 2048
-) -> Iterator[Rows]:
+def balance_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index, name: str) -> Iterator[Rows]:
     """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
 
     Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``."""
@@ -57,7 +55,7 @@ def balance_rows(
                 "with the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
             )
         friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
-        for part in blocks(len(piece), size):
+        for part in blocks(len(piece)):
             motion = piece.motion[part]
             sides = np.zeros((1, 2 * p + 1, len(motion)))
             h = model.energy(motion)
@@ -95,9 +93,8 @@ class Energy(Formulation):
     Steps shorter than the interval make equations that share samples, and errors: more rows, hardly more knowledge;
     ``Rows.bandwidth``, that of an integral over the interval, says what they are worth. Both are rounded to samples.
 
-    even: equations divided by the size of their errors, which grow with speed (see above); y is then energy
-    over speed [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes their errors as alike
-    is too small.
+    even: equations divided by the size of their errors, which grow with speed (see above); y is then energy over speed
+    [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes errors as alike is too small.
 
     >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
     >>> found.identification.problem.formulation.interval
@@ -162,9 +159,8 @@ def _integral(values: Array, spacing: float) -> Array:
     """Running integral of samples (…, N), zero at the second, up to the last but one.
 
     From one sample to the next of the cubic through the four around them: the trapezium rule less its error at both
-    ends of an interval, as far as central differences know it (Euler and Maclaurin). Error of order spacing⁴. Both
-    sides of an equation are summed with it, so that only its error for dh/dt counts, which is smooth; kinks of |q̇|
-    where friction changes sign cancel."""
+    ends of an interval, as far as central differences know it (Euler, Maclaurin): error of order spacing⁴. Both sides
+    are summed with it, so only its error for smooth dh/dt counts; kinks of |q̇| where friction changes sign cancel."""
     integral = np.zeros_like(values)
     inner, outer = values[..., 1:-2] + values[..., 2:-1], values[..., :-3] + values[..., 3:]
     np.cumsum((13.0 * inner - outer) * (spacing / 24.0), axis=-1, out=integral[..., 2:-1])
@@ -184,9 +180,8 @@ class Power(Formulation):
 
     parallel_filter: F, and how many rows are kept.
 
-    even: equations divided by the size of their errors, which grow with speed (``power_balance``), before they are
-    filtered; y is then power over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes
-    their errors as alike is too small.
+    even: equations divided by the size of their errors, which grow with speed, before the filter; y is then power
+    over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes errors as alike too small.
 
     >>> found = ex.identify(robot, log, formulation=ex.Power(), estimator=ex.WeightedLeastSquares())
     >>> len(found.parameters) == len(found.model.base)

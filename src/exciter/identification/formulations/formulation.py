@@ -24,6 +24,7 @@ from exciter.typing import Array, Index
 
 DIFFERENCE_WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
 DIFFERENCE_REACH = len(DIFFERENCE_WEIGHTS)
+BLOCK_SAMPLES = 2048  #: of equations that are made, and go through a filter, at a time
 LONGEST_STEP_SAMPLES = 1.5  #: intervals: what follows within belongs to the same segment
 Entry = tuple[int, int, Array]
 
@@ -36,10 +37,8 @@ class Formulation(Settings, ABC):
 
     @abstractmethod
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
-        """Equations for some of the standard parameters, piece by piece in order of time.
-
-        pieces: of one recording, in order of time; they may follow each other without a gap (a log larger than
-        memory), and a gap starts anew."""
+        """Equations for some of the standard parameters, piece by piece. pieces: of one recording, in order of time;
+        they may follow each other without a gap (a log larger than memory), and a gap starts anew."""
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
         """One name per equation of an instant: ``Rows.joints``."""
@@ -54,7 +53,7 @@ class Formulation(Settings, ABC):
         return model.units
 
 
-def blocks(length: int, size: int) -> Iterator[slice]:
+def blocks(length: int, size: int = BLOCK_SAMPLES) -> Iterator[slice]:
     """Of at most ``size`` instants, one after the other."""
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
 

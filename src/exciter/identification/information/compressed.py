@@ -295,10 +295,9 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
 
 
 class GroupFactors:
-    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on. The
-    torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns. instants
-    (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many independent
-    ones these are worth (see ``Rows``)."""
+    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on: the
+    torque of a joint depends on the links it moves and on its own joint terms. instants (G,): how many were added; rows
+    (G, J): how many of them have an equation; independent (G, J): how many independent ones these are worth."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
@@ -360,8 +359,7 @@ def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
     """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint. jobs: how many threads
-    absorb pieces; whoever is free takes the next one, and what each of them has is put together at the end. Results
-    differ by rounding only."""
+    absorb pieces, each the next one when it is free; put together at the end, results differ by rounding only."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
     parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]
@@ -426,8 +424,7 @@ class Score:
 def cross_validate(
     compressed: Compressed, fits: Callable[[Compressed], Iterable[Array]], noise: ArrayLike
 ) -> tuple[Score, ...]:
-    """fits: of equations, all but one fold, the parameters (p,) of each of several models, whose scores these are;
-    noise: σ (J,) to measure residuals with."""
+    """Of several models, whose parameters (p,) ``fits`` finds from all folds but one; noise: σ (J,) of residuals."""
     folds = np.unique(compressed.fold)
     if len(folds) < 2:
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")

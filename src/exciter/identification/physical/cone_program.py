@@ -39,8 +39,7 @@ class Cone:
 
 def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
     """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular. known: a χ whose distance from
-    ``best`` is a measure of how far the answer may be. A clear error that names the given bounds which contradict each
-    other, if they do."""
+    ``best`` is a measure of how far the answer may be. Given bounds that contradict each other are named."""
     g = np.vstack([cone.g for cone in cones])
     value = g @ best + np.concatenate([cone.h for cone in cones])
     if _inside(value, cones):

@@ -101,8 +101,6 @@ class PenalisedObjective:
 
     def _rows(self, sides: Sides, chi: Array) -> Sides:
         """The second-order model at χ as least squares: rows (m, p) and right sides (m,)."""
-        if not self.weight:
-            return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
         block = link_rows(np.sqrt(self.weight) * root, len(chi))
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
@@ -145,8 +143,7 @@ def weight_of_least_error(
     equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
 ) -> WeightChoice:
     """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits. No
-    standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a prior
-    that is wrong would win by being wrong."""
+    standard-error rule toward stronger priors: one stretch that a wrong prior misses would let it win."""
     # one per decade: from what outweighs all data to what hardly counts
     rows, _ = equations.sides(noise)
     blocks = rows[:, : equations.links].reshape(len(rows), -1, 10)
@@ -168,9 +165,8 @@ def weight_of_least_error(
 @dataclass(frozen=True, eq=False)
 class PhysicalEstimate(Estimate):
     """choice: how the weight of the prior was found, where it was. free: residuals of the fit without prior and bounds,
-    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what the prior says of the base
-    parameters, as rows and right sides over their standard deviations; none where it is not least squares. pulled:
-    what is assumed of it."""
+    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what it says of base parameters,
+    as rows and right sides over their σ; none where it is not least squares. pulled: what is assumed of it."""
 
     choice: WeightChoice | None = None
     free: ResidualSizes | None = None
@@ -200,9 +196,8 @@ def unconstrained(equations: StandardEquations, reference: Reference) -> Standar
 
 
 def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:
-    """The objective's minimum within the cones, rows over ``noise`` (J,). That is the noise of the unconstrained fit:
-    weights that followed the residuals of a wrong prior, or of bounds that a missing term pushes against, would let go
-    of the very joints that object."""
+    """The objective's minimum within the cones, rows over ``noise`` (J,) of the unconstrained fit: weights that follow
+    residuals of a wrong prior, or of bounds that a missing term pushes against, would let go of joints that object."""
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)

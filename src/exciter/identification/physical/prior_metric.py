@@ -135,8 +135,7 @@ class StandardEquations:
 
     def noise(self, chi: Array, factor: Array, weights: Array) -> Array:
         """σ (J,) of a row from the residuals of χ, which was found with rows over ``weights`` (J,); factor K (p, p):
-        KᵀK is all that was known, prior included. As many degrees of freedom are gone as the trace of the joint's part
-        of the hat matrix says, prior apart."""
+        KᵀK is all that was known, prior included. The trace of a joint's part of the hat matrix: what the fit took."""
         whole = self.whole
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]

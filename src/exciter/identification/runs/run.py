@@ -90,12 +90,10 @@ class Run:
         name: str = "run",
     ) -> Run:
         """Processed for identification, see ``process``; its joints must be the robot's (``Recording.arranged``)."""
-        prepared = process(recording, route, repairs)
+        made = process(recording, route, repairs)
         measured = recording.original if isinstance(recording, Repaired) else recording
         about = measured.about
-        return cls(
-            prepared.parts, name, period=about.period, payload=about.payload, recording=measured, notes=prepared.notes
-        )
+        return cls(made.parts, name, period=about.period, payload=about.payload, recording=measured, notes=made.notes)
 
     @classmethod
     def at(cls, motion: Motion, torque: ArrayLike, rate: float, name: str = "run") -> Run:
@@ -120,8 +118,7 @@ class Run:
 
     @property
     def spans(self) -> list[tuple[float, float]]:
-        """First and last instant [s] of every part: windows of one file may lie between each other; those of all where
-        parts are read anew."""
+        """First and last instant [s] of every part, which may lie between others; of all where they are read anew."""
         if self.sample is not None:
             assert self.span is not None
             return [self.span]
@@ -169,8 +166,7 @@ def common_side(runs: Iterable[Run]) -> str | None:
 
 
 def load_chi(model: DynamicModel, payload: Payload) -> Array:
-    """The payload alone as standard parameters χ (p,) of the model: φ of the link that carries it, in its modified-DH
-    frame."""
+    """The payload alone as standard parameters χ (p,): φ of the link that carries it, in its modified-DH frame."""
     frame = model.robot.frame(payload.frame)
     if (link := frame.joint) == BASE:
         raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
@@ -184,10 +180,9 @@ def load_chi(model: DynamicModel, payload: Payload) -> Array:
 
 def without_load(model: DynamicModel, payload: Payload, piece: Processed) -> Processed:
     """Less the torque, and the wrench on the base, that the payload alone takes."""
-    torque = piece.torque - load_torque(model, payload, piece.motion)
-    if piece.wrench is None:
-        return replace(piece, torque=torque)
-    wrench = piece.wrench - BaseReaction(model).wrench(piece.motion, load_chi(model, payload))
+    torque, wrench = piece.torque - load_torque(model, payload, piece.motion), piece.wrench
+    if wrench is not None:
+        wrench = wrench - BaseReaction(model).wrench(piece.motion, load_chi(model, payload))
     return replace(piece, torque=torque, wrench=wrench)
 
 

@@ -42,8 +42,7 @@ class Choice:
         return f"{self.key}: {self.part}" if self.part else self.key
 
     def override(self, settings: Mapping[str, Any]) -> str:
-        """What a configuration says to ask for the same and leave the rest open: ``identify: {filter: {cutoff: 9}}``;
-        settings: with everything chosen in them."""
+        """What asks for the same alone, ``identify: {filter: {cutoff: 9}}``; settings: with all that was chosen."""
         if self.key in ("friction", "terms"):
             return "identify: {friction: as-given}, and terms: as at the end of this report, or your own"
         if self.key == "gravity":

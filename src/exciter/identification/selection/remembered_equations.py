@@ -21,13 +21,12 @@ from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import blocks, instants_first
+from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array, Index
 
-BLOCK_SAMPLES = 2048  #: of equations that go through the filter
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
@@ -56,8 +55,7 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others can be taken for them: filtered, (N,) of each piece that comes out,
-    by what they depend on."""
+    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each piece that comes out."""
 
     def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
         self._filter, self._pieces = both, pieces
@@ -113,7 +111,7 @@ class _KnownColumns:
         def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
             known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
             every = np.concatenate([*known, piece.torque.T])
-            return (every[:, part] for part in blocks(len(piece), BLOCK_SAMPLES))
+            return (every[:, part] for part in blocks(len(piece)))
 
         parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
         return self._filtered(missing, parts)
@@ -123,7 +121,7 @@ class _KnownColumns:
 
         def equations() -> Iterator[Rows]:
             for piece, values in parts:
-                for part, block in zip(blocks(len(piece), BLOCK_SAMPLES), values, strict=True):
+                for part, block in zip(blocks(len(piece)), values, strict=True):
                     time, names = piece.motion.time[part], ("",) * (len(block) - 1)  # the last stands where y would
                     sides, limit = instants_first(np.ascontiguousarray(block)[None]), piece.torque_bandwidth
                     yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)

@@ -69,11 +69,9 @@ def acting_at_rest(problem: Problem) -> BoolArray:
 def _friction(model: DynamicModel, joints: Sequence[int] = ()) -> BoolArray:
     """(standard,) columns of joint terms that store no energy, in the equations of some joints, all unless given."""
     found = np.zeros(len(model.standard), dtype=bool)
-    at = 10 * model.n
-    for term in model.bound:
+    for term, at in model.term_columns:
         for row, column in term.rows:
-            found[at + column] |= not term.conservative[column] and (not joints or row in joints)
-        at += len(term.names)
+            found[at.start + column] |= not term.conservative[column] and (not joints or row in joints)
     return found
 
 
@@ -169,8 +167,7 @@ class Instants:
     rate: float
 
     def chosen(self, selection: Selection, *, throughout: bool) -> BoolArray:
-        """(N, n) by what the motion does at the instant itself; throughout: and at all samples that the equation
-        looks at."""
+        """(N, n) by the motion at the instant itself; throughout: and at all samples that the equation looks at."""
         if not (throughout and self.reach):
             return selection.chosen(self.motion)
         time, at = self.around.time, self.motion.time
@@ -207,8 +204,7 @@ def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
 
 
 def _within(coming: Iterator[Processed], held: deque[Motion], first: float, last: float) -> Motion | None:
-    """Samples from one instant [s] to another, of pieces however long, without a copy of the others; instants increase
-    from one call to the next."""
+    """Samples from one instant [s] to another, without a copy of the others; instants increase from call to call."""
     while not held or held[-1].time[-1] < last:
         if (piece := next(coming, None)) is None:
             break
@@ -254,28 +250,48 @@ class Cells:
         """(c,) by how much variances are larger than formulas for independent rows say."""
         return np.asarray(self.rows / self.independent)
 
+    @classmethod
+    def of(cls, problem: Problem, stages: Sequence[Stage]) -> Cells:
+        """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
+        p, factors, sums = len(problem.names), dict[Key, Array](), dict[Key, Array]()
 
-def cells_of(problem: Problem, stages: Sequence[Stage]) -> Cells:
-    """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
-    plain = all(type(stage.selection) is Everything and stage.runs is None and not stage.mean for stage in stages)
-    return _of_compressed(problem, stages) if plain else _of_rows(problem, stages)
+        def add(key: Key, sides: Array, rows: int, independent: float, scatter: float = np.nan) -> None:
+            had = factors.get(key, np.zeros((0, p + 1)))
+            factors[key] = np.asarray(np.linalg.qr(np.vstack([had, sides]), mode="r"))
+            sums[key] = sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
+
+        plain = all(type(stage.selection) is Everything and stage.runs is None and not stage.mean for stage in stages)
+        reach = (_add_compressed if plain else _add_rows)(problem, stages, add)
+        used = [key for key, total in sums.items() if key[2] and total[0]]
+        square = np.zeros((len(used), p + 1, p + 1))
+        for factor, key in zip(square, used, strict=True):
+            factor[: len(factors[key])] = factors[key]
+        _, joint, labels = np.array(used, dtype=np.int64).reshape(-1, 3).T
+        rows, independent, scatter = np.reshape([sums[key] for key in used], (-1, 3)).T
+        return cls(
+            factors=square,
+            joint=joint,
+            used=(labels[:, None] >> np.arange(len(stages))) & 1 == 1,
+            rows=rows.astype(np.int64),
+            independent=independent,
+            scatter=scatter / rows,
+            reach=reach,
+        )
 
 
-def _of_compressed(problem: Problem, stages: Sequence[Stage]) -> Cells:
+def _add_compressed(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> float:
     compressed = problem.compressed
-    collected = _Collected(len(problem.names))
     for j in range(len(compressed.joints)):
         label = sum(1 << k for k, stage in enumerate(stages) if stage.joints is None or j in stage.joints)
         for g, run in enumerate(compressed.run.tolist()):
-            key, rows = (run, j, label), int(compressed.rows[g, j])
-            collected.add(key, compressed.factors[g, j], rows, compressed.independent[g, j])
-    return collected.cells(len(stages))
+            add((run, j, label), compressed.factors[g, j], int(compressed.rows[g, j]), compressed.independent[g, j])
+    return 0.0
 
 
-def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
-    collected, reach = _Collected(len(problem.names)), 0.0
+def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> float:
+    """How far around its instant an equation looks [s]."""
+    reach, stretches = 0.0, dict[Key, _PoseMean]()
     averaged = sum(1 << k for k, stage in enumerate(stages) if stage.mean)
-    stretches: dict[Key, _PoseMean] = {}
     for index, rows, there in rows_with_motion(problem):
         rows[:0].equations()  # refuses what must not be used
         reach = max(reach, there.reach)
@@ -286,14 +302,14 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
                 key, chosen = (index, j, label), labels[:, j] == label
                 if label & averaged:
                     for pose in stretches.setdefault(key, _PoseMean()).through(rows, there.motion, j, chosen):
-                        collected.add(key, *pose)
+                        add(key, *pose)
                 elif label:
                     count = int(chosen.sum())
-                    collected.add(key, rows.sides[chosen, j], count, share * count)
+                    add(key, rows.sides[chosen, j], count, share * count)
     for key, stretch in stretches.items():
         for pose in stretch.end():
-            collected.add(key, *pose)
-    return collected.cells(len(stages), reach)
+            add(key, *pose)
+    return reach
 
 
 def _labels(stages: Sequence[Stage], run: str, there: Instants) -> Index:
@@ -312,44 +328,12 @@ def _labels(stages: Sequence[Stage], run: str, there: Instants) -> Index:
     return labels
 
 
-class _Collected:
-    """Of each run, joint and label: the factor, and Σ over the rows of 1, independent ones and scatter."""
-
-    def __init__(self, p: int) -> None:
-        self._p = p
-        self._factors: dict[Key, Array] = {}
-        self._sums: dict[Key, Array] = {}
-
-    def add(self, key: Key, sides: Array, rows: int, independent: float, scatter: float = np.nan) -> None:
-        had = self._factors.get(key, np.zeros((0, self._p + 1)))
-        self._factors[key] = np.asarray(np.linalg.qr(np.vstack([had, sides]), mode="r"))
-        self._sums[key] = self._sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
-
-    def cells(self, stages: int, reach: float = 0.0) -> Cells:
-        used = [key for key, sums in self._sums.items() if key[2] and sums[0]]
-        factors = np.zeros((len(used), self._p + 1, self._p + 1))
-        for factor, key in zip(factors, used, strict=True):
-            factor[: len(self._factors[key])] = self._factors[key]
-        _, joint, labels = np.array(used, dtype=np.int64).reshape(-1, 3).T
-        rows, independent, scatter = np.reshape([self._sums[key] for key in used], (-1, 3)).T
-        return Cells(
-            factors=factors,
-            joint=joint,
-            used=(labels[:, None] >> np.arange(stages)) & 1 == 1,
-            rows=rows.astype(np.int64),
-            independent=independent,
-            scatter=scatter / rows,
-            reach=reach,
-        )
-
-
 Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
 
 
 @dataclass(eq=False)
 class _PoseMean:
-    """Sum of the equations of a pose that is going on, and Σ (y − first)²; how many, and how many are independent;
-    where and when its last instant was."""
+    """Sum of a pose's equations so far, Σ (y − first)², how many, how many independent; when and where it last was."""
 
     total: Array | None = None
     first: float = 0.0
