@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
-from exciter.errors import ParameterError, RecordingError
+from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.signals.processed_motion import Processed
@@ -32,7 +32,6 @@ from exciter.identification.stages.stage import (
     Unused,
     acting_at_rest,
     friction_of,
-    named,
     rows_with_motion,
 )
 from exciter.notes import in_one_line, texts
@@ -55,6 +54,18 @@ class Staged(StageSequence):
 
     def stages(self, problem):
         return self.given
+
+
+def named(*names):
+    """A rule: parameters by name."""
+
+    def chosen(problem):
+        for name in names:
+            if name not in problem.names:
+                raise ParameterError(unknown_name("parameter", name, problem.names))
+        return np.isin(problem.names, names)
+
+    return chosen
 
 
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))

@@ -109,8 +109,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """runs: through the route that was chosen, if one was. terms: of the model. weight: of the prior. offset: see
-    ``Prior``. gravity (3,) [m/s²]: where it leans."""
+    """runs: through the route, if one was chosen. weight: of the prior. offset: see ``Prior``. gravity (3,) [m/s²]."""
 
     runs: tuple[Run, ...]
     terms: JointTerms

@@ -60,8 +60,7 @@ class BesideKnown:
 @dataclass(frozen=True, eq=False)
 class IdentifiedModel:
     """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
-    filtered, to do the same with others. data: the whole of result.json. folder: where it came from. description: the
-    robot's file, its copy in the folder where there is one."""
+    filtered, to do the same with others. data: all of result.json. folder: it is from. description: robot's file."""
 
     model: DynamicModel
     estimate: Estimate

@@ -57,9 +57,8 @@ NO_INERTIA = (
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
     """phi (10,): m, m·c, inertia about the origin of ``frame`` (Pinocchio's order), in its axes; covariance (10, 10).
-    hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
-    parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
-    equations. assumptions: what the covariance rests on."""
+    hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom, assumptions: see
+    ``Estimate``. robot: its base parameters from the same fit, without the load, and the σ of the equations."""
 
     frame: str
     phi: Array

@@ -46,6 +46,7 @@ TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
 CLOSED_LOOP_KERNELS = "exciter.identification.closed_loop.kernels"
 DIVERGED_SPEED_RAD_S = 1e6  # [rad/s] beyond which a simulation has lost its way
 ON_TICK_FRACTION = 1e-6  # of a tick, by which an instant counts as on it
+LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kept in memory
 
 
 def joint_forces(model: DynamicModel, chi: Array) -> Array:
@@ -188,15 +189,11 @@ class Simulation:
         raise Unmovable(why, f"{why}; check the controller's gains and rate, or raise the simulation's rate")
 
 
-LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kept in memory
-
-
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
     """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot takes
     them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits. offset [s]: of the recording's clock at
-    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without a rate of its own ticks
-    with every step, as often as the virtual robot's does."""
+    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without one ticks with each."""
 
     robot: Robot
     control: Control

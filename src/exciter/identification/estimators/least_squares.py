@@ -24,6 +24,15 @@ from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.typing import Array, BoolArray
 
+NONNEGATIVE_ASSUMPTIONS = assumed(
+    "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
+    "the unbounded one, in the measure of that covariance"
+)
+CHOSEN_BY_THE_DATA = assumed(
+    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
+    "cannot prove, and are somewhat too narrow for parameters near the level of the test"
+)
+
 
 @dataclass(frozen=True)
 class OrdinaryLeastSquares(Estimator):
@@ -84,12 +93,6 @@ class Sequential(Estimator):
         return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + given)
 
 
-NONNEGATIVE_ASSUMPTIONS = assumed(
-    "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
-    "the unbounded one, in the measure of that covariance"
-)
-
-
 @dataclass(frozen=True)
 class NonNegative(Estimator):
     """Friction, rotor inertia, stiffness, and combinations such as ZZR1 that no physical robot has negative."""
@@ -122,12 +125,6 @@ def bounded(information: Information, bound: BoolArray) -> Array:
         values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
     values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
     return values
-
-
-CHOSEN_BY_THE_DATA = assumed(
-    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
-    "cannot prove, and are somewhat too narrow for parameters near the level of the test"
-)
 
 
 @dataclass(frozen=True)

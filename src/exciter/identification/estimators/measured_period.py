@@ -2,9 +2,8 @@
 
 Torque errors are compared line by line where an analogue filter cut the torque: only lines it has, each over its own
 noise. Undoing a filter H multiplies white noise of the samples by 1/|H| at every line, and leaves nothing above a
-bandwidth. The model's torque goes on above it. Over one period both are sums of lines, so that the comparison is
-exact when lines above are left out on both sides and the others are divided by 1/|H|: errors of the rows are white
-again.
+bandwidth, where the model's torque goes on. Over one period both are sums of lines, so the comparison is exact when
+lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array, BoolArray, Index
 
 GivenNoise = Array | None
-INSTANTS_PER_PART = 2048  # instants at a time
 LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
 UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
@@ -36,8 +34,7 @@ NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
 
 @dataclass(frozen=True, eq=False)
 class TorqueSpectrum:
-    """weights (L,): what lines 0 … L − 1 of a period of ``samples`` are multiplied by. gain: σ of the torque as it is,
-    freed of the filter, over that of a recorded sample."""
+    """weights (L,) of lines 0 … L − 1 of a period of ``samples``. gain: σ with the filter undone over σ recorded."""
 
     samples: int
     weights: Array
@@ -210,8 +207,7 @@ class Measured:
 
     def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
         """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period. ∂τ_j/∂(q, q̇, q̈) of all
-        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms that
-        remember, whose torque depends on earlier instants."""
+        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms without memory included."""
         model, chi, used = self.model, self.chi(beta), self.series.used
         for part, some in self._parts(self.motion(delta)):
             bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]
@@ -224,8 +220,8 @@ class Measured:
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
-        size = INSTANTS_PER_PART if self.spectrum is None else len(motion)  # a line has all instants in it
-        return ((part, motion[part]) for part in blocks(len(motion), size))
+        parts = blocks(len(motion)) if self.spectrum is None else [slice(len(motion))]  # a line has all instants in it
+        return ((part, motion[part]) for part in parts)
 
     def certain(self) -> Measured:
         """Without torques that are no smooth function of the trajectory within its noise.

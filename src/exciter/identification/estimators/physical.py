@@ -38,6 +38,8 @@ CONSISTENT_ASSUMPTIONS = assumed(
     "from the unbounded one, in the measure of that covariance"
 )
 AUTO = "auto"  #: weight of a prior: by cross-validation
+ACTIVE_BOUND_FRACTION = 1e-6  # of the reference: links and terms nearer to their bound than this are named
+SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would decide
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,6 @@ class Prior(Estimator):
             prior=metrics.base_prior(base, reference, weight) if squares else None,
             pulled=pulled,
         )
-
-
-ACTIVE_BOUND_FRACTION = 1e-6  # of the reference: links and terms nearer to their bound than this are named
-SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would decide
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,13 @@ MOST_SHORTENED_STEPS = 4  # steps in a row that had to be shortened
 NEGLIGIBLE_CHANGE_FRACTION = 1e-9  # of the torque: a change this small is none
 WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is accepted,
 FIRST_SIMULATIONS = 3  # but not in the first rounds
+INSTRUMENT_ASSUMPTIONS = assumed(
+    "errors of the equations are stationary, of any colour and correlated between joints",
+    "the simulated motion knows nothing of them, so controller and reference are known",
+)
+COVARIANCE_BLOCK_INSTANTS = 4096  # instants that are looked at together; what is farther apart counts as independent
+INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part of the instants
+MOST_COVARIANCE_LAGS = 256
 
 
 class SimulatingEstimator(Estimator):
@@ -134,8 +141,7 @@ class SimulatingEstimator(Estimator):
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFit:
-    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
-    simulated problem they come from; notes: how it went."""
+    """values, std (p,), noise (J,); factor (…, p): weighted rows, or what stands for them; along: as simulated."""
 
     values: Array
     std: Array
@@ -173,12 +179,6 @@ class DIDIM(SimulatingEstimator):
         information = along.compressed.information(noise)
         std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
         return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
-
-
-INSTRUMENT_ASSUMPTIONS = assumed(
-    "errors of the equations are stationary, of any colour and correlated between joints",
-    "the simulated motion knows nothing of them, so controller and reference are known",
-)
 
 
 @dataclass(frozen=True)
@@ -332,11 +332,6 @@ def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, inter
 
 
 # -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------
-
-
-COVARIANCE_BLOCK_INSTANTS = 4096  # instants that are looked at together; what is farther apart counts as independent
-INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part of the instants
-MOST_COVARIANCE_LAGS = 256
 
 
 def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> Array:

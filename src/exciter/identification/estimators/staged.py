@@ -12,10 +12,9 @@ x̂_e = x_e + H_e ε with covariance C. With A, N, B its columns of R:
     z − B x̂_e = A x_a + N x_n + (ε − B H_e ε)
 
 Generalised least squares with the covariance V + B C Bᵀ of the bracket is the same as estimating x_e, too, with
-(x̂_e, C) as prior information, and keeping only x_a: x̂_a = L (z − B x̂_e). Earlier values stay as they are. The errors
-of x̂_a are H_a = L (1 − B H_e): every parameter is a linear map H of the same ε, and H v Hᵀ is the covariance of all of
-them with all cross terms, also where stages share equations. Taking earlier results for exact would be C = 0: the
-weights are worse, and σ too small.
+(x̂_e, C) as prior information, and keeping only x_a: x̂_a = L (z − B x̂_e), with errors H_a = L (1 − B H_e): every
+parameter is a linear map H of the same ε, and H v Hᵀ is the covariance of all of them with all cross terms, also where
+stages share equations. Taking earlier results for exact, C = 0, would give worse weights and σ too small.
 """
 
 from __future__ import annotations
@@ -150,8 +149,7 @@ class State:
 
     @property
     def freedom(self) -> float:
-        """Of the variance that is known worst: (Σ v)² / Σ (v² / f) with the parts v of a parameter's variance that
-        rest on the same σ, known with f degrees of freedom (Satterthwaite)."""
+        """Of the variance known worst: (Σ v)² / Σ (v² / f), its parts v resting on σ with freedom f (Satterthwaite)."""
         squares = (self.root.reshape(self.errors.shape) ** 2).sum(axis=2)
         sources, first, which = np.unique(self.source, return_index=True, return_inverse=True)
         parts = squares @ np.eye(len(sources))[which]

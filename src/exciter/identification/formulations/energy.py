@@ -42,9 +42,8 @@ POWER_EQUATION = "power"
 
 
 def balance_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index, name: str) -> Iterator[Rows]:
-    """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
-
-    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``."""
+    """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ;
+    the last column of W1 is zero, of W2 ``ERROR_COLUMN``."""
     names = (*(model.standard[k] for k in columns), ERROR_COLUMN)
     p, limit = len(names), model.robot.limit("velocity")
     slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)

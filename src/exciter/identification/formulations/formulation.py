@@ -88,8 +88,7 @@ def _rows(rows: Rows, start: int, stop: int) -> Rows:
 
 
 def dissipation(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
-    """(joint, standard column, values (N,) [torque per unit]) of every entry that is not conservative; before: what
-    terms remember of the motion that this one continues."""
+    """(joint, standard column, values (N,) [torque per unit]) of entries that are not conservative; before: memory."""
     conservative = [kept for term in model.bound for kept in term.conservative]
     entries = zip(model.entries, before.values(motion), strict=True)
     return [(j, 10 * model.n + column, values) for (j, column), values in entries if not conservative[column]]

@@ -87,8 +87,7 @@ class MassBound(Bound):
 
 @dataclass(frozen=True)
 class CentreBox(Bound):
-    """lower ≤ centre of mass ≤ upper (3,) [m] of the link that ``joint`` moves, in the joint frame of the robot's
-    description; −inf and inf where a side is open."""
+    """lower ≤ centre of mass ≤ upper (3,) [m] of the link that ``joint`` moves, in its described frame; ±inf: open."""
 
     joint: JointName
     lower: Annotated[tuple[float, ...], Vector(3, "m", -INF)]
@@ -114,8 +113,7 @@ class CentreBox(Bound):
 
 @dataclass(frozen=True)
 class CentreSphere(Bound):
-    """Centre of mass of the link that ``joint`` moves, at most ``radius`` [m] from ``centre`` (3,) [m], in the joint
-    frame of the robot's description."""
+    """Centre of mass of the link that ``joint`` moves within ``radius`` of ``centre`` [m], in its described frame."""
 
     joint: JointName
     centre: Annotated[tuple[float, ...], Vector(3, "m")]
@@ -233,8 +231,7 @@ def physics(equations: StandardEquations, reference: Reference, margin: float) -
 
 
 def physical_terms(equations: StandardEquations) -> list[Cone]:
-    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0, and Σ χ A ⪰ 0 of joints whose
-    rotors are coupled; others are ≥ 0 by themselves."""
+    """Of joint terms alone: friction, rotor inertia, stiffness ≥ 0, and Σ χ A ⪰ 0 of joints with coupled rotors."""
     wanted, cones = np.flatnonzero(equations.nonnegative), []
     if len(wanted):
         g = np.zeros((len(wanted), len(equations.model.standard)))

@@ -27,8 +27,7 @@ ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """G χ + h in a cone: entries ≥ 0, first entry ≥ norm of the others, or svec of a matrix ⪰ 0. name: in words;
-    given: whether a user gave it (physics otherwise)."""
+    """G χ + h in a cone: entries ≥ 0, first entry ≥ norm of the others, or svec of a matrix ⪰ 0. given: by a user."""
 
     kind: ConeKind
     g: Array

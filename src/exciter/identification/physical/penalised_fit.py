@@ -48,8 +48,7 @@ class PenalisedObjective:
     weight: float = 0.0
 
     def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
-        """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
-        start: χ of a nearby weight, from which fewer steps are needed."""
+        """χ (p,) for R P and z (``StandardEquations.sides``), and K (p, p), KᵀK the curvature there; start: near it."""
         sides = self._with_trace(sides)
         if self.weight == 0.0 or self.metric.quadratic:
             return self._step(sides, self.reference.chi, cones)

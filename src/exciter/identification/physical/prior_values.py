@@ -31,9 +31,8 @@ REPAIRED_BODY_FRACTION = 0.1
 
 
 def uniform_rods(robot: Robot) -> Array:
-    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together. A rod reaches
-    from the joint's origin to the mean of what it carries (the next joints; at the end the farthest frame). Where that
-    is no way at all, a stub along the joint's axis, about its origin."""
+    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together, each from the
+    joint's origin to the mean of what it carries (joints; at the end the farthest frame), or a stub along its axis."""
     ends = np.array([_end(robot, j) for j in range(robot.n)])
     lengths = np.linalg.norm(ends, axis=1)
     mean = float(lengths.sum()) / robot.n or UNKNOWN_LENGTH_M

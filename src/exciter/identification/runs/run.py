@@ -126,8 +126,7 @@ class Run:
 
     @cached_property
     def seen_period(self) -> float | None:
-        """[s] after which the positions of the longest part show the same again; None where they do not, or where
-        parts are read piece by piece and there is no sample."""
+        """[s] after which positions of the longest part are the same again; None where not, or none is at hand."""
         if self.sample is not None:
             return self.sample.seen_period
         if not isinstance(self.parts, tuple):
@@ -207,10 +206,8 @@ class StreamedParts:
 
 @dataclass(frozen=True, eq=False)
 class LongLog:
-    """A log that is not held: ``repaired`` reads it anew.
-
-    sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
-    notes: what was repaired; quality: of all samples."""
+    """A log that is not held: ``repaired`` reads it anew. sample: evenly spread windows of it, which has ``samples`` in
+    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples."""
 
     name: str
     repaired: Callable[[], Iterable[Recording]]

@@ -1,7 +1,6 @@
-"""Cut-offs: of the low-pass that positions are differentiated through, and of the filter of the equations: what
-balances motion and noise in q̈ is best for q̈, not for what is wanted: torques. So cut-offs are tried, and the lowest is
-kept whose model predicts held-out torques as well as any. Both sides of the equations go through ten times the band of
-the motion.
+"""Cut-offs of the low-pass that positions are differentiated through: what balances motion and noise in q̈ is best for
+q̈, not for torques. So they are tried, and the lowest is kept whose model predicts held-out torques as well as any. And
+of the filter of the equations: ten times the band of the motion.
 """
 
 from __future__ import annotations

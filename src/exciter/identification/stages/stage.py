@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
+from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
@@ -33,23 +33,19 @@ ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
 #: a rule that chooses (p,) of ``problem.names``; what earlier stages determined, and what the equations do not, is left
 #: out by itself
 Parameters = Callable[[Problem], BoolArray]
+FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
+LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
+LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
+SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
+NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
+Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
+FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
+Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
 
 
 def others(problem: Problem) -> BoolArray:
     """All that are left."""
     return np.ones(len(problem.names), dtype=bool)
-
-
-def named(*names: str) -> Parameters:
-    """By name."""
-
-    def chosen(problem: Problem) -> BoolArray:
-        for name in names:
-            if name not in problem.names:
-                raise ParameterError(unknown_name("parameter", name, problem.names))
-        return np.isin(problem.names, names)
-
-    return chosen
 
 
 def friction_of(*joints: int) -> Parameters:
@@ -110,8 +106,7 @@ class AtRest(Selection):
 
 @dataclass(frozen=True)
 class SteadyMotion(Selection):
-    """The joint moves, faster than ``slowest`` [rad/s or m/s], and is accelerated by less than ``acceleration``
-    [rad/s² or m/s²]; whatever the other joints do."""
+    """The joint is faster than ``slowest`` [rad/s, m/s], accelerated by less than ``acceleration`` [rad/s², m/s²]."""
 
     slowest: NonNegative = 0.05
     acceleration: NonNegative = 0.05
@@ -138,12 +133,6 @@ class Stage:
     runs: tuple[str, ...] | None = None
     alone: bool = False
     mean: bool = False
-
-
-FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
-LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
-LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
-SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
 
 
 def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
@@ -223,11 +212,6 @@ def nearest(known: Array, time: Array) -> Index:
     after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
     before = np.maximum(after - 1, 0)
     return np.where(time - known[before] <= known[after] - time, before, after)
-
-
-NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
-Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
-FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,9 +310,6 @@ def _labels(stages: Sequence[Stage], run: str, there: Instants) -> Index:
             chosen = chosen & np.isin(np.arange(there.motion.n), stage.joints)
         labels |= np.where(chosen, 1 << k, 0)
     return labels
-
-
-Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
 
 
 @dataclass(eq=False)

@@ -381,16 +381,8 @@ class Whiteness:
         return text
 
 
-def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness, ...]:
-    """Of every joint, in one pass over the rows; of rows at the rate that most of them have."""
-    if estimate.names != equations.names:
-        raise ParameterError("the estimate is of other parameters than the equations")
-    everything = np.arange(len(estimate.values))
-    fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
-    return whiteness_of(correlations(equations, fit), equations.joints)
-
-
 def whiteness_of(correlated: Iterable[Correlation], joints: Sequence[str]) -> tuple[Whiteness, ...]:
+    """Of every joint; of rows at the rate that most of them have."""
     found = max(correlated, key=lambda c: float(c.rows.sum()))
     return tuple(_of_joint(found, j, joint) for j, joint in enumerate(joints))
 
