@@ -15,6 +15,7 @@ MOST_SIMULATIONS = 1000  #: of one estimate
 #: σ of the equations, one or one per equation of an instant
 EquationNoise = Annotated[float | tuple[float, ...] | None, Numbers(above=0.0)]
 Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
+E = TypeVar("E", bound="Estimator")
 
 
 class Estimator(Settings, ABC):
@@ -26,9 +27,6 @@ class Estimator(Settings, ABC):
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
         """The parameters ``problem.names`` with their covariance, and what that rests on."""
-
-
-E = TypeVar("E", bound=Estimator)
 
 
 def completed(estimator: E, **known: Any) -> E:
