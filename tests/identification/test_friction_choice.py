@@ -31,6 +31,7 @@ from exciter.parameters.terms import (
     LoadFriction,
     Offset,
     RotorInertia,
+    Sign,
     SqrtViscous,
     Stribeck,
     UserTerm,
@@ -186,12 +187,24 @@ def test_folds_of_time_leak_where_the_motion_repeats():
     assert (leaking.held_out() < 0.98 * sound.held_out()).all()  # and the residual is flattered
 
 
+def loaded(delta: float) -> list[FrictionCandidate]:
+    """Friction that grows with the rigid torque, beside a sign or pre-sliding, and a root of the speed."""
+    shapes = {"Coulomb": (Sign(), "Coulomb"), f"Dahl {1e3 * delta:g} mrad": (Dahl(delta), "Dahl")}
+    found = []
+    for more, extra in (("", ()), ("√ + ", (SqrtViscous(),))):
+        for name, (shape, kind) in shapes.items():
+            terms = (Viscous(), *extra, Coulomb(shape), LoadFriction(shape), Offset())
+            family = f"viscous + {more}{kind} + load + offset"
+            found.append(FrictionCandidate(f"viscous + {more}{name} + load + offset", terms, family))
+    return found
+
+
 def test_other_kinds_are_found_too():
     """Stribeck with its velocity, and friction that grows with the load, among candidates of their own."""
     base = (Viscous(), Coulomb())
     terms = (*base, Stribeck(joints=("joint_1",), velocity=0.1), LoadFriction(joints=("joint_2",)))
     run = run_of(terms, VALUES_PLAIN | {"Fst1": 40.0, "Fl2": 0.2}, 1.0)
-    candidates = usual_candidates(deltas=(3e-4,), load=True)
+    candidates = (*usual_candidates(deltas=(3e-4,)), *loaded(3e-4))
     choice = choose_friction(Problem(DynamicModel(robot(), base), (run,)), candidates)
     assert chosen(choice) == [
         "viscous + Coulomb + Stribeck 0.1 rad/s + offset",

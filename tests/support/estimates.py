@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.uncertainty.residual_autocorrelation import (
     LinearEquations,
@@ -35,7 +36,8 @@ def estimate_of(model, chi, *, standard=True):
 
 def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness, ...]:
     """Of the residuals of every joint, in one pass over the rows; all parameters were estimated."""
-    assert estimate.names == equations.names
+    if estimate.names != equations.names:
+        raise ParameterError("the estimate is of other parameters than the equations")
     everything = np.arange(len(estimate.values))
     fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
     return whiteness_of(correlations(equations, fit), equations.joints)

@@ -23,13 +23,7 @@ from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, filtered_rows, model_rows
 from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
-from exciter.identification.formulations.formulation import (
-    Formulation,
-    blocks,
-    differentiated,
-    dissipation,
-    instants_first,
-)
+from exciter.identification.formulations.formulation import Formulation, blocks, differentiated, instants_first, losses
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
@@ -110,7 +104,7 @@ def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: In
     names = tuple(model.standard[k] for k in columns)
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
-        friction = dissipation(model, piece.motion, memory)
+        friction = losses(model, piece.motion, memory)
         for part in blocks(len(piece)):
             b1, b2 = model.momentum_rows(piece.motion[part])
             for joint, column, values in friction:  # those of the part alone remember nothing

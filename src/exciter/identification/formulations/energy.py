@@ -27,8 +27,8 @@ from exciter.identification.formulations.formulation import (
     Formulation,
     blocks,
     differentiated,
-    dissipation,
     instants_first,
+    losses,
 )
 from exciter.settings import Number, Switch
 from exciter.typing import Array, Index
@@ -53,7 +53,7 @@ def balance_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Inde
                 f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product "
                 "with the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
             )
-        friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
+        friction, weight = losses(model, piece.motion, memory), _weight(piece)
         for part in blocks(len(piece)):
             motion = piece.motion[part]
             sides = np.zeros((1, 2 * p + 1, len(motion)))

@@ -87,7 +87,7 @@ def _rows(rows: Rows, start: int, stop: int) -> Rows:
     return replace(rows, time=rows.time[start:stop], sides=instants_first(sides), parameters=rows.parameters[p:])
 
 
-def dissipation(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
+def losses(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
     """(joint, standard column, values (N,) [torque per unit]) of entries that are not conservative; before: memory."""
     conservative = [kept for term in model.bound for kept in term.conservative]
     entries = zip(model.entries, before.values(motion), strict=True)

@@ -65,8 +65,7 @@ def one_thread() -> Iterator[None]:
 class Compressed:
     """G pieces of the runs times J equations per instant, for p ``parameters``. factors (G, J, p + 1, p + 1): upper
     triangular, R and z, and in the last corner the norm of what no parameters explain; rows not divided by any noise.
-    rows (G, J): how many. independent (G, J): how many independent ones they are worth (see ``Rows.independent``). run,
-    fold (G,): where a piece comes from."""
+    rows, independent (G, J): how many, and how many independent ones they are worth. run, fold (G,): of a piece."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]

@@ -119,17 +119,14 @@ class CentreSphere(Bound):
     centre: Annotated[tuple[float, ...], Vector(3, "m")]
     radius: Annotated[float, Number(above=0.0, unit="m")]
 
-    @property
-    def _words(self) -> str:
-        return f"centre of mass of '{self.joint}' within {self.radius:g} m of {_point(self.centre)} m"
-
     def spelling(self, data: dict[str, Any]) -> Any:
         return {"joint": self.joint, "centre": {"near": list(self.centre), "radius": self.radius}}
 
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
         mass, moment, size = _first_moments(model, reference, self.joint)
         rows = np.vstack([self.radius * mass, moment - np.outer(np.asarray(self.centre, dtype=float), mass)])
-        return [Cone("second-order", rows / size, np.zeros(4), self._words, True)]
+        words = f"centre of mass of '{self.joint}' within {self.radius:g} m of {_point(self.centre)} m"
+        return [Cone("second-order", rows / size, np.zeros(4), words, True)]
 
 
 @dataclass(frozen=True)

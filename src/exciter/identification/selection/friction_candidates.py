@@ -192,14 +192,10 @@ def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
 
 
 def usual_candidates(
-    *,
-    deltas: Sequence[float] = USUAL_PRESLIDING_TRAVELS,
-    velocities: Sequence[float] = STRIBECK_VELOCITIES,
-    load: bool = False,
+    *, deltas: Sequence[float] = USUAL_PRESLIDING_TRAVELS, velocities: Sequence[float] = STRIBECK_VELOCITIES
 ) -> tuple[FrictionCandidate, ...]:
     """From the simplest on: none, Coulomb, viscous, both, with an offset or asymmetric; pre-sliding (Dahl, a candidate
-    for each of ``deltas``) instead of the sign; a root of the speed; Stribeck; and with ``load`` friction that grows
-    with the rigid torque, for torques of the motor's side and descriptions with inertias one can believe."""
+    for each of ``deltas``) instead of the sign; a root of the speed; Stribeck."""
     v, c, off, root = Viscous(), Coulomb(), Offset(), SqrtViscous()
     dry = [(f"Dahl {1e3 * delta:g} mrad", Dahl(float(delta))) for delta in deltas]
     every: list[tuple[str, FrictionShape]] = [("Coulomb", Sign()), *dry]
@@ -218,10 +214,4 @@ def usual_candidates(
             for speed in velocities
         ),
     ]
-    if load:
-        for more, extra in (("", ()), ("√ + ", (root,))):
-            sets += [
-                (f"viscous + {more}{name} + load + offset", (v, *extra, Coulomb(s), LoadFriction(s), off))
-                for name, s in every
-            ]
     return tuple(FrictionCandidate(name, terms, NUMBER_IN_NAME.sub("", name)) for name, terms in sets)
