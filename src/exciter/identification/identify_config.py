@@ -187,7 +187,8 @@ class KnownForGains(ByName):
 
 @dataclass(frozen=True)
 class IdentifySettings(Settings):
-    """An identification, as ``identify:`` of a file asks for it; None: left open, chosen from the logs or as usual.
+    """An identification, as the section ``identify:`` of a file asks for it; None: left open, so that it is chosen from
+    the logs or the usual one.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is.

@@ -95,7 +95,9 @@ class HuberLoss(Loss):
 
 @dataclass(frozen=True)
 class Bisquare(Loss):
-    """Tukey's bisquare: equations beyond c scales do not count. c = 4.685: 95 % efficient. Not convex: Huber first."""
+    """Tukey's bisquare: equations beyond c scales do not count at all. c = 4.685: 95 % efficient.
+
+    Not convex, so it is started from Huber's answer."""
 
     word, title = "bisquare", "Tukey's bisquare"
     c: Positive = 4.685
@@ -141,7 +143,8 @@ class AbsoluteMedian:
 
 @dataclass(frozen=True)
 class IterativelyReweighted(Estimator):
-    """loss: Bisquare or HuberLoss, or another; None: squares, that is ``WeightedLeastSquares``.
+    """loss: Bisquare or HuberLoss, or another; None: squares, so that only the variances of the joints are reweighted,
+    which is what ``WeightedLeastSquares`` does.
 
     tolerance: the iteration ends when no parameter moves by more than this share of its standard deviation. Scales
     follow the residuals until they change by less than a hundredth, and stay: a median jumps from one residual to the

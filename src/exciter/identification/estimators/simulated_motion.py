@@ -44,10 +44,9 @@ MOST_COVARIANCE_LAGS = 256
 
 
 class SimulatingEstimator(Estimator):
-    """loop: of all runs, or one of each. route: how the measured motion was differentiated, where that is to be made up
-    for. rounds: simulations at most; tolerance: settled when no parameter changes by more than this part of its σ.
-    exact: whether the answer must be one that can be simulated; otherwise it is accepted after several shortened steps
-    in a row, since instruments of nearby parameters serve as well."""
+    """route: how the measured motion was differentiated, where that is to be made up for. exact: whether the answer
+    must be one that can be simulated; otherwise it is accepted after several shortened steps in a row, since
+    instruments of nearby parameters serve as well."""
 
     loop: ClosedLoop | tuple[ClosedLoop, ...] | None
     route: FilteredDifferences | None = None
@@ -154,6 +153,8 @@ class SimulatedFit:
 @dataclass(frozen=True)
 class DIDIM(SimulatingEstimator):
     """Direct and inverse dynamic identification models (Gautier, Janot, Vandanjon 2013). Only torques are measured.
+    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
+    than this part of its σ.
 
     The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free
     of noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
@@ -184,6 +185,8 @@ class DIDIM(SimulatingEstimator):
 @dataclass(frozen=True)
 class InstrumentalVariables(SimulatingEstimator):
     """Instrumental variables with simulated instruments (IDIM-IV; Janot, Vandanjon, Gautier 2014).
+    loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by more
+    than this part of its σ.
 
     Noise on the joints makes W itself noisy, and least squares biased: E(Wᵀe) ≠ 0. Z, the same regressor along the
     motion of a simulated closed loop, is independent of that noise; then χ = (ZᵀΣ⁻¹W)⁻¹ ZᵀΣ⁻¹y. Z needs parameters, so

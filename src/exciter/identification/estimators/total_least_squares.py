@@ -44,9 +44,10 @@ TOTAL_ASSUMPTIONS = assumed(
 @dataclass(frozen=True)
 class TotalLeastSquares(Estimator):
     """errors: σ of a column's errors, over σ of the errors of y in the same row, by name of the parameter; columns not
-    named are exact. None: every column, and y, has errors of the same share of its root mean square, joint by joint;
-    structural zeros have none. exact: parameters, or symbols of them, whose columns have no errors whatever ``errors``
-    says: by default the sign of the velocity and constants."""
+    named are exact. None: every column, and y, has errors of the same relative size (their share of its root mean
+    square, joint by joint); structural zeros have none.
+
+    exact: parameters, or symbols of them, whose columns have no errors: by default sign of velocity and constants."""
 
     word, title = "tls", "total least squares"
     errors: Annotated[Mapping[str, float] | None, ByName(Number(least=0.0), what="parameter")] = None

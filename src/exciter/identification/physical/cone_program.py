@@ -98,16 +98,10 @@ def slack(cone: Cone, value: Array) -> float:
         return float(value.min())
     if cone.kind == "second-order":
         return float(value[0] - np.linalg.norm(value[1:]))
-    return float(np.linalg.eigvalsh(smat(value))[0])
-
-
-def smat(values: Array) -> Array:
-    """The symmetric matrix of ``svec``."""
-    k = _side(len(values))
-    columns, rows = np.tril_indices(k)
-    matrix = np.zeros((k, k))
-    matrix[rows, columns] = matrix[columns, rows] = values / np.where(rows == columns, 1.0, np.sqrt(2.0))
-    return matrix
+    columns, rows = np.tril_indices(_side(len(value)))
+    matrix = np.zeros((columns[-1] + 1, columns[-1] + 1))  # of ``svec``
+    matrix[rows, columns] = matrix[columns, rows] = value / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    return float(np.linalg.eigvalsh(matrix)[0])
 
 
 def _inside(value: Array, cones: Sequence[Cone], tolerance: float = 0.0) -> bool:

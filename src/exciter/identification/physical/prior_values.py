@@ -69,9 +69,10 @@ class PriorValues(Settings, ABC):
 
 @dataclass(frozen=True)
 class Described(PriorValues):
-    """Inertias and friction of the robot's description (URDF, MJCF, table), whatever they are worth. A body that cannot
-    exist, or is a point or a line, gets what it lacks from a rod in its place. Masses that are wrong by orders of
-    magnitude are scaled, all by one factor."""
+    """Inertias and friction of the robot's description (URDF, MJCF, table), whatever they are worth.
+
+    A body that cannot exist, or is a point or a line, gets what it lacks from a rod in its place. Masses that are wrong
+    by orders of magnitude are scaled, all by one factor."""
 
     word, title = "description", "the inertias of the description"
 

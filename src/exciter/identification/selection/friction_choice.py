@@ -145,7 +145,11 @@ def choose_friction(
         raise ParameterError(f"{problem.folds} fold; cross-validation needs at least 2: give folds=10 to the problem")
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
-    allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
+    allowed = list[list[int]]()
+    for never in [(barred or {}).get(joint, ()) for joint in problem.joints]:
+        allowed.append([k for k, one in enumerate(candidates) if not any(term in never for term in one.terms)])
+        if not allowed[-1]:
+            raise ParameterError("every candidate has a term that is barred for a joint; give one without")
     equations, families = friction_equations(problem, kept, candidates, pull), [one.family for one in candidates]
     choice, noise, scores, settled = _swept(equations, families, allowed)
     chosen = [candidates[k] for k in choice]
@@ -168,13 +172,6 @@ def choose_friction(
         )
         per_joint.append(JointFriction(joint, table))
     return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled)
-
-
-def _allowed(candidates: Sequence[frictions.FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
-    found = [k for k, one in enumerate(candidates) if not any(term in barred for term in one.terms)]
-    if not found:
-        raise ParameterError("every candidate has a term that is barred for a joint; give one without")
-    return found
 
 
 def _swept(

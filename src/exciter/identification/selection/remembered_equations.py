@@ -24,7 +24,6 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
-from exciter.robot.motion import Motion
 from exciter.typing import Array, Index
 
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
@@ -132,8 +131,8 @@ class _KnownColumns:
 
 
 def _at_rest(piece: Processed) -> Processed:
-    motion = piece.motion
-    return replace(piece, motion=Motion(motion.time, motion.q, *np.zeros((2, *motion.q.shape))))
+    zero = np.zeros_like(piece.motion.q)
+    return replace(piece, motion=replace(piece.motion, qd=zero, qdd=zero))
 
 
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:

@@ -223,8 +223,7 @@ class Correlation:
 
     What is zero at rest must not make errors look small: sums over two joints are divided by √(N_j N_l). That is exact
     for one joint at lag zero, and near it for lags that are short beside the rests. It is too much for two joints that
-    rest at different times (filtered rows do not tell which instants both have), whose common errors then look smaller.
-    """
+    rest at different times (filtered rows do not tell which instants both have), whose common errors look smaller."""
 
     rate: float
     rows: Array
