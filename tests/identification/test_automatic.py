@@ -465,12 +465,12 @@ def told_route(told: Callable[[FilteredDifferences], Score], velocity: float | N
 
 
 def test_all_cut_offs_are_judged_by_the_same_instants() -> None:
-    found, instants = told_route(lambda route: score(1, 1, 1))
-    assert found.route.cutoff == 10.0  # the lowest, for all are alike
+    (route, runs, _), instants = told_route(lambda route: score(1, 1, 1))
+    assert route.cutoff == 10.0  # the lowest, for all are alike
     assert len(instants) == 3
     for one in instants:
         np.testing.assert_allclose(one, instants[0], atol=1e-9)
-    assert len(found.runs[0].parts[0].motion.time) == len(instants[0])
+    assert len(runs[0].parts[0].motion.time) == len(instants[0])
 
 
 @pytest.mark.parametrize(
@@ -481,8 +481,8 @@ def test_all_cut_offs_are_judged_by_the_same_instants() -> None:
     ],
 )
 def test_the_lowest_cut_off_that_is_as_good_as_any(scores: dict[float, Score], cutoff: float) -> None:
-    found, _ = told_route(lambda route: scores[route.cutoff or 0.0])
-    assert found.route.cutoff == cutoff
+    (route, _, _), _ = told_route(lambda route: scores[route.cutoff or 0.0])
+    assert route.cutoff == cutoff
 
 
 @pytest.mark.parametrize("better", [True, False])
@@ -490,10 +490,10 @@ def test_recorded_velocities_where_they_are_better(better: bool) -> None:
     def told(route: FilteredDifferences) -> Score:
         return score(0.5, 0.5, 0.5) if route.measured_velocity == better else score(1, 1, 1)
 
-    found, instants = told_route(told, velocity=0.01)
+    (route, _, choice), instants = told_route(told, velocity=0.01)
     assert len(instants) == 4
-    assert found.route.measured_velocity is better
-    assert ("velocities" in found.choice.value) is better
+    assert route.measured_velocity is better
+    assert ("velocities" in choice.value) is better
 
 
 def test_coarse_encoders_with_clean_velocities() -> None:

@@ -31,6 +31,7 @@ from exciter.parameters.terms import (
     LoadFriction,
     Offset,
     RotorInertia,
+    Sign,
     SqrtViscous,
     Stribeck,
     UserTerm,
@@ -131,7 +132,7 @@ def test_scores_are_those_of_plain_cross_validation():
     problem = Problem(DynamicModel(robot(), (RotorInertia(),)), (run,), folds=5)
     equations = friction_equations(problem, (RotorInertia(),), candidates)
     noise = np.array([2.0, 1.0, 3.0])
-    columns = [equations.columns(candidate) for candidate in candidates]
+    columns = equations.columns
     for k, terms in enumerate(sets):
         plain = replace(problem, model=DynamicModel(robot(), (RotorInertia(), *terms)))
         (expected,) = cross_validate(plain.compressed, lambda c: [c.information(noise).solve()[0]], noise)
@@ -152,7 +153,7 @@ def test_friction_is_never_negative():
     candidates = usual_candidates(deltas=(), velocities=())[:4]
     assert chosen(choose_friction(problem, candidates))[1] == "none"
     equations = friction_equations(problem, (), candidates)
-    columns = [equations.columns(candidate) for candidate in candidates]
+    columns = equations.columns
     scores = equations.scores(1, columns, [columns[3]] * 3, np.ones(3))
     assert_allclose([score.mean for score in scores], scores[0].mean)  # none of them may use what it has
 
@@ -186,12 +187,24 @@ def test_folds_of_time_leak_where_the_motion_repeats():
     assert (leaking.held_out() < 0.98 * sound.held_out()).all()  # and the residual is flattered
 
 
+def loaded(delta: float) -> list[FrictionCandidate]:
+    """Friction that grows with the rigid torque, beside a sign or pre-sliding, and a root of the speed."""
+    shapes = {"Coulomb": (Sign(), "Coulomb"), f"Dahl {1e3 * delta:g} mrad": (Dahl(delta), "Dahl")}
+    found = []
+    for more, extra in (("", ()), ("√ + ", (SqrtViscous(),))):
+        for name, (shape, kind) in shapes.items():
+            terms = (Viscous(), *extra, Coulomb(shape), LoadFriction(shape), Offset())
+            family = f"viscous + {more}{kind} + load + offset"
+            found.append(FrictionCandidate(f"viscous + {more}{name} + load + offset", terms, family))
+    return found
+
+
 def test_other_kinds_are_found_too():
     """Stribeck with its velocity, and friction that grows with the load, among candidates of their own."""
     base = (Viscous(), Coulomb())
     terms = (*base, Stribeck(joints=("joint_1",), velocity=0.1), LoadFriction(joints=("joint_2",)))
     run = run_of(terms, VALUES_PLAIN | {"Fst1": 40.0, "Fl2": 0.2}, 1.0)
-    candidates = usual_candidates(deltas=(3e-4,), load=True)
+    candidates = (*usual_candidates(deltas=(3e-4,)), *loaded(3e-4))
     choice = choose_friction(Problem(DynamicModel(robot(), base), (run,)), candidates)
     assert chosen(choice) == [
         "viscous + Coulomb + Stribeck 0.1 rad/s + offset",

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
-from exciter.errors import ParameterError, RecordingError
+from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.signals.processed_motion import Processed
@@ -26,13 +26,12 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.stages.stage import (
     AtRest,
+    Cells,
     Stage,
     SteadyMotion,
     Unused,
     acting_at_rest,
-    cells_of,
     friction_of,
-    named,
     rows_with_motion,
 )
 from exciter.notes import in_one_line, texts
@@ -55,6 +54,18 @@ class Staged(StageSequence):
 
     def stages(self, problem):
         return self.given
+
+
+def named(*names):
+    """A rule: parameters by name."""
+
+    def chosen(problem):
+        for name in names:
+            if name not in problem.names:
+                raise ParameterError(unknown_name("parameter", name, problem.names))
+        return np.isin(problem.names, names)
+
+    return chosen
 
 
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))
@@ -278,7 +289,7 @@ def test_motion_is_matched_by_time(experiment):
 
 def test_every_equation_is_used_once(experiment):
     stages = FrictionFirst(STEADY).stages(problem := experiment.problem(experiment.exact))
-    cells = cells_of(problem, stages)
+    cells = Cells.of(problem, stages)
     chosen = STEADY.chosen(experiment.motion)
     assert (cells.used.sum(axis=1) == 1).all()
     for joint in range(3):
@@ -307,7 +318,7 @@ def test_poses_count_once_each():
         edges = [0, *cuts, len(motion)]
         parts = tuple(Processed(motion[a:b], torque[a:b], 100.0) for a, b in pairwise(edges))
         problem = Problem(experiment.model, (Run(parts),))
-        cells = cells_of(problem, StaticThenDynamic().stages(problem))
+        cells = Cells.of(problem, StaticThenDynamic().stages(problem))
         assert cells.rows[cells.used[:, 0]].tolist() == [12, 12, 12]
         assert cells.rows[cells.used[:, 1]].sum() == 600
         poses = model_rows_of(experiment, motion)[200::7].reshape(-1, 3, len(problem.names) + 1)
@@ -368,7 +379,7 @@ def test_samples_within_poses_bound_sigma_from_below():
     noise = np.zeros_like(experiment.exact)
     noise[200:] = np.tile([[1.0], [-1.0], [-1.0], [1.0]], (6, 3))
     problem = experiment.problem(experiment.exact + SIGMA * noise)
-    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    cells = Cells.of(problem, StaticThenDynamic().stages(problem))
     assert_allclose(cells.scatter[cells.used[:, 0]], SIGMA**2 / 3.0)  # four samples: variance 4/3, of the mean a fourth
     assert np.isnan(cells.scatter[cells.used[:, 1]]).all()
     gravity = acting_at_rest(problem)
@@ -383,7 +394,7 @@ def test_scatter_of_filtered_poses_is_the_variance_of_their_means():
     torque = model.torque(motion) + np.random.default_rng(2).standard_normal((len(motion), 3))
     formulation = InverseDynamic(ParallelFilter(Butterworth(10.0), factor=1))
     problem = Problem(model, (Run.at(motion, torque, 100.0),), formulation)
-    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    cells = Cells.of(problem, StaticThenDynamic().stages(problem))
     static = cells.used[:, 0]
     errors = cells.factors[static] @ np.append(model.base.base_values(model.nominal), -1.0)
     assert cells.rows[static].tolist() == [40, 40, 40]

@@ -36,9 +36,9 @@ from exciter.identification.uncertainty.residual_autocorrelation import (
     correlations,
     fading,
     linear_fit,
-    whiteness,
 )
 from exciter.robot import Motion, load
+from support.estimates import whiteness
 from support.monte_carlo import Bench, Redrawn, linear, repeat
 from support.torque_band import torque_band
 from support.warming_robot import NOISE, ROBOT, coloured, model, moved, warming

@@ -17,10 +17,10 @@ from exciter.identification.uncertainty.residual_autocorrelation import (
     _of_joint,
     correlations,
     linear_fit,
-    whiteness,
 )
 from exciter.notes import texts
 from support.dense_example import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
+from support.estimates import whiteness
 from support.torque_band import Band
 
 

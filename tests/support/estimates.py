@@ -1,8 +1,16 @@
-"""Estimates for exports."""
+"""Estimates for exports, and the whiteness of an estimate's residuals."""
 
 import numpy as np
 
+from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.uncertainty.residual_autocorrelation import (
+    LinearEquations,
+    LinearFit,
+    Whiteness,
+    correlations,
+    whiteness_of,
+)
 
 
 def estimate_of(model, chi, *, standard=True):
@@ -24,3 +32,12 @@ def estimate_of(model, chi, *, standard=True):
         assumptions=assumed("errors that are correlated"),
         standard=np.array(chi) if standard else None,
     )
+
+
+def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness, ...]:
+    """Of the residuals of every joint, in one pass over the rows; all parameters were estimated."""
+    if estimate.names != equations.names:
+        raise ParameterError("the estimate is of other parameters than the equations")
+    everything = np.arange(len(estimate.values))
+    fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
+    return whiteness_of(correlations(equations, fit), equations.joints)

@@ -35,25 +35,13 @@ from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
 from exciter.identification.runs.run import Run, bounded_parts, common_side
+from exciter.identification.selection import friction_candidates as frictions
+from exciter.identification.selection import prior_and_tilt_choice as prior_and_tilt
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
-from exciter.identification.selection.friction_candidates import (
-    FRICTION_TERMS,
-    barred_terms,
-    coupled_variants,
-    friction_candidates,
-    gear_load,
-    starting_terms,
-)
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.prior_and_tilt_choice import (
-    PRIOR_WEIGHTS,
-    choose_offset,
-    choose_prior_weight,
-    choose_tilt,
-)
 from exciter.identification.selection.remembered_equations import remembering
-from exciter.parameters.terms import JointTerm, Offset
+from exciter.parameters.terms import JointTerm, LoadFriction, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -83,8 +71,7 @@ class Asked:
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. band [Hz]: of the
     motion. route: whether it is to be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
-    offset: whether to choose how near to zero they are; tilt: whether gravity may lean. equations: that trials share;
-    None: each has its own."""
+    offset: whether to choose how near to zero they are; tilt: whether gravity may lean. equations: of all trials."""
 
     model: DynamicModel
     runs: tuple[Run, ...]
@@ -107,7 +94,7 @@ class Asked:
 
     def starting(self, kept: JointTerms) -> JointTerms:
         """What settings are compared with before friction is chosen."""
-        return starting_terms(kept, self.side) if self.friction else kept
+        return frictions.starting_terms(kept, self.side) if self.friction else kept
 
     def trial(self, terms: JointTerms, runs: tuple[Run, ...]) -> Trial:
         model, equations = replace(self.model, terms=terms), self.equations or remembering(self.filter)
@@ -117,13 +104,12 @@ class Asked:
         """The weight of the prior."""
         if self.weight is not None:
             return self.weight, Choice("estimator", f"{self.weight:.3g}", "as given", "weight")
-        return choose_prior_weight(trial, trial.noise(NOISE_PRIOR_WEIGHT))
+        return prior_and_tilt.choose_prior_weight(trial, trial.noise(NOISE_PRIOR_WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """runs: through the route that was chosen, if one was. terms: of the model. weight: of the prior. offset: see
-    ``Prior``. gravity (3,) [m/s²]: where it leans."""
+    """runs: through the route, if one was chosen. weight: of the prior. offset: see ``Prior``. gravity (3,) [m/s²]."""
 
     runs: tuple[Run, ...]
     terms: JointTerms
@@ -137,15 +123,15 @@ class Chosen:
 
 def choose_settings(asked: Asked) -> Chosen:
     model, choices = asked.model, list[Choice]()
-    kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION_TERMS)))
+    kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, frictions.FRICTION_TERMS)))
     runs, route, gravity = asked.runs, None, None
     if asked.route:
         asked.step("choosing the cut-off")
         start = asked.starting(kept)
         found = choose_route(asked.remake, lambda some: asked.trial(start, some), asked.band, runs)
         if found is not None:
-            runs, route = found.runs, found.route
-            choices.append(found.choice)
+            route, runs, choice = found
+            choices.append(choice)
     asked = replace(asked, equations=remembering(asked.filter))
     if asked.friction:
         asked.step("choosing friction")
@@ -156,7 +142,7 @@ def choose_settings(asked: Asked) -> Chosen:
     if asked.tilt and np.any(model.robot.gravity):
         asked.step("looking whether the base leans")
         trial = replace(trial, offset=made.offset)
-        gravity, choice = choose_tilt(trial, made.weight, trial.noise(NOISE_PRIOR_WEIGHT))
+        gravity, choice = prior_and_tilt.choose_tilt(trial, made.weight, trial.noise(NOISE_PRIOR_WEIGHT))
         leans.append(choice)
         if gravity is not None:  # what was chosen for a robot that stands upright may have stood for the lean
             leaning = replace(asked, model=replace(model, robot=model.robot.with_gravity(gravity)))
@@ -165,7 +151,7 @@ def choose_settings(asked: Asked) -> Chosen:
 
 
 def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[JointTerms, list[Choice]]:
-    variants = coupled_variants(kept, asked.side)
+    variants = frictions.coupled_variants(kept, asked.side)
     if len(variants) == 1:
         return kept, []
     trials = [asked.trial(asked.starting(terms), runs) for _, terms in variants]
@@ -177,20 +163,19 @@ def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tu
 
 
 def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[Chosen, Trial]:
-    """Friction and the weight of the prior alternately, until both are of the same model; then offsets. And the trial
-    with all but the offset."""
+    """Friction and weight of the prior in turn, until both are of one model; then offsets. And the trial."""
     trial = asked.trial(asked.starting(kept), runs)
     weight, why = asked.weighed(trial)
     friction: FrictionChoice | None = None
     choices = list[Choice]()
     if asked.friction:
-        if not 0.0 < weight < PRIOR_WEIGHTS[-1]:  # faint: the prior is far off
+        if not 0.0 < weight < prior_and_tilt.PRIOR_WEIGHTS[-1]:  # faint: the prior is far off
             weight = asked.weight or FIRST_PRIOR_WEIGHT
         robot = asked.model.robot
-        barred, ripple = barred_terms(robot, runs), not any(joint.is_prismatic for joint in robot.joints)
+        barred, ripple = frictions.barred_terms(robot, runs), not any(joint.is_prismatic for joint in robot.joints)
         for _ in range(FRICTION_AND_WEIGHT_ROUNDS):
-            load = None if asked.side == LINK_SIDE else gear_load(trial.problem.model, _full_set(trial, weight))
-            candidates = friction_candidates(load, ripple=ripple)
+            load = None if asked.side == LINK_SIDE else _gear_load(trial, weight)
+            candidates = frictions.friction_candidates(load, ripple=ripple)
             problem = asked.trial(kept, runs).problem
             friction = choose_friction(problem, candidates, (trial.reference, weight), barred)
             trial = asked.trial(friction.terms, runs)
@@ -202,17 +187,18 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> t
     choices.append(why)
     offset, terms = None, trial.problem.model.terms
     if asked.offset and any(isinstance(term, Offset) for term in terms):
-        offset, why = choose_offset(trial, weight, trial.noise(NOISE_PRIOR_WEIGHT))
+        offset, why = prior_and_tilt.choose_offset(trial, weight, trial.noise(NOISE_PRIOR_WEIGHT))
         choices.append(why)
     made = Chosen(runs=runs, terms=terms, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
     return made, trial
 
 
-def _full_set(trial: Trial, weight: float) -> Array:
-    """χ (p,) of all equations and the prior."""
+def _gear_load(trial: Trial, weight: float) -> LoadFriction:
+    """Of χ (p,) of all equations and the prior."""
     equations = StandardEquations.of(trial.problem)
     objective = PenalisedObjective(equations, trial.reference, PseudoInertia(), weight)
-    return objective.minimum(equations.sides(equations.weights(trial.noise(NOISE_PRIOR_WEIGHT))))[0]
+    chi, _ = objective.minimum(equations.sides(equations.weights(trial.noise(NOISE_PRIOR_WEIGHT))))
+    return frictions.gear_load(equations.model, chi)
 
 
 @dataclass(frozen=True, eq=False)

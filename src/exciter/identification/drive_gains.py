@@ -1,8 +1,7 @@
 """Drive gains K [N·m/A] from currents: of a robot that carries a known load, or has parameters known beforehand.
 
-K_j I_j = W_j (β + A φ): as linear equations in (β, K) the noisy currents are columns, and least squares draws every
-gain towards zero; total least squares (Gautier and Briot 2014) asks for one noise in all columns, while W hardly has
-any. Here the currents stay on the side of the measurements,
+K_j I_j = W_j (β + A φ): as linear equations in (β, K) the noisy currents are columns, and least squares draws gains to
+zero; total least squares (Gautier and Briot 2014) asks for one noise in all columns. Here currents stay measurements,
 
     I_j = (W_j (β + A φ)) / K_j + e_j,
 
@@ -17,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from exciter.dynamics.model import DynamicModel
@@ -31,7 +29,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 GAIN_NOISE_CHANGE = 1e-4  #: relative change of σ, below which weights and residuals agree
 LEAST_CURRENT_NOISE = 1e-6  #: of the currents: a smaller noise is not believed, and would hide conditions with errors
@@ -85,8 +83,7 @@ class Conditions:
 
 def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditions:
     """All that known parameters say about the base parameters. A standard parameter rarely stands alone in them: with
-    χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known are the combinations l with lᵀ P_U = 0: lᵀ β = lᵀ P_S
-    χ_S."""
+    χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that lᵀ β = lᵀ P_S χ_S is known for every l with lᵀ P_U = 0."""
     names = [item.name for item in known]
     if len(set(names)) < len(names):
         raise ParameterError(f"{next(n for n in names if names.count(n) > 1)} is given twice as known; give it once")
@@ -217,8 +214,7 @@ class Bilinear:
 
     def solve(self, x: Array, noise: Array) -> Array:
         """Least squares of k alone, each with its best θ, which is linear: variable projection (Golub & Pereyra 1973),
-        the Jacobian as Kaufman simplified it. Together they lie in a narrow bent valley; hundreds of steps do not get
-        to its end."""
+        the Jacobian as Kaufman simplified it. Together they lie in a narrow bent valley, whose end is far."""
         sigma, size = self.compressed.per_group(noise), self.size
 
         def best(k: Array) -> tuple[Array, Array]:
@@ -244,8 +240,7 @@ class Bilinear:
         return best(found.x)[0]
 
     def decomposed(self, x: Array, sigma: Array) -> tuple[Array, Array, Array, Array]:
-        """Scale (u,) of the columns, singular values (r,) and directions (r, u) of the Jacobian without those that are
-        zero, and the directions that are."""
+        """Of the Jacobian: scale (u,) of columns, singular values (r,) > 0, their directions (r, u), and the others."""
         jacobian = self.jacobian(x, sigma)
         scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
         upper = np.linalg.qr(jacobian / scale, mode="r")
@@ -275,14 +270,13 @@ def in_amperes(recording: Recording, name: str = "run") -> Recording:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``. base (b,): the
-    base parameters of the same fit, without load, by ``names``. noise (J,) [A]: σ of the currents. freedom: rows less
-    parameters, of independent rows."""
+    """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``. base (b,): base
+    parameters of the same fit, without load, by ``names``. noise (J,) [A]: of currents. freedom: see ``Estimate``."""
 
     joints: tuple[str, ...]
     gains: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: BoolArray
     names: tuple[str, ...]
     base: Array
     noise: Array

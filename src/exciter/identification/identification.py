@@ -35,8 +35,7 @@ class JudgedRun:
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """problem, estimator: what was asked; estimate: the answer. fit, validation: how it does on the runs it was made
-    from, and on held-out runs. seconds: of computing."""
+    """fit, validation: how the estimate does on the runs it was made from, and on held-out ones. seconds: it took."""
 
     problem: Problem
     estimator: Estimator

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -60,8 +60,7 @@ class BesideKnown:
 @dataclass(frozen=True, eq=False)
 class IdentifiedModel:
     """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
-    filtered, to do the same with others. data: the whole of result.json. folder: where it came from. description: the
-    robot's file, its copy in the folder where there is one."""
+    filtered, to do the same with others. data: all of result.json. folder: it is from. description: robot's file."""
 
     model: DynamicModel
     estimate: Estimate
@@ -165,8 +164,7 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     if about["file"] is None:  # Python code made the robot, or changed it
-        made: Robot = _kept(folder)
-        return made
+        return _kept(folder)
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
@@ -188,10 +186,10 @@ def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Ro
     return replace(robot, **seen) if kept.joint_names == robot.joint_names else robot
 
 
-def _kept(folder: Path) -> Any:
-    """The robot of the archive."""
+def _kept(folder: Path) -> Robot:
+    """That of the archive."""
     whole: Any = opened(folder, RESULT_SEAL, RESULT_ARCHIVE, object)
-    return whole.robot
+    return cast(Robot, whole.robot)
 
 
 def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:

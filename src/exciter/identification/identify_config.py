@@ -46,12 +46,7 @@ from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, completed
-from exciter.identification.estimators.least_squares import (
-    Essential,
-    OrdinaryLeastSquares,
-    Sequential,
-    WeightedLeastSquares,
-)
+from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -64,35 +59,14 @@ from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
-from exciter.identification.uncertainty.covariance_of_correlated_errors import (
-    CorrelatedErrors,
-    HeteroscedasticErrors,
-    StationaryErrors,
-    with_correlated_errors,
-    with_correlated_errors_and_prior,
-)
+from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.load import RobotOptions, options_from
 from exciter.robot.robot import Robot
-from exciter.settings import (
-    ByName,
-    Number,
-    OneOf,
-    OneWord,
-    PerJointNumber,
-    Registry,
-    Settings,
-    Switch,
-    Text,
-    Whole,
-    fill,
-    keys_of,
-    known_keys,
-    written,
-)
-from exciter.settings.field_markers import Flag, Kind, wrong
+from exciter.settings import ByName, OneOf, PerJointNumber, Registry, Settings, fill, keys_of, known_keys, written
+from exciter.settings.field_markers import Flag, Kind, Number, OneWord, Switch, Text, Whole, wrong
 
 MOST_SAMPLES_PER_ROW = 1_000_000  # samples of which one is kept
 NO_FILTER_WORD = "none"
@@ -100,8 +74,6 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-#: others have a covariance of their own
-LINEAR_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -179,8 +151,10 @@ class IndependentErrors(Settings):
     word, title = "independent", "errors that are independent"
 
 
-Errors = CorrelatedErrors | IndependentErrors
-ERROR_MODELS = Registry[Settings]("assumption", StationaryErrors, HeteroscedasticErrors, IndependentErrors)
+Errors = correlated.CorrelatedErrors | IndependentErrors
+ERROR_MODELS = Registry[Settings](
+    "assumption", correlated.StationaryErrors, correlated.HeteroscedasticErrors, IndependentErrors
+)
 
 
 @dataclass(frozen=True)
@@ -385,7 +359,7 @@ class IdentifyConfig:
 
     @property
     def uncertainty(self) -> Errors:
-        return self.settings.uncertainty or StationaryErrors()
+        return self.settings.uncertainty or correlated.StationaryErrors()
 
     @property
     def automatic(self) -> bool:
@@ -455,25 +429,24 @@ def judged_words(judge: Formulation) -> str:
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
-    """The estimate with the covariance of such errors, where the estimator leaves that open; where not, it is said
-    so."""
+    """The estimate with the covariance of such errors; where the estimator has one of its own, it is said so."""
     if isinstance(errors, IndependentErrors):
         return estimate
     if isinstance(estimator, LINEAR_ESTIMATORS):
-        return with_correlated_errors(problem, estimate, errors)
+        return correlated.with_correlated_errors(problem, estimate, errors)
     if isinstance(estimator, PhysicallyConsistent) and estimator.prior.weight in (None, AUTO, 0.0):
         return _of_the_free_fit(problem, estimate, errors)
     if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
-        return with_correlated_errors_and_prior(problem, estimate, errors)
+        return correlated.with_correlated_errors_and_prior(problem, estimate, errors)
     own = f"uncertainty: {errors.word} is for least squares; {type(estimator).__name__} has a covariance of its own"
     return replace(estimate, notes=(*estimate.notes, note("uncertainty", own)))
 
 
-def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErrors) -> Estimate:
+def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: correlated.CorrelatedErrors) -> Estimate:
     """Bounds bring an estimate nearer to any truth that keeps them, so that the covariance of the fit without them is
     on the safe side; where the data alone do not determine all, it stays as it is."""
     try:
-        free = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
+        free = correlated.with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
     except ParameterError:
         return estimate
     assumptions = free.assumptions + assumed("of the fit without bounds, which is on the safe side")

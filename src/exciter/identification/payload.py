@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
 from exciter.dynamics.model import DynamicModel
@@ -34,7 +33,7 @@ from exciter.parameters.base import BaseParameters
 from exciter.parameters.consistency import link_consistency
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 LOAD_NOISE_CHANGE = 1e-6  #: relative change of σ, below which weights and residuals agree
 LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagonal of its factor is none
@@ -58,9 +57,8 @@ NO_INERTIA = (
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
     """phi (10,): m, m·c, inertia about the origin of ``frame`` (Pinocchio's order), in its axes; covariance (10, 10).
-    hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
-    parameters, of independent rows. robot: its base parameters from the same fit, without the load, and the σ of the
-    equations. assumptions: what the covariance rests on."""
+    hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom, assumptions: see
+    ``Estimate``. robot: its base parameters from the same fit, without the load, and the σ of the equations."""
 
     frame: str
     phi: Array
@@ -72,7 +70,7 @@ class PayloadEstimate:
     fit_notes: tuple[Note, ...] = ()
 
     @cached_property
-    def determined(self) -> NDArray[np.bool_]:
+    def determined(self) -> BoolArray:
         """(10,) which of LOAD_QUANTITIES the robot can show."""
         if not self.hidden.size:
             return np.ones(10, dtype=bool)
@@ -134,7 +132,7 @@ class PayloadEstimate:
             found.append(warning("inertia", text))
         return tuple(found)
 
-    def _significant(self, which: NDArray[np.int64]) -> bool:
+    def _significant(self, which: Index) -> bool:
         """Whether some of the quantities differ from zero, together (Hotelling's T²)."""
         values, covariance = self.values[which], self.values_covariance[np.ix_(which, which)]
         scale = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
@@ -182,8 +180,7 @@ class PayloadEstimate:
 
 
 def nearest_body(phi: Array, covariance: Array) -> Array:
-    """φ (10,) with pseudo-inertia ⪰ 0, nearest in the metric of the covariance; scaled to unit mass and size, so that
-    tolerances mean the same for every load."""
+    """φ (10,) with pseudo-inertia ⪰ 0, nearest in the covariance's metric; tolerances are of unit mass and size."""
     j, std = pseudo_inertia(phi), np.sqrt(covariance.diagonal())
     mass = max(abs(phi[0]), std[0])
     size = np.sqrt(max(float(np.abs(j[:3, :3]).max()), float(std[4:].max())) / mass)
@@ -308,7 +305,7 @@ def payload_of(
         freedom=fitted.freedom,
         robot=fitted,
         assumptions=fitted.assumptions,
-        fit_notes=() if before is None else _compared(equations, carries, before, noise[-1], robot),
+        fit_notes=() if before is None else _grew(equations, carries, before, noise[-1], robot),
     )
 
 
@@ -347,16 +344,15 @@ def payload_between(
     )
 
 
-def _payload(kept: NDArray[np.int64], values: Array, covariance: Array, **found: Any) -> PayloadEstimate:
+def _payload(kept: Index, values: Array, covariance: Array, **found: Any) -> PayloadEstimate:
     """Of those of φ that were kept, the others being zero; found: the other fields."""
     phi, whole = np.zeros(10), np.zeros((10, 10))
     phi[kept], whole[np.ix_(kept, kept)] = values, covariance
     return PayloadEstimate(phi=phi, covariance=whole, **found)
 
 
-def _visible(effect: Array) -> tuple[NDArray[np.int64], Array]:
-    """Which of φ to keep (r,), others being zero, so that A loses nothing; and the changes of φ (10, 10 − r) that have
-    no effect. Most arms show all ten."""
+def _visible(effect: Array) -> tuple[Index, Array]:
+    """Which of φ to keep (r,) so that A loses nothing, most often all; and the changes (10, 10 − r) without effect."""
     length = np.linalg.norm(effect, axis=0)
     scale = np.where(length > LOAD_RANK_TOLERANCE * length.max(), length, np.inf)
     r, order = linalg.qr(effect / scale, mode="r", pivoting=True)
@@ -380,9 +376,8 @@ def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -
     return replace(compressed, parameters=labels, factors=square)
 
 
-def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """Values (p,), covariance (p, p) and noise (sets, J), weighted by the noise of every joint, with and without load,
-    that the residuals themselves show."""
+def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[Array, Array, Array]:
+    """Values (p,), covariance (p, p), noise (sets, J), with and without load, of the residuals and in the weights."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
     rows = member.T @ equations.rows
@@ -409,15 +404,13 @@ def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64
     return values, meat.T @ meat, noise
 
 
-def _compared(
-    equations: Compressed, carries: NDArray[np.int64], before: Array, after: Array, robot: Estimate | None
-) -> tuple[Note, ...]:
+def _grew(equations: Compressed, carries: Index, before: Array, now: Array, robot: Estimate | None) -> tuple[Note, ...]:
     """Joints whose residual is larger with the load: friction is the same only if it is not."""
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]
     if not (carries == 0).any() and robot is not None:
         degrees[0] = np.full(len(before), max(robot.freedom / len(before), 1.0))
     limit = stats.f.ppf(GROWTH_CONFIDENCE, degrees[1], degrees[0])
-    ratio = after / before
+    ratio = now / before
     grown = np.flatnonzero((ratio**2 > limit) & (ratio > LEAST_RESIDUAL_GROWTH))
     if not len(grown):
         return ()

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
@@ -28,7 +28,7 @@ from exciter.parameters.terms.friction import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 #: term → rows that its kinds of columns add to, one after the other
 TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
@@ -46,13 +46,13 @@ TERM_FORCE_ROWS: dict[type[terms.JointTerm], tuple[tuple[int, ...], ...]] = {
 CLOSED_LOOP_KERNELS = "exciter.identification.closed_loop.kernels"
 DIVERGED_SPEED_RAD_S = 1e6  # [rad/s] beyond which a simulation has lost its way
 ON_TICK_FRACTION = 1e-6  # of a tick, by which an instant counts as on it
+LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kept in memory
 
 
 def joint_forces(model: DynamicModel, chi: Array) -> Array:
     """(17, n) of standard parameters χ (p,). Dry friction below zero, which no joint has, acts as none."""
     forces = np.zeros((row.FORCE_ROW_COUNT, model.n))
-    at = 10 * model.n
-    for term, bound in zip(model.terms, model.bound, strict=True):
+    for term, (bound, columns) in zip(model.terms, model.term_columns, strict=True):
         if type(term) not in TERM_FORCE_ROWS or (isinstance(term, DryFriction) and not isinstance(term.shape, Sign)):
             shape = f" with {type(term.shape).__name__}" if isinstance(term, DryFriction) else ""
             raise ParameterError(
@@ -60,8 +60,7 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
                 f"{', '.join(kind.__name__ for kind in TERM_FORCE_ROWS)}, dry friction with Sign; use another "
                 "estimator, or leave the term out"
             )
-        values = chi[at : at + len(bound.names)]
-        at += len(bound.names)
+        values = chi[columns]
         if isinstance(term, terms.GravitySpring):  # of q + offset, as those of q: several terms of a joint then add up
             (sine, cosine), cos, sin = values, np.cos(term.offset), np.sin(term.offset)
             values = np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
@@ -89,7 +88,7 @@ def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...
     return kernels("forward", CLOSED_LOOP_KERNELS), (chain.parent, chain.prismatic, *fixed)
 
 
-def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
+def dry_friction(model: DynamicModel) -> BoolArray:
     """(p,) which standard parameters are those of dry friction."""
     both = zip(model.terms, model.bound, strict=True)
     names = {name for term, bound in both if isinstance(term, DryFriction) for name in bound.names}
@@ -97,8 +96,7 @@ def dry_friction(model: DynamicModel) -> NDArray[np.bool_]:
 
 
 class Unmovable(ParameterError):
-    """Parameters no arm can be simulated with: the inertia matrix is not positive definite, or the loop diverges.
-    why: in short."""
+    """No arm can be simulated with the parameters: M is not positive definite, or the loop diverges. why: in short."""
 
     def __init__(self, why: str, message: str) -> None:
         super().__init__(message)
@@ -191,15 +189,11 @@ class Simulation:
         raise Unmovable(why, f"{why}; check the controller's gains and rate, or raise the simulation's rate")
 
 
-LARGEST_REFERENCE_SAMPLES = 20_000_000  # ticks × joints whose reference is kept in memory
-
-
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
     """robot: the description, which the controller believes. control, curve, periods, start: as the virtual robot takes
     them, see ``VirtualRobot`` and ``plan``; torques end at the robot's limits. offset [s]: of the recording's clock at
-    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without a rate of its own ticks
-    with every step, as often as the virtual robot's does."""
+    the start of the motion. rate [Hz]: steps of the simulation, at least; a controller without one ticks with each."""
 
     robot: Robot
     control: Control
@@ -210,10 +204,9 @@ class ClosedLoop:
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.curve.n != self.robot.n:
-            raise MotionError(
-                f"the reference moves {self.curve.n} joints; robot '{self.robot.name}' has {self.robot.n}"
-            )
+        moved, robot = self.curve.n, self.robot
+        if moved != robot.n:
+            raise MotionError(f"the reference moves {moved} joints; robot '{robot.name}' has {robot.n}")
         if not math.isfinite(self.offset):
             raise ParameterError(f"the offset of the closed loop is {self.offset}; give a finite time [s]")
         if self.rate is not None and not 0.0 < self.rate <= MOST_SIMULATION_RATE_HZ:

@@ -15,6 +15,7 @@ MOST_SIMULATIONS = 1000  #: of one estimate
 #: σ of the equations, one or one per equation of an instant
 EquationNoise = Annotated[float | tuple[float, ...] | None, Numbers(above=0.0)]
 Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
+E = TypeVar("E", bound="Estimator")
 
 
 class Estimator(Settings, ABC):
@@ -28,12 +29,8 @@ class Estimator(Settings, ABC):
         """The parameters ``problem.names`` with their covariance, and what that rests on."""
 
 
-E = TypeVar("E", bound=Estimator)
-
-
 def completed(estimator: E, **known: Any) -> E:
-    """With what is known beside its settings (σ of the equations, the closed loop) in fields that were left open, those
-    of a prior included."""
+    """With what is known beside its settings (σ, the closed loop) in fields left open, those of a prior included."""
     given: dict[str, Any] = {}
     for field in dataclasses.fields(estimator):  # type: ignore[arg-type]
         value = getattr(estimator, field.name)

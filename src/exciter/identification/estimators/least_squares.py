@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 from scipy.optimize import nnls
 
@@ -23,7 +22,16 @@ from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
+
+NONNEGATIVE_ASSUMPTIONS = assumed(
+    "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
+    "the unbounded one, in the measure of that covariance"
+)
+CHOSEN_BY_THE_DATA = assumed(
+    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
+    "cannot prove, and are somewhat too narrow for parameters near the level of the test"
+)
 
 
 @dataclass(frozen=True)
@@ -85,12 +93,6 @@ class Sequential(Estimator):
         return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + given)
 
 
-NONNEGATIVE_ASSUMPTIONS = assumed(
-    "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
-    "the unbounded one, in the measure of that covariance"
-)
-
-
 @dataclass(frozen=True)
 class NonNegative(Estimator):
     """Friction, rotor inertia, stiffness, and combinations such as ZZR1 that no physical robot has negative."""
@@ -110,7 +112,7 @@ class NonNegative(Estimator):
         return replace(found, notes=(done("bounds", text),))
 
 
-def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
+def bounded(information: Information, bound: BoolArray) -> Array:
     """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson); R need not be square."""
     free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
     both = np.column_stack([information.r[:, free], information.r[:, held], information.z])
@@ -123,12 +125,6 @@ def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
         values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
     values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
     return values
-
-
-CHOSEN_BY_THE_DATA = assumed(
-    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
-    "cannot prove, and are somewhat too narrow for parameters near the level of the test"
-)
 
 
 @dataclass(frozen=True)
@@ -223,3 +219,7 @@ class Essential(Estimator):
             squares += f
             kept.pop(i)
         return tuple(steps)
+
+
+#: others have a covariance of their own
+LINEAR_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)

@@ -248,8 +248,7 @@ def cost(measured: tuple[Measured, ...], deltas: tuple[Array, ...], beta: Array)
 
 
 def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS) -> tuple[LinearisedLikelihood, int]:
-    """From a point to a minimum, in so many iterations at most; Gauss–Newton where its steps lower the cost, damped
-    where they do not."""
+    """To a minimum, in so many iterations at most: Gauss–Newton where its steps lower the cost, damped where not."""
     now, damping = cost(at.measured, at.deltas, at.beta), 0.0
     for iteration in range(rounds):
         if at.newton.length <= SETTLED_STEP_LENGTH:

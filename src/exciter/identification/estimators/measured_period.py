@@ -2,9 +2,8 @@
 
 Torque errors are compared line by line where an analogue filter cut the torque: only lines it has, each over its own
 noise. Undoing a filter H multiplies white noise of the samples by 1/|H| at every line, and leaves nothing above a
-bandwidth. The model's torque goes on above it. Over one period both are sums of lines, so that the comparison is
-exact when lines above are left out on both sides and the others are divided by 1/|H|: errors of the rows are white
-again.
+bandwidth, where the model's torque goes on. Over one period both are sums of lines, so the comparison is exact when
+lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again.
 """
 
 from __future__ import annotations
@@ -14,21 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed
-from exciter.identification.formulations.formulation import IntArray, blocks
+from exciter.identification.formulations.formulation import blocks
 from exciter.identification.information.problem import zero_torque
 from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 GivenNoise = Array | None
-INSTANTS_PER_PART = 2048  # instants at a time
 LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
 UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
@@ -37,8 +34,7 @@ NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
 
 @dataclass(frozen=True, eq=False)
 class TorqueSpectrum:
-    """weights (L,): what lines 0 … L − 1 of a period of ``samples`` are multiplied by. gain: σ of the torque as it is,
-    freed of the filter, over that of a recorded sample."""
+    """weights (L,) of lines 0 … L − 1 of a period of ``samples``. gain: σ with the filter undone over σ recorded."""
 
     samples: int
     weights: Array
@@ -81,7 +77,7 @@ class Measured:
     compared in, None: as they are. kept (n, N): torques that are used."""
 
     model: DynamicModel
-    columns: IntArray
+    columns: Index
     series: FourierSeries
     time: Array
     torque: Array
@@ -89,14 +85,13 @@ class Measured:
     noise_freedom: float
     load: Array
     spectrum: TorqueSpectrum | None
-    kept: NDArray[np.bool_]
+    kept: BoolArray
 
     @classmethod
     def of(
-        cls, model: DynamicModel, columns: IntArray, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
+        cls, model: DynamicModel, columns: Index, run: Run, piece: Processed, angles: GivenNoise, torques: GivenNoise
     ) -> Measured:
-        """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
-        torque's is NaN for a single one."""
+        """angles, torques (n,): σ of a recorded sample; None: as samples vary between periods, NaN for a single one."""
         if piece.motion.n != model.n:
             raise RecordingError(f"{run.name} has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
         if (series := piece.series) is None:
@@ -173,7 +168,7 @@ class Measured:
         return chi
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Index:
         """(n,) torque equations."""
         if self.spectrum is not None:
             return np.full(self.model.n, self.spectrum.rows)
@@ -212,8 +207,7 @@ class Measured:
 
     def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
         """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period. ∂τ_j/∂(q, q̇, q̈) of all
-        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms included. Not for terms that
-        remember, whose torque depends on earlier instants."""
+        instants at once is the adjoint of τ_j: n passes of Newton–Euler, joint terms without memory included."""
         model, chi, used = self.model, self.chi(beta), self.series.used
         for part, some in self._parts(self.motion(delta)):
             bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]
@@ -226,8 +220,8 @@ class Measured:
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
-        size = INSTANTS_PER_PART if self.spectrum is None else len(motion)  # a line has all instants in it
-        return ((part, motion[part]) for part in blocks(len(motion), size))
+        parts = blocks(len(motion)) if self.spectrum is None else [slice(len(motion))]  # a line has all instants in it
+        return ((part, motion[part]) for part in parts)
 
     def certain(self) -> Measured:
         """Without torques that are no smooth function of the trajectory within its noise.

@@ -21,38 +21,25 @@ from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.estimate import WHITE, assumed, filtered
 from exciter.identification.information.problem import Problem
+from exciter.identification.physical import penalised_fit as fit
+from exciter.identification.physical import prior_metric as metrics
 from exciter.identification.physical.bounds import Bound, KnownOfABody, physical_terms, physics
 from exciter.identification.physical.cone_program import Cone
-from exciter.identification.physical.penalised_fit import (
-    PenalisedObjective,
-    PhysicalEstimate,
-    base_covariance,
-    residual_rise,
-    settled,
-    unconstrained,
-    weight_of_least_error,
-)
-from exciter.identification.physical.prior_metric import (
-    METRICS,
-    Metric,
-    PseudoInertia,
-    Reference,
-    StandardEquations,
-    base_prior,
-)
 from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues
 from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch
 from exciter.typing import Array
 
-Limits = Callable[[StandardEquations, Reference], Sequence[Cone]]
-Finish = Callable[[Array, PenalisedObjective], tuple[Array, list[Note]]]
+Limits = Callable[[metrics.StandardEquations, metrics.Reference], Sequence[Cone]]
+Finish = Callable[[Array, fit.PenalisedObjective], tuple[Array, list[Note]]]
 CONSISTENT_ASSUMPTIONS = assumed(
     "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
     "from the unbounded one, in the measure of that covariance"
 )
 AUTO = "auto"  #: weight of a prior: by cross-validation
+ACTIVE_BOUND_FRACTION = 1e-6  # of the reference: links and terms nearer to their bound than this are named
+SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would decide
 
 
 @dataclass(frozen=True)
@@ -74,23 +61,23 @@ class Prior(Estimator):
     or one per joint, by which they are weighted; None: from the residuals of the fit without prior."""
 
     word, title = "prior", "least squares with a prior"
-    metric: Annotated[Metric, OneOf(METRICS)] = field(default_factory=PseudoInertia)
+    metric: Annotated[metrics.Metric, OneOf(metrics.METRICS)] = field(default_factory=metrics.PseudoInertia)
     values: Annotated[PriorValues, OneOf(PRIOR_VALUES)] = field(default_factory=BestKnown)
     weight: Annotated[float | str | None, Weight(least=0.0, open=AUTO)] = None
     nonnegative: Switch = False
     offset: Annotated[float | None, Number(above=0.0)] = None
     noise: EquationNoise = None
 
-    def estimate(self, problem: Problem) -> PhysicalEstimate:
+    def estimate(self, problem: Problem) -> fit.PhysicalEstimate:
         return self.within(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
 
-    def within(self, problem: Problem, limits: Limits | None, finish: Finish | None = None) -> PhysicalEstimate:
+    def within(self, problem: Problem, limits: Limits | None, finish: Finish | None = None) -> fit.PhysicalEstimate:
         """The best fit pulled to the prior, compared with the fit without prior and bounds. limits: bounds within which
         it will be. finish: puts right what the solver left outside of them, and says which of them hold."""
         problem.compressed.enough()
-        equations, base = StandardEquations.of(problem), problem.base
+        equations, base = metrics.StandardEquations.of(problem), problem.base
         reference = self.values.reference(equations)
-        free = unconstrained(equations, reference)
+        free = fit.unconstrained(equations, reference)
         if self.noise is not None:
             free = replace(free, noise=equations.whole.per_group(self.noise)[0].copy())
         if self.offset is not None:
@@ -100,12 +87,12 @@ class Prior(Estimator):
         if weight is None or isinstance(weight, str):
             # the entropic distance keeps bodies physical by itself, and cones at every step are slow
             tried = cones if self.metric.quadratic else ()
-            choice = weight_of_least_error(equations, reference, self.metric, equations.weights(free.noise), tried)
+            choice = fit.weight_of_least_error(equations, reference, self.metric, equations.weights(free.noise), tried)
             text, weight = choice.sentence, choice.weight
         else:
             text = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
-        objective = PenalisedObjective(equations, reference, self.metric, weight)
-        found = settled(objective, free.noise, cones)
+        objective = fit.PenalisedObjective(equations, reference, self.metric, weight)
+        found = fit.settled(objective, free.noise, cones)
         pulled = assumed("no prior") if finish is None else ()
         if weight:
             share = 100.0 / weight**0.5
@@ -121,36 +108,30 @@ class Prior(Estimator):
         before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
         alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
         squares = weight and self.metric.quadratic and alike  # the prior is rows for base parameters
-        return PhysicalEstimate.of(
+        return fit.PhysicalEstimate.of(
             problem,
             equations.whole.information(),
             values=equations.grouping @ found.chi,
-            covariance=base_covariance(equations, found),
+            covariance=fit.base_covariance(equations, found),
             noise=found.noise,
             freedom=float(equations.compressed.independent.sum() - len(problem.names)),
             assumptions=(*WHITE, *pulled, *filtered(equations.compressed.inflation)),
             standard=found.chi,
-            notes=(*reference.notes, done("prior", text), *notes, residual_rise(before, after)),
+            notes=(*reference.notes, done("prior", text), *notes, fit.residual_rise(before, after)),
             choice=choice,
             free=before,
             weights=found.weights,
-            prior=base_prior(base, reference, weight) if squares else None,
+            prior=metrics.base_prior(base, reference, weight) if squares else None,
             pulled=pulled,
         )
-
-
-ACTIVE_BOUND_FRACTION = 1e-6  # of the reference: links and terms nearer to their bound than this are named
-SMALLEST_MARGIN_FRACTION = 1e-7  # smallest margin, below which rounding would decide
 
 
 @dataclass(frozen=True)
 class PhysicallyConsistent(Estimator):
     """Standard parameters that bodies can have, all of them, as simulators need them.
 
-    prior: values and weight to be pulled to; by default values alone, for what torques cannot tell.
-
-    bounds: on masses and centres of mass. margin: every link's pseudo-inertia is at least this part of the prior's,
-    and so is the inertia matrix, everywhere.
+    prior: values and weight to be pulled to; by default values alone, for what torques cannot tell. bounds: on masses
+    and centres of mass. margin: pseudo-inertias, and so the inertia matrix, are at least this part of the prior's.
 
     >>> ex.identify(robot, log, estimator=ex.PhysicallyConsistent()).physically_consistent
     True
@@ -166,15 +147,15 @@ class PhysicallyConsistent(Estimator):
         entries = ((one,) if isinstance(one, Bound) else one for one in self.bounds)
         object.__setattr__(self, "bounds", tuple(chain.from_iterable(entries)))
 
-    def estimate(self, problem: Problem) -> PhysicalEstimate:
+    def estimate(self, problem: Problem) -> fit.PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
         return prior.within(problem, self._limits, self._inside)
 
-    def _limits(self, equations: StandardEquations, reference: Reference) -> list[Cone]:
+    def _limits(self, equations: metrics.StandardEquations, reference: metrics.Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]
         return [*physics(equations, reference, self.margin), *given]
 
-    def _inside(self, chi: Array, objective: PenalisedObjective) -> tuple[Array, list[Note]]:
+    def _inside(self, chi: Array, objective: fit.PenalisedObjective) -> tuple[Array, list[Note]]:
         """χ with what the solver's tolerance left outside put right: a trace of the reference body added, terms cut;
         and which bounds of physics hold the estimate."""
         equations, reference = objective.equations, objective.reference

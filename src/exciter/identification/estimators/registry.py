@@ -12,14 +12,8 @@ estimator: didim                           # iv: the controlled robot is simulat
 
 from __future__ import annotations
 
+from exciter.identification.estimators import least_squares
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import (
-    Essential,
-    NonNegative,
-    OrdinaryLeastSquares,
-    Sequential,
-    WeightedLeastSquares,
-)
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
@@ -30,17 +24,17 @@ from exciter.settings import Registry
 
 ESTIMATORS = Registry[Estimator](
     "estimator",
-    OrdinaryLeastSquares,
-    WeightedLeastSquares,
+    least_squares.OrdinaryLeastSquares,
+    least_squares.WeightedLeastSquares,
     IterativelyReweighted,
     Huber,
     TotalLeastSquares,
     MaximumLikelihood,
-    Sequential,
-    NonNegative,
+    least_squares.Sequential,
+    least_squares.NonNegative,
     PhysicallyConsistent,
     Prior,
-    Essential,
+    least_squares.Essential,
     LinkByLink,
     TwoStep,
     StaticThenDynamic,

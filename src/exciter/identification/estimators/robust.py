@@ -31,6 +31,16 @@ from exciter.typing import Array
 
 MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
 GAUSSIAN_ABSOLUTE_MEDIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
+STEP_TOLERANCE_SIGMAS = 0.01  #: of a standard deviation of each parameter
+STEADY_SCALE_CHANGE = 0.01  # relative change of a scale, below which it stays
+RESCALING_PASSES, MOST_REWEIGHTING_PASSES = 10, 50
+ROUNDING_TORQUE_FRACTION = 1e-10  # of the torque
+STARTING_TOLERANCE_SIGMAS = 0.1  # tolerance of Huber's answer where it is only a start
+ROBUST_ASSUMPTIONS = assumed(
+    "every equation has an error of its own, symmetric about zero and of one distribution per joint, outliers "
+    "included, and W is exact: covariance E[ψ²]/E[ψ′]² of M-estimators"
+)
+FILTERED_OUTLIERS = assumed("a filter smears outliers")
 
 
 class Loss(Settings, ABC):
@@ -131,18 +141,6 @@ class AbsoluteMedian:
         return np.asarray(self.guess * np.array(median) / GAUSSIAN_ABSOLUTE_MEDIAN)
 
 
-STEP_TOLERANCE_SIGMAS = 0.01  #: of a standard deviation of each parameter
-STEADY_SCALE_CHANGE = 0.01  # relative change of a scale, below which it stays
-RESCALING_PASSES, MOST_REWEIGHTING_PASSES = 10, 50
-ROUNDING_TORQUE_FRACTION = 1e-10  # of the torque
-STARTING_TOLERANCE_SIGMAS = 0.1  # tolerance of Huber's answer where it is only a start
-ROBUST_ASSUMPTIONS = assumed(
-    "every equation has an error of its own, symmetric about zero and of one distribution per joint, outliers "
-    "included, and W is exact: covariance E[ψ²]/E[ψ′]² of M-estimators"
-)
-FILTERED_OUTLIERS = assumed("a filter smears outliers")
-
-
 @dataclass(frozen=True)
 class IterativelyReweighted(Estimator):
     """loss: Bisquare or HuberLoss, or another; None: squares, so that only the variances of the joints are reweighted,
@@ -150,8 +148,7 @@ class IterativelyReweighted(Estimator):
 
     tolerance: the iteration ends when no parameter moves by more than this share of its standard deviation. Scales
     follow the residuals until they change by less than a hundredth, and stay: a median jumps from one residual to the
-    next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
-    """
+    next, and would keep parameters from settling. A loss that is not convex starts from Huber's answer and scales."""
 
     word, title, also = "irls", "iteratively reweighted least squares", Bisquare
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
@@ -215,9 +212,8 @@ class Huber(Estimator):
 
 
 class _Pass:
-    """Once through all rows with parameters (p,), and scale (J,) that their residuals are measured with: the equations
-    reweighted, what solves them, and what their residuals say. sums (4, J): ψ², ψ′, ψ′², equations that count less than
-    half. next_scale (J,): of the residuals that were seen."""
+    """Once through all rows with parameters (p,), and scale (J,) to measure residuals with: the equations reweighted,
+    what solves them, what residuals say. sums (4, J): ψ², ψ′, ψ′², how many count less than half. next_: after it."""
 
     def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
         self.problem, self.scale, self.values = problem, scale, values

@@ -34,6 +34,13 @@ MOST_SHORTENED_STEPS = 4  # steps in a row that had to be shortened
 NEGLIGIBLE_CHANGE_FRACTION = 1e-9  # of the torque: a change this small is none
 WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is accepted,
 FIRST_SIMULATIONS = 3  # but not in the first rounds
+INSTRUMENT_ASSUMPTIONS = assumed(
+    "errors of the equations are stationary, of any colour and correlated between joints",
+    "the simulated motion knows nothing of them, so controller and reference are known",
+)
+COVARIANCE_BLOCK_INSTANTS = 4096  # instants that are looked at together; what is farther apart counts as independent
+INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part of the instants
+MOST_COVARIANCE_LAGS = 256
 
 
 class SimulatingEstimator(Estimator):
@@ -133,8 +140,7 @@ class SimulatingEstimator(Estimator):
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFit:
-    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
-    simulated problem they come from; notes: how it went."""
+    """values, std (p,), noise (J,); factor (…, p): weighted rows, or what stands for them; along: as simulated."""
 
     values: Array
     std: Array
@@ -155,8 +161,7 @@ class DIDIM(SimulatingEstimator):
     ∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
 
     The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
-    torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
-    above the noise of the torque tell."""
+    torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, by 4 % with a clock 10 ms off: residuals tell."""
 
     word, title = "didim", "matching the torque of a simulation (DIDIM)"
     inner, exact = ("loop",), True
@@ -175,12 +180,6 @@ class DIDIM(SimulatingEstimator):
         information = along.compressed.information(noise)
         std = np.sqrt(np.diag(np.linalg.inv(information.gram())))
         return SimulatedFit(values=values, std=std, noise=noise, factor=information.r, along=along)
-
-
-INSTRUMENT_ASSUMPTIONS = assumed(
-    "errors of the equations are stationary, of any colour and correlated between joints",
-    "the simulated motion knows nothing of them, so controller and reference are known",
-)
 
 
 @dataclass(frozen=True)
@@ -338,11 +337,6 @@ def _further(simulation: Simulation, last: SimulatedRun | None, at: Array, inter
 # -- covariance of Zᵀe for errors of any colour ----------------------------------------------------------------------
 
 
-COVARIANCE_BLOCK_INSTANTS = 4096  # instants that are looked at together; what is farther apart counts as independent
-INSTANTS_PER_LAG = 4  # lags of the autocovariance are at most so small a part of the instants
-MOST_COVARIANCE_LAGS = 256
-
-
 def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> Array:
     """(p, p) of Σ zᵀ e / noise²; series: instruments z as W and residuals e as y, gone through twice, in order of time;
     noise (n,): the weights.
@@ -362,8 +356,7 @@ def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> A
 
 
 def _lagged(errors: Array) -> Array:
-    """(lags + 1, n, n): Σ_t e_{t+k} e_tᵀ of errors (T, n), tapered so that what is strong where the motion has nothing
-    does not leak to where it is."""
+    """(lags + 1, n, n): Σ_t e_{t+k} e_tᵀ of errors (T, n), tapered: what is strong beside the motion must not leak."""
     taper = hann(len(errors) + 2)[1:-1, None]
     length = _length(len(errors))
     wave = fft.rfft(errors * taper / np.sqrt((taper**2).mean()), length, axis=0)

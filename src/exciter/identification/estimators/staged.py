@@ -12,10 +12,9 @@ x̂_e = x_e + H_e ε with covariance C. With A, N, B its columns of R:
     z − B x̂_e = A x_a + N x_n + (ε − B H_e ε)
 
 Generalised least squares with the covariance V + B C Bᵀ of the bracket is the same as estimating x_e, too, with
-(x̂_e, C) as prior information, and keeping only x_a: x̂_a = L (z − B x̂_e). Earlier values stay as they are. The errors
-of x̂_a are H_a = L (1 − B H_e): every parameter is a linear map H of the same ε, and H v Hᵀ is the covariance of all of
-them with all cross terms, also where stages share equations. Taking earlier results for exact would be C = 0: the
-weights are worse, and σ too small.
+(x̂_e, C) as prior information, and keeping only x_a: x̂_a = L (z − B x̂_e), with errors H_a = L (1 − B H_e): every
+parameter is a linear map H of the same ε, and H v Hᵀ is the covariance of all of them with all cross terms, also where
+stages share equations. Taking earlier results for exact, C = 0, would give worse weights and σ too small.
 """
 
 from __future__ import annotations
@@ -32,22 +31,11 @@ from exciter.identification.information.compressed import EXACT_DATA_NOISE, unti
 from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE, Information
 from exciter.identification.information.problem import Problem, zero_torque
-from exciter.identification.stages.stage import (
-    AtRest,
-    BoolArray,
-    Cells,
-    IntArray,
-    Stage,
-    SteadyMotion,
-    Unused,
-    acting_at_rest,
-    cells_of,
-    friction_of,
-)
+from exciter.identification.stages.stage import AtRest, Cells, Stage, SteadyMotion, Unused, acting_at_rest, friction_of
 from exciter.notes import Note, done
 from exciter.settings import Whole
 from exciter.settings.field_markers import ListOfTexts
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 STAGE_ASSUMPTIONS = assumed(
     "every equation has an error of its own, of one variance per joint and stage, and W is exact",
@@ -59,8 +47,7 @@ POOLED_POSE_FREEDOM = 2.0  # poses, that it counts for that all joints are alike
 
 
 class StageSequence(Estimator):
-    """A sequence of stages, which depends on the robot. A parameter is determined by the first stage that asks for it
-    and whose equations determine it."""
+    """A sequence of stages. A parameter is that of the first that asks for it and whose equations determine it."""
 
     @abstractmethod
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
@@ -81,7 +68,7 @@ class StageSequence(Estimator):
                 raise RecordingError(
                     f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}"
                 )
-        cells = cells_of(problem, stages)
+        cells = Cells.of(problem, stages)
         for j in np.unique(cells.joint):
             if not cells.factors[cells.joint == j, :, -1].any():
                 raise zero_torque(problem.joints[j])
@@ -162,8 +149,7 @@ class State:
 
     @property
     def freedom(self) -> float:
-        """Of the variance that is known worst: (Σ v)² / Σ (v² / f) with the parts v of a parameter's variance that
-        rest on the same σ, known with f degrees of freedom (Satterthwaite)."""
+        """Of the variance known worst: (Σ v)² / Σ (v² / f), its parts v resting on σ with freedom f (Satterthwaite)."""
         squares = (self.root.reshape(self.errors.shape) ** 2).sum(axis=2)
         sources, first, which = np.unique(self.source, return_index=True, return_inverse=True)
         parts = squares @ np.eye(len(sources))[which]
@@ -210,7 +196,7 @@ class StageSolver:
         state.values[own], state.known[own], state.noise[mine], state.left[mine] = found[wanted], True, sigma, left
         state.source[mine] = self.stage * (joint.max() + 1) + joint[mine]
 
-    def _rows(self, columns: IntArray) -> Array:
+    def _rows(self, columns: Index) -> Array:
         """(c_mine · p, …) rows of R, of some columns."""
         rows = self.state.cells.factors[self.mine][:, :-1][:, :, columns]
         return rows.reshape(rows.shape[0] * rows.shape[1], len(columns))
@@ -238,8 +224,7 @@ class StageSolver:
         return found[:unknowns], inverse[:unknowns, : len(right)] * weight[:, 0], noise, left
 
     def _noise(self, squares: Array, taken: Array) -> tuple[Array, Array]:
-        """σ per cell: of all cells of its joint in this stage, over their remaining degrees of freedom; and how
-        many independent ones are left."""
+        """σ per cell, of all cells of its joint in this stage; and the independent degrees of freedom it rests on."""
         cells, mine = self.state.cells, self.mine
         joint, rows = cells.joint[mine], cells.rows[mine].astype(float)
         squares = squares + cells.factors[mine, -1, -1] ** 2

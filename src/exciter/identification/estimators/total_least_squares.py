@@ -11,9 +11,8 @@ right singular vector of the rest (mixed total least squares, Van Huffel & Vande
 (a robot's rows have structural zeros [12.22], which carry none) are solved from there by Gauss–Newton on the factors.
 
 It helps where errors of W are independent from row to row and of the assumed relative size (positions, velocities and
-accelerations measured separately, say). It does not where they come from differentiating one noisy position: these are
-correlated between columns and rows and change with the motion; use maximum likelihood or instrumental variables then,
-or filter until W is as good as exact. Where W is exact, least squares is right and total least squares biased.
+accelerations measured separately), not where they come from differentiating one noisy position, correlated between
+columns and rows: use maximum likelihood or instrumental variables then, or filter. Where W is exact, it is biased.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ class TotalLeastSquares(Estimator):
     named are exact. None: every column, and y, has errors of the same relative size (their share of its root mean
     square, joint by joint); structural zeros have none.
 
-    exact: parameters, or symbols of them, whose columns have no errors whatever ``errors`` says: by default the sign
-    of the velocity and constants."""
+    exact: parameters, or symbols of them, whose columns have no errors: by default sign of velocity and constants."""
 
     word, title = "tls", "total least squares"
     errors: Annotated[Mapping[str, float] | None, ByName(Number(least=0.0), what="parameter")] = None

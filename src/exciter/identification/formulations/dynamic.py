@@ -22,24 +22,18 @@ from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows
 from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
-from exciter.identification.formulations.formulation import (
-    Formulation,
-    IntArray,
-    blocks,
-    differentiated,
-    dissipation,
-    instants_first,
-)
+from exciter.identification.formulations.formulation import Formulation, blocks, differentiated, instants_first, losses
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 WRENCH_EQUATIONS = tuple(f"base.{name}" for name in WRENCH_COLUMNS)
 WRENCH_OFFSETS = tuple(f"off.{name}" for name in WRENCH_COLUMNS)
+WRENCH_BLOCK_SAMPLES = 1024  # at a time
 CONSTANT_COLUMN_TOLERANCE = 1e-9  # of a column: less is none
 
 
@@ -50,8 +44,7 @@ class InverseDynamic(Formulation):
     parallel_filter: through which both sides go, and are decimated [12.21]ff.; None: rows as measured.
 
     dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
-    equation. What friction is at rest no model of sliding tells: it is whatever holds the joint. Pre-sliding friction
-    tells, and needs none.
+    equation. Friction at rest is whatever holds the joint, which no model of sliding tells; pre-sliding friction does.
 
     >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 1.0
@@ -63,7 +56,7 @@ class InverseDynamic(Formulation):
     parallel_filter: ParallelFilter | None = None
     dead_zone: PerJoint = 0.0
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         rows = model_rows(model, pieces, columns, dead_zone=self.zone(model))
         return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
@@ -99,19 +92,17 @@ class FilteredDynamic(Formulation):
         if self.a is not None:
             object.__setattr__(self, "parallel_filter", ParallelFilter(SecondOrder.of(self.a)))
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))
 
 
-def _lagrange_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 2048
-) -> Iterator[Rows]:
+def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
     """B1, then B2, as columns, and y = Γ."""
     names = tuple(model.standard[k] for k in columns)
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
-        friction = dissipation(model, piece.motion, memory)
-        for part in blocks(len(piece), size):
+        friction = losses(model, piece.motion, memory)
+        for part in blocks(len(piece)):
             b1, b2 = model.momentum_rows(piece.motion[part])
             for joint, column, values in friction:  # those of the part alone remember nothing
                 b2[:, joint, column] = values[part]
@@ -133,7 +124,7 @@ class BaseWrench(Formulation):
     inner = ("parallel_filter",)
     parallel_filter: ParallelFilter | None = None
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         rows = _wrench_rows(model, pieces, columns)
         return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
@@ -163,9 +154,7 @@ class BaseWrench(Formulation):
         )
 
 
-def _wrench_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 1024
-) -> Iterator[Rows]:
+def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
     reaction, names = BaseReaction(model), (*inertial.names(model.n), *WRENCH_OFFSETS)
     parameters = tuple(names[k] for k in columns)
     for piece in pieces:
@@ -174,7 +163,7 @@ def _wrench_rows(
                 "no wrench on the base was recorded; give a log that has one (base.fx … base.mz, or wrench: in "
                 "recording.yaml), or use another formulation"
             )
-        for part in blocks(len(piece), size):
+        for part in blocks(len(piece), WRENCH_BLOCK_SAMPLES):
             phi = reaction.regressor(piece.motion[part]).transpose(1, 2, 0)
             sides = np.empty((6, len(columns) + 1, phi.shape[2]))  # time last, as filters want it
             offsets = np.broadcast_to(np.eye(6)[:, :, None], (6, 6, phi.shape[2]))

@@ -25,14 +25,13 @@ from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.formulations.formulation import (
     LONGEST_STEP_SAMPLES,
     Formulation,
-    IntArray,
     blocks,
     differentiated,
-    dissipation,
     instants_first,
+    losses,
 )
 from exciter.settings import Number, Switch
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 #: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
 LEAST_ERROR_SPEED_FRACTION = 0.01
@@ -42,12 +41,9 @@ INTEGRAL_REACH = 1  # samples beyond an interval that its integral looks at
 POWER_EQUATION = "power"
 
 
-def balance_rows(
-    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, name: str, size: int = 2048
-) -> Iterator[Rows]:
-    """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
-
-    Each of W1 and W2 has one more column, last: zero and ``ERROR_COLUMN``."""
+def balance_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index, name: str) -> Iterator[Rows]:
+    """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ;
+    the last column of W1 is zero, of W2 ``ERROR_COLUMN``."""
     names = (*(model.standard[k] for k in columns), ERROR_COLUMN)
     p, limit = len(names), model.robot.limit("velocity")
     slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
@@ -57,8 +53,8 @@ def balance_rows(
                 f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product "
                 "with the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
             )
-        friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
-        for part in blocks(len(piece), size):
+        friction, weight = losses(model, piece.motion, memory), _weight(piece)
+        for part in blocks(len(piece)):
             motion = piece.motion[part]
             sides = np.zeros((1, 2 * p + 1, len(motion)))
             h = model.energy(motion)
@@ -96,9 +92,8 @@ class Energy(Formulation):
     Steps shorter than the interval make equations that share samples, and errors: more rows, hardly more knowledge;
     ``Rows.bandwidth``, that of an integral over the interval, says what they are worth. Both are rounded to samples.
 
-    even: equations divided by the size of their errors, which grow with speed (see above); y is then energy
-    over speed [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes their errors as alike
-    is too small.
+    even: equations divided by the size of their errors, which grow with speed (see above); y is then energy over speed
+    [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes errors as alike is too small.
 
     >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
     >>> found.identification.problem.formulation.interval
@@ -114,7 +109,7 @@ class Energy(Formulation):
         if self.step is not None and self.step > self.interval:
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY_EQUATION), 1)
         if beginning is None:
             return
@@ -142,7 +137,7 @@ def _work(parts: Iterable[Rows], length: int, step: int) -> Iterator[Rows]:
             held, total = [whole[count * step :]], total - count * step
 
 
-def _intervals(rows: Rows, start: IntArray, length: int, step: int) -> Rows:
+def _intervals(rows: Rows, start: Index, length: int, step: int) -> Rows:
     p, end, rate = len(rows.parameters) // 2, start + length, rows.rate
     given = rows.sides[:, 0].T
     integral = _integral(given[p:], 1.0 / rate)
@@ -163,9 +158,8 @@ def _integral(values: Array, spacing: float) -> Array:
     """Running integral of samples (…, N), zero at the second, up to the last but one.
 
     From one sample to the next of the cubic through the four around them: the trapezium rule less its error at both
-    ends of an interval, as far as central differences know it (Euler and Maclaurin). Error of order spacing⁴. Both
-    sides of an equation are summed with it, so that only its error for dh/dt counts, which is smooth; kinks of |q̇|
-    where friction changes sign cancel."""
+    ends of an interval, as far as central differences know it (Euler, Maclaurin): error of order spacing⁴. Both sides
+    are summed with it, so only its error for smooth dh/dt counts; kinks of |q̇| where friction changes sign cancel."""
     integral = np.zeros_like(values)
     inner, outer = values[..., 1:-2] + values[..., 2:-1], values[..., :-3] + values[..., 3:]
     np.cumsum((13.0 * inner - outer) * (spacing / 24.0), axis=-1, out=integral[..., 2:-1])
@@ -185,9 +179,8 @@ class Power(Formulation):
 
     parallel_filter: F, and how many rows are kept.
 
-    even: equations divided by the size of their errors, which grow with speed (``power_balance``), before they are
-    filtered; y is then power over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes
-    their errors as alike is too small.
+    even: equations divided by the size of their errors, which grow with speed, before the filter; y is then power
+    over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes errors as alike too small.
 
     >>> found = ex.identify(robot, log, formulation=ex.Power(), estimator=ex.WeightedLeastSquares())
     >>> len(found.parameters) == len(found.model.base)
@@ -199,7 +192,7 @@ class Power(Formulation):
     parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
     even: Switch = True
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         balance = differentiated(balance_rows(model, pieces, columns, POWER_EQUATION))
         return self.parallel_filter.stream(_without_error(rows, self.even) for rows in balance)
 

@@ -12,9 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -23,11 +20,11 @@ from exciter.experiment.signals.resample import overlapped, peeked, segments
 from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion
 from exciter.settings import Settings
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-IntArray = NDArray[np.int64]
 DIFFERENCE_WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
 DIFFERENCE_REACH = len(DIFFERENCE_WEIGHTS)
+BLOCK_SAMPLES = 2048  #: of equations that are made, and go through a filter, at a time
 LONGEST_STEP_SAMPLES = 1.5  #: intervals: what follows within belongs to the same segment
 Entry = tuple[int, int, Array]
 
@@ -39,11 +36,9 @@ class Formulation(Settings, ABC):
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
-        """Equations for some of the standard parameters, piece by piece in order of time.
-
-        pieces: of one recording, in order of time; they may follow each other without a gap (a log larger than
-        memory), and a gap starts anew."""
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
+        """Equations for some of the standard parameters, piece by piece. pieces: of one recording, in order of time;
+        they may follow each other without a gap (a log larger than memory), and a gap starts anew."""
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
         """One name per equation of an instant: ``Rows.joints``."""
@@ -58,7 +53,7 @@ class Formulation(Settings, ABC):
         return model.units
 
 
-def blocks(length: int, size: int) -> Iterator[slice]:
+def blocks(length: int, size: int = BLOCK_SAMPLES) -> Iterator[slice]:
     """Of at most ``size`` instants, one after the other."""
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
 
@@ -92,9 +87,8 @@ def _rows(rows: Rows, start: int, stop: int) -> Rows:
     return replace(rows, time=rows.time[start:stop], sides=instants_first(sides), parameters=rows.parameters[p:])
 
 
-def dissipation(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
-    """(joint, standard column, values (N,) [torque per unit]) of every entry that is not conservative; before: what
-    terms remember of the motion that this one continues."""
+def losses(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
+    """(joint, standard column, values (N,) [torque per unit]) of entries that are not conservative; before: memory."""
     conservative = [kept for term in model.bound for kept in term.conservative]
     entries = zip(model.entries, before.values(motion), strict=True)
     return [(j, 10 * model.n + column, values) for (j, column), values in entries if not conservative[column]]

@@ -21,7 +21,7 @@ from threading import Event, Lock
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.linalg import lapack
 from threadpoolctl import ThreadpoolController
@@ -30,11 +30,10 @@ from exciter.errors import ParameterError, shown
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.files import by_name
 from exciter.identification.information.information import Information
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-IntArray = NDArray[np.int64]
 Fit = TypeVar("Fit")
-Labelled = tuple[int, IntArray, Rows]
+Labelled = tuple[int, Index, Rows]
 OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
 OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
@@ -66,18 +65,17 @@ def one_thread() -> Iterator[None]:
 class Compressed:
     """G pieces of the runs times J equations per instant, for p ``parameters``. factors (G, J, p + 1, p + 1): upper
     triangular, R and z, and in the last corner the norm of what no parameters explain; rows not divided by any noise.
-    rows (G, J): how many. independent (G, J): how many independent ones they are worth (see ``Rows.independent``). run,
-    fold (G,): where a piece comes from."""
+    rows, independent (G, J): how many, and how many independent ones they are worth. run, fold (G,): of a piece."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
     factors: Array
-    rows: IntArray
+    rows: Index
     independent: Array
-    run: IntArray
-    fold: IntArray
+    run: Index
+    fold: Index
 
-    def where(self, chosen: NDArray[np.bool_]) -> Compressed:
+    def where(self, chosen: BoolArray) -> Compressed:
         """Some of the pieces; chosen (G,)."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
 
@@ -296,10 +294,9 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
 
 
 class GroupFactors:
-    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on. The
-    torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns. instants
-    (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many independent
-    ones these are worth (see ``Rows``)."""
+    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on: the
+    torque of a joint depends on the links it moves and on its own joint terms. instants (G,): how many were added; rows
+    (G, J): how many of them have an equation; independent (G, J): how many independent ones these are worth."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
@@ -309,7 +306,7 @@ class GroupFactors:
         self._seen[:, -1] = True  # y
         self._factors: dict[tuple[int, int], Array] = {}
 
-    def add(self, first: int, fold: IntArray, rows: Rows) -> None:
+    def add(self, first: int, fold: Index, rows: Rows) -> None:
         """More rows, of the groups ``first`` + ``fold`` (N,)."""
         rows[:0].equations()  # refuses what must not be used; all of them would be a copy
         share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
@@ -334,7 +331,7 @@ class GroupFactors:
                 out[equation][np.ix_(places, places)] = factor
         return out
 
-    def _widen(self, equation: int, seen: NDArray[np.bool_]) -> None:
+    def _widen(self, equation: int, seen: BoolArray) -> None:
         before, after = self._seen[equation], self._seen[equation] | seen
         if (before == after).all():
             return
@@ -361,8 +358,7 @@ def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
     """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint. jobs: how many threads
-    absorb pieces; whoever is free takes the next one, and what each of them has is put together at the end. Results
-    differ by rounding only."""
+    absorb pieces, each the next one when it is free; put together at the end, results differ by rounding only."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
     parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]
@@ -427,8 +423,7 @@ class Score:
 def cross_validate(
     compressed: Compressed, fits: Callable[[Compressed], Iterable[Array]], noise: ArrayLike
 ) -> tuple[Score, ...]:
-    """fits: of equations, all but one fold, the parameters (p,) of each of several models, whose scores these are;
-    noise: σ (J,) to measure residuals with."""
+    """Of several models, whose parameters (p,) ``fits`` finds from all folds but one; noise: σ (J,) of residuals."""
     folds = np.unique(compressed.fold)
     if len(folds) < 2:
         raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")

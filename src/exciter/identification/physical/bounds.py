@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
@@ -35,7 +35,7 @@ from exciter.robot.spatial import from_pseudo_inertia
 from exciter.settings import Number, Settings, Text, Vector
 from exciter.settings.field_markers import Kind, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 GIVEN_MASS_TOLERANCE = 0.01  # a mass given as one number
 INF = float("inf")
@@ -87,8 +87,7 @@ class MassBound(Bound):
 
 @dataclass(frozen=True)
 class CentreBox(Bound):
-    """lower ≤ centre of mass ≤ upper (3,) [m] of the link that ``joint`` moves, in the joint frame of the robot's
-    description; −inf and inf where a side is open."""
+    """lower ≤ centre of mass ≤ upper (3,) [m] of the link that ``joint`` moves, in its described frame; ±inf: open."""
 
     joint: JointName
     lower: Annotated[tuple[float, ...], Vector(3, "m", -INF)]
@@ -114,16 +113,11 @@ class CentreBox(Bound):
 
 @dataclass(frozen=True)
 class CentreSphere(Bound):
-    """Centre of mass of the link that ``joint`` moves, at most ``radius`` [m] from ``centre`` (3,) [m], in the joint
-    frame of the robot's description."""
+    """Centre of mass of the link that ``joint`` moves within ``radius`` of ``centre`` [m], in its described frame."""
 
     joint: JointName
     centre: Annotated[tuple[float, ...], Vector(3, "m")]
     radius: Annotated[float, Number(above=0.0, unit="m")]
-
-    @property
-    def _words(self) -> str:
-        return f"centre of mass of '{self.joint}' within {self.radius:g} m of {_point(self.centre)} m"
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {"joint": self.joint, "centre": {"near": list(self.centre), "radius": self.radius}}
@@ -131,7 +125,8 @@ class CentreSphere(Bound):
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
         mass, moment, size = _first_moments(model, reference, self.joint)
         rows = np.vstack([self.radius * mass, moment - np.outer(np.asarray(self.centre, dtype=float), mass)])
-        return [Cone("second-order", rows / size, np.zeros(4), self._words, True)]
+        words = f"centre of mass of '{self.joint}' within {self.radius:g} m of {_point(self.centre)} m"
+        return [Cone("second-order", rows / size, np.zeros(4), words, True)]
 
 
 @dataclass(frozen=True)
@@ -233,8 +228,7 @@ def physics(equations: StandardEquations, reference: Reference, margin: float) -
 
 
 def physical_terms(equations: StandardEquations) -> list[Cone]:
-    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0, and Σ χ A ⪰ 0 of joints whose
-    rotors are coupled; others are ≥ 0 by themselves."""
+    """Of joint terms alone: friction, rotor inertia, stiffness ≥ 0, and Σ χ A ⪰ 0 of joints with coupled rotors."""
     wanted, cones = np.flatnonzero(equations.nonnegative), []
     if len(wanted):
         g = np.zeros((len(wanted), len(equations.model.standard)))
@@ -266,7 +260,7 @@ def rotor_matrices(model: DynamicModel) -> Array:
     return np.concatenate(found)
 
 
-def nonnegative_base(problem: Problem) -> NDArray[np.bool_]:
+def nonnegative_base(problem: Problem) -> BoolArray:
     equations = StandardEquations.of(problem)
     links, terms = np.split(equations.grouping, [equations.links], axis=1)
     negligible = BASE_COEFFICIENT_ROUNDING * np.abs(equations.grouping).max(axis=1)

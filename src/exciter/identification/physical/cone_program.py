@@ -27,8 +27,7 @@ ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """G χ + h in a cone: entries ≥ 0, first entry ≥ norm of the others, or svec of a matrix ⪰ 0. name: in words;
-    given: whether a user gave it (physics otherwise)."""
+    """G χ + h in a cone: entries ≥ 0, first entry ≥ norm of the others, or svec of a matrix ⪰ 0. given: by a user."""
 
     kind: ConeKind
     g: Array
@@ -39,8 +38,7 @@ class Cone:
 
 def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
     """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular. known: a χ whose distance from
-    ``best`` is a measure of how far the answer may be. A clear error that names the given bounds which contradict each
-    other, if they do."""
+    ``best`` is a measure of how far the answer may be. Given bounds that contradict each other are named."""
     g = np.vstack([cone.g for cone in cones])
     value = g @ best + np.concatenate([cone.h for cone in cones])
     if _inside(value, cones):
@@ -100,16 +98,10 @@ def slack(cone: Cone, value: Array) -> float:
         return float(value.min())
     if cone.kind == "second-order":
         return float(value[0] - np.linalg.norm(value[1:]))
-    return float(np.linalg.eigvalsh(smat(value))[0])
-
-
-def smat(values: Array) -> Array:
-    """The symmetric matrix of ``svec``."""
-    k = _side(len(values))
-    columns, rows = np.tril_indices(k)
-    matrix = np.zeros((k, k))
-    matrix[rows, columns] = matrix[columns, rows] = values / np.where(rows == columns, 1.0, np.sqrt(2.0))
-    return matrix
+    columns, rows = np.tril_indices(_side(len(value)))
+    matrix = np.zeros((columns[-1] + 1, columns[-1] + 1))  # of ``svec``
+    matrix[rows, columns] = matrix[columns, rows] = value / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    return float(np.linalg.eigvalsh(matrix)[0])
 
 
 def _inside(value: Array, cones: Sequence[Cone], tolerance: float = 0.0) -> bool:

@@ -48,8 +48,7 @@ class PenalisedObjective:
     weight: float = 0.0
 
     def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
-        """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
-        start: χ of a nearby weight, from which fewer steps are needed."""
+        """χ (p,) for R P and z (``StandardEquations.sides``), and K (p, p), KᵀK the curvature there; start: near it."""
         sides = self._with_trace(sides)
         if self.weight == 0.0 or self.metric.quadratic:
             return self._step(sides, self.reference.chi, cones)
@@ -101,8 +100,6 @@ class PenalisedObjective:
 
     def _rows(self, sides: Sides, chi: Array) -> Sides:
         """The second-order model at χ as least squares: rows (m, p) and right sides (m,)."""
-        if not self.weight:
-            return sides
         root, target = self.metric.model(self.equations.split(chi)[0], self.reference)
         block = link_rows(np.sqrt(self.weight) * root, len(chi))
         return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
@@ -145,8 +142,7 @@ def weight_of_least_error(
     equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
 ) -> WeightChoice:
     """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits. No
-    standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a prior
-    that is wrong would win by being wrong."""
+    standard-error rule toward stronger priors: one stretch that a wrong prior misses would let it win."""
     # one per decade: from what outweighs all data to what hardly counts
     rows, _ = equations.sides(noise)
     blocks = rows[:, : equations.links].reshape(len(rows), -1, 10)
@@ -168,9 +164,8 @@ def weight_of_least_error(
 @dataclass(frozen=True, eq=False)
 class PhysicalEstimate(Estimate):
     """choice: how the weight of the prior was found, where it was. free: residuals of the fit without prior and bounds,
-    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what the prior says of the base
-    parameters, as rows and right sides over their standard deviations; none where it is not least squares. pulled:
-    what is assumed of it."""
+    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what it says of base parameters,
+    as rows and right sides over their σ; none where it is not least squares. pulled: what is assumed of it."""
 
     choice: WeightChoice | None = None
     free: ResidualSizes | None = None
@@ -200,9 +195,8 @@ def unconstrained(equations: StandardEquations, reference: Reference) -> Standar
 
 
 def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:
-    """The objective's minimum within the cones, rows over ``noise`` (J,). That is the noise of the unconstrained fit:
-    weights that followed the residuals of a wrong prior, or of bounds that a missing term pushes against, would let go
-    of the very joints that object."""
+    """The objective's minimum within the cones, rows over ``noise`` (J,) of the unconstrained fit: weights that follow
+    residuals of a wrong prior, or of bounds that a missing term pushes against, would let go of joints that object."""
     equations = objective.equations
     weights = equations.weights(noise)
     chi, factor = objective.minimum(equations.sides(weights), cones)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
@@ -35,7 +35,7 @@ from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Offset
 from exciter.robot.spatial import pseudo_inertia
 from exciter.settings import Registry, Settings
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 FLATTEST_BODY_FRACTION = 1e-12  # of the reference: beyond it rounding decides whether a body is one
 LEAST_WEIGHT_FRACTION = 1e-6  #: of the torque: less noise is not believed, so that numbers are what solvers bear
@@ -90,7 +90,7 @@ class StandardEquations:
         return chi[: self.links].reshape(-1, 10), chi[self.links :]
 
     @cached_property
-    def nonnegative(self) -> NDArray[np.bool_]:
+    def nonnegative(self) -> BoolArray:
         """(t,) which joint-term parameters physics wants ≥ 0."""
         return np.array([flag for term in self.model.bound for flag in term.nonnegative], dtype=bool)
 
@@ -135,8 +135,7 @@ class StandardEquations:
 
     def noise(self, chi: Array, factor: Array, weights: Array) -> Array:
         """σ (J,) of a row from the residuals of χ, which was found with rows over ``weights`` (J,); factor K (p, p):
-        KᵀK is all that was known, prior included. As many degrees of freedom are gone as the trace of the joint's part
-        of the hat matrix says, prior apart."""
+        KᵀK is all that was known, prior included. The trace of a joint's part of the hat matrix: what the fit took."""
         whole = self.whole
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]

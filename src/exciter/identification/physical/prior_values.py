@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.identification.physical.prior_metric import Reference, StandardEquations, whitened_links
@@ -18,7 +17,7 @@ from exciter.parameters.consistency import dummies
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, rotation_to, transform_inertia
 from exciter.settings import Number, Registry, Settings
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 ROD_RADIUS_FRACTION = 1.0 / 3.0  #: radius of a rod over the mean length of the links
 SHORTEST_ROD_FRACTION = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
@@ -32,9 +31,8 @@ REPAIRED_BODY_FRACTION = 0.1
 
 
 def uniform_rods(robot: Robot) -> Array:
-    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together. A rod reaches
-    from the joint's origin to the mean of what it carries (the next joints; at the end the farthest frame). Where that
-    is no way at all, a stub along the joint's axis, about its origin."""
+    """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together, each from the
+    joint's origin to the mean of what it carries (joints; at the end the farthest frame), or a stub along its axis."""
     ends = np.array([_end(robot, j) for j in range(robot.n)])
     lengths = np.linalg.norm(ends, axis=1)
     mean = float(lengths.sum()) / robot.n or UNKNOWN_LENGTH_M
@@ -165,7 +163,7 @@ def _rods(equations: StandardEquations) -> Array:
     return np.array([transform_inertia(phi, r.T, -r.T @ p) for phi, r, p in placed])
 
 
-def _thickened(links: Array, rods: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _thickened(links: Array, rods: Array) -> tuple[Array, BoolArray]:
     """Links with nothing thinner than a part of the rods, and which of them were."""
     lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(rods)))
     values, vectors = np.linalg.eigh(whitened_links(links, lower))

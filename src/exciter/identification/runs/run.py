@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -31,7 +31,7 @@ from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
@@ -90,12 +90,10 @@ class Run:
         name: str = "run",
     ) -> Run:
         """Processed for identification, see ``process``; its joints must be the robot's (``Recording.arranged``)."""
-        prepared = process(recording, route, repairs)
+        made = process(recording, route, repairs)
         measured = recording.original if isinstance(recording, Repaired) else recording
         about = measured.about
-        return cls(
-            prepared.parts, name, period=about.period, payload=about.payload, recording=measured, notes=prepared.notes
-        )
+        return cls(made.parts, name, period=about.period, payload=about.payload, recording=measured, notes=made.notes)
 
     @classmethod
     def at(cls, motion: Motion, torque: ArrayLike, rate: float, name: str = "run") -> Run:
@@ -120,8 +118,7 @@ class Run:
 
     @property
     def spans(self) -> list[tuple[float, float]]:
-        """First and last instant [s] of every part: windows of one file may lie between each other; those of all where
-        parts are read anew."""
+        """First and last instant [s] of every part, which may lie between others; of all where they are read anew."""
         if self.sample is not None:
             assert self.span is not None
             return [self.span]
@@ -129,8 +126,7 @@ class Run:
 
     @cached_property
     def seen_period(self) -> float | None:
-        """[s] after which the positions of the longest part show the same again; None where they do not, or where
-        parts are read piece by piece and there is no sample."""
+        """[s] after which positions of the longest part are the same again; None where not, or none is at hand."""
         if self.sample is not None:
             return self.sample.seen_period
         if not isinstance(self.parts, tuple):
@@ -139,7 +135,7 @@ class Run:
         step = max(1, len(motion) // PERIOD_INSTANTS)
         return visible_period(motion.time[::step], motion.q[::step])
 
-    def fold(self, time: Array, folds: int) -> NDArray[np.int64]:
+    def fold(self, time: Array, folds: int) -> Index:
         """Which of ``folds`` pieces instants [s] belong to: pieces of the period where the motion repeats, stated or
         seen, for a fold must not have been seen in another period; else stretches of time."""
         assert self.span is not None
@@ -169,8 +165,7 @@ def common_side(runs: Iterable[Run]) -> str | None:
 
 
 def load_chi(model: DynamicModel, payload: Payload) -> Array:
-    """The payload alone as standard parameters χ (p,) of the model: φ of the link that carries it, in its modified-DH
-    frame."""
+    """The payload alone as standard parameters χ (p,): φ of the link that carries it, in its modified-DH frame."""
     frame = model.robot.frame(payload.frame)
     if (link := frame.joint) == BASE:
         raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
@@ -184,10 +179,9 @@ def load_chi(model: DynamicModel, payload: Payload) -> Array:
 
 def without_load(model: DynamicModel, payload: Payload, piece: Processed) -> Processed:
     """Less the torque, and the wrench on the base, that the payload alone takes."""
-    torque = piece.torque - load_torque(model, payload, piece.motion)
-    if piece.wrench is None:
-        return replace(piece, torque=torque)
-    wrench = piece.wrench - BaseReaction(model).wrench(piece.motion, load_chi(model, payload))
+    torque, wrench = piece.torque - load_torque(model, payload, piece.motion), piece.wrench
+    if wrench is not None:
+        wrench = wrench - BaseReaction(model).wrench(piece.motion, load_chi(model, payload))
     return replace(piece, torque=torque, wrench=wrench)
 
 
@@ -212,10 +206,8 @@ class StreamedParts:
 
 @dataclass(frozen=True, eq=False)
 class LongLog:
-    """A log that is not held: ``repaired`` reads it anew.
-
-    sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
-    notes: what was repaired; quality: of all samples."""
+    """A log that is not held: ``repaired`` reads it anew. sample: evenly spread windows of it, which has ``samples`` in
+    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples."""
 
     name: str
     repaired: Callable[[], Iterable[Recording]]

@@ -6,14 +6,14 @@ prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from exciter.identification.estimators.least_squares import bounded
 from exciter.identification.information.compressed import Compressed, Score, cross_validate
@@ -22,7 +22,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import Reference, StandardEquations, base_prior
 from exciter.identification.physical.prior_values import PriorValues
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 TRIAL_NOISE_ROUNDS = 4  # of weights and residuals
 LEAST_TRIAL_NOISE = 1e-6  # of the torque: less noise than this is not believed
@@ -42,8 +42,7 @@ class Choice:
         return f"{self.key}: {self.part}" if self.part else self.key
 
     def override(self, settings: Mapping[str, Any]) -> str:
-        """What a configuration says to ask for the same and leave the rest open: ``identify: {filter: {cutoff: 9}}``;
-        settings: with everything chosen in them."""
+        """What asks for the same alone, ``identify: {filter: {cutoff: 9}}``; settings: with all that was chosen."""
         if self.key in ("friction", "terms"):
             return "identify: {friction: as-given}, and terms: as at the end of this report, or your own"
         if self.key == "gravity":
@@ -60,16 +59,9 @@ class Choice:
 
 
 def _in_a_line(settings: Mapping[str, Any]) -> str:
-    text = yaml.safe_dump(_rounded(settings), default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
+    rounded = json.loads(json.dumps(settings), parse_float=lambda digits: float(f"{float(digits):.4g}"))
+    text = yaml.safe_dump(rounded, default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
     return str(text).strip()[1:-1]
-
-
-def _rounded(data: Any) -> Any:
-    if isinstance(data, Mapping):
-        return {key: _rounded(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_rounded(value) for value in data]
-    return float(f"{data:.4g}") if isinstance(data, float) else data
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,31 +79,26 @@ class Trial:
         return found if self.offset is None else found.with_small_offsets(equations, self.offset)
 
     @cached_property
-    def _known(self) -> dict[tuple[str, float], Array]:
-        """What was asked for before, by the weight of the prior."""
-        return {}
-
-    def prior(self, weight: float) -> Array:
-        """(m, b + 1) see ``base_prior``."""
-        if ("prior", weight) not in self._known:
-            self._known["prior", weight] = base_prior(self.problem.base, self.reference, weight)
-        return self._known["prior", weight]
+    def prior(self) -> Callable[[float], Array]:
+        """(m, b + 1) of a weight, see ``base_prior``; kept."""
+        return cache(partial(base_prior, self.problem.base, self.reference))
 
     @cached_property
-    def _bound(self) -> NDArray[np.bool_]:
+    def _bound(self) -> BoolArray:
         return nonnegative_base(self.problem)
 
-    def noise(self, weight: float) -> Array:
-        """(J,) rms of the residuals of a fit that is weighted by them."""
-        if ("noise", weight) in self._known:
-            return self._known["noise", weight]
+    @cached_property
+    def noise(self) -> Callable[[float], Array]:
+        """(J,) rms of the residuals of a fit with a prior of some weight, weighted by them; kept."""
+        return cache(self._noise)
+
+    def _noise(self, weight: float) -> Array:
         compressed = self.problem.compressed
         rows, signal = np.maximum(compressed.rows.sum(axis=0), 1), compressed.rms
         noise = np.maximum(signal, 1e-300)
         for _ in range(TRIAL_NOISE_ROUNDS):
             squares = compressed.squares(self.fit(compressed.information(noise), weight)).sum(axis=0)
             noise = np.maximum(np.sqrt(squares / rows), np.maximum(LEAST_TRIAL_NOISE * signal, 1e-300))
-        self._known["noise", weight] = noise
         return noise
 
     def fit(self, information: Information, weight: float) -> Array:

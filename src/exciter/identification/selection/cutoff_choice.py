@@ -1,13 +1,12 @@
-"""Cut-offs: of the low-pass that positions are differentiated through, and of the filter of the equations: what
-balances motion and noise in q̈ is best for q̈, not for what is wanted: torques. So cut-offs are tried, and the lowest is
-kept whose model predicts held-out torques as well as any. Both sides of the equations go through ten times the band of
-the motion.
+"""Cut-offs of the low-pass that positions are differentiated through: what balances motion and noise in q̈ is best for
+q̈, not for torques. So they are tried, and the lowest is kept whose model predicts held-out torques as well as any. And
+of the filter of the equations: ten times the band of the motion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -29,15 +28,7 @@ EQUATION_CUTOFF_PER_BAND = 10.0  #: of the motion's: dry friction, and what link
 LOWEST_EQUATION_CUTOFF_HZ = 3.0  #: [Hz]
 Remake = Callable[[FilteredDifferences], tuple[Run, ...]]
 Try = Callable[[tuple[Run, ...]], Trial]
-
-
-@dataclass(frozen=True, eq=False)
-class Routed:
-    """runs: through ``route``."""
-
-    route: FilteredDifferences
-    runs: tuple[Run, ...]
-    choice: Choice
+Routed = tuple[FilteredDifferences, tuple[Run, ...], Choice]  # a route, runs through it, and why
 
 
 def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -> Routed | None:
@@ -69,7 +60,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     route = replace(route, bands=float(f"{cutoff / band:.3g}"))  # logs that are faster want more
     kind = "recorded velocities" if route.measured_velocity else "positions"
     value = f"{kind} through {cutoff:.3g} Hz, then central differences"
-    return Routed(route=route, runs=remake(route), choice=Choice("route", value, reason))
+    return route, remake(route), Choice("route", value, reason)
 
 
 def cutoff_candidates(band: float, runs: Sequence[Run]) -> tuple[float, ...]:

@@ -19,27 +19,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
-from exciter.parameters.terms import (
-    AsymmetricCoulomb,
-    BoundTerm,
-    Coulomb,
-    CoupledSqrtViscous,
-    Dahl,
-    DriveCoupling,
-    FrictionShape,
-    GasSpring,
-    GravitySpring,
-    JointTerm,
-    LoadFriction,
-    Offset,
-    RigidTorque,
-    Ripple,
-    Sign,
-    Spring,
-    SqrtViscous,
-    Stribeck,
-    Viscous,
-)
+from exciter.parameters.terms import FrictionShape
+from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous, DriveCoupling, LoadFriction
+from exciter.parameters.terms.friction import AsymmetricCoulomb, Coulomb, Dahl, Sign, SqrtViscous, Stribeck, Viscous
+from exciter.parameters.terms.rotor_offset_springs import GasSpring, GravitySpring, Offset, Ripple, Spring
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.parameters.terms.user_term import UserTerm
 from exciter.robot.robot import Robot
 
@@ -134,8 +118,7 @@ def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTe
 
 
 def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tuple[FrictionCandidate, ...]:
-    """From the simplest on, pre-sliding from the shortest on; load: with its shape open, None where gears are not in
-    the torque. ripple: whether joints turn."""
+    """From the simplest on, with short pre-sliding first. load: shape open, None without gears. ripple: joints turn."""
     shapes = DRY_FRICTION_SHAPES
     loads = {} if load is None else {dry: replace(load, shape=shape) for dry, shape in shapes.items()}
     names = ["√", *(["load"] if loads else []), *(["ripple"] if ripple else [])]
@@ -162,9 +145,8 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
 
 
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:
-    """What joints cannot have: ripple where there is no turn, or too little of it was seen, or where the weight of the
-    links has the same shape, or has it nearly, as where a base leans a little: the prior would decide between them, and
-    the load on the gears would be its guess."""
+    """What joints cannot have: ripple where they do not turn, or too little, or where the weight of the links has the
+    same shape, or nearly (the base may lean a little): the prior would decide, and gears' load would be its guess."""
     seen = [[part.motion.q for part in run.bounded.parts] for run in runs]
     travel = np.max([np.ptp(np.concatenate(parts), axis=0) for parts in seen], axis=0)
     gravity = np.asarray(robot.gravity, dtype=float)
@@ -197,9 +179,7 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
     if not couplings or any(isinstance(term, CoupledSqrtViscous) for term in kept):
         return [("as given", tuple(kept))]
     shape = Dahl(usual_delta(side))
-    bent: list[JointTerm] = [
-        DriveCoupling(t.first, t.second, t.ratio, shape) if isinstance(t, DriveCoupling) else t for t in kept
-    ]
+    bent = [replace(term, shape=shape) if isinstance(term, DriveCoupling) else term for term in kept]
     roots = tuple(CoupledSqrtViscous(t.first, t.second, t.ratio) for t in couplings)
     return [("pre-sliding", tuple(bent)), ("pre-sliding and √", (*bent, *roots))]
 
@@ -212,14 +192,10 @@ def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:
 
 
 def usual_candidates(
-    *,
-    deltas: Sequence[float] = USUAL_PRESLIDING_TRAVELS,
-    velocities: Sequence[float] = STRIBECK_VELOCITIES,
-    load: bool = False,
+    *, deltas: Sequence[float] = USUAL_PRESLIDING_TRAVELS, velocities: Sequence[float] = STRIBECK_VELOCITIES
 ) -> tuple[FrictionCandidate, ...]:
     """From the simplest on: none, Coulomb, viscous, both, with an offset or asymmetric; pre-sliding (Dahl, a candidate
-    for each of ``deltas``) instead of the sign; a root of the speed; Stribeck; and with ``load`` friction that grows
-    with the rigid torque, for torques of the motor's side and descriptions with inertias one can believe."""
+    for each of ``deltas``) instead of the sign; a root of the speed; Stribeck."""
     v, c, off, root = Viscous(), Coulomb(), Offset(), SqrtViscous()
     dry = [(f"Dahl {1e3 * delta:g} mrad", Dahl(float(delta))) for delta in deltas]
     every: list[tuple[str, FrictionShape]] = [("Coulomb", Sign()), *dry]
@@ -238,10 +214,4 @@ def usual_candidates(
             for speed in velocities
         ),
     ]
-    if load:
-        for more, extra in (("", ()), ("√ + ", (root,))):
-            sets += [
-                (f"viscous + {more}{name} + load + offset", (v, *extra, Coulomb(s), LoadFriction(s), off))
-                for name, s in every
-            ]
     return tuple(FrictionCandidate(name, terms, NUMBER_IN_NAME.sub("", name)) for name, terms in sets)

@@ -9,38 +9,24 @@ rigid parameters fitted anew each time, until no joint changes its mind.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import (
-    ROUNDING_EXCESS,
-    IntArray,
-    Score,
-    compress,
-    simplest_within_error,
-)
+from exciter.identification.information.compressed import ROUNDING_EXCESS, Score, compress, simplest_within_error
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
-from exciter.identification.selection.friction_candidates import (
-    FrictionCandidate,
-    LabelledTerm,
-    distinct_terms,
-    friction_parts,
-    on_joints,
-    usual_candidates,
-)
+from exciter.identification.selection import friction_candidates as frictions
 from exciter.notes import Note, done, note, texts
 from exciter.parameters.terms import JointTerm
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
 MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
@@ -49,7 +35,6 @@ UNSETTLED = note(
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
 CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
-Slots = tuple[tuple[JointTerm, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +42,7 @@ class JudgedCandidate:
     """A candidate on one joint. rms [N·m]: of residuals held out; excess: its mean square less that of the best, in
     units of the best's; error: σ of the excess, from how it scatters between folds."""
 
-    candidate: FrictionCandidate
+    candidate: frictions.FrictionCandidate
     rms: float
     excess: float
     error: float
@@ -120,7 +105,7 @@ class FrictionChoice:
     def parts(self) -> dict[str, str]:
         """What the names of the candidates are made of, each with its torque."""
         rows = [row for joint in self.per_joint for row in joint.table]
-        return friction_parts(term for row in rows for term in row.candidate.terms)
+        return frictions.friction_parts(term for row in rows for term in row.candidate.terms)
 
     def held_out(self, name: str | None = None) -> Array:
         """(J,) [N·m] rms held out: of what was chosen, or of the candidate of that name on every joint."""
@@ -139,7 +124,7 @@ class FrictionChoice:
 
 def choose_friction(
     problem: Problem,
-    candidates: Sequence[FrictionCandidate] | None = None,
+    candidates: Sequence[frictions.FrictionCandidate] | None = None,
     pull: tuple[Reference, float] | None = None,
     barred: Mapping[str, Sequence[JointTerm]] | None = None,
 ) -> FrictionChoice:
@@ -151,9 +136,8 @@ def choose_friction(
     Candidates with pre-sliding need runs that are not cut into pieces.
 
     pull: a prior on the links and its weight, that counts in every fit: where the motion excites poorly, friction must
-    not be judged by rigid parameters that nothing holds. barred: terms that a joint cannot have, by its name.
-    """
-    candidates = usual_candidates() if candidates is None else tuple(candidates)
+    not be judged by rigid parameters that nothing holds. barred: terms that a joint cannot have, by its name."""
+    candidates = frictions.usual_candidates() if candidates is None else tuple(candidates)
     names = [candidate.name for candidate in candidates]
     if not candidates or len(set(names)) < len(names):
         raise ParameterError(f"candidates are {names}; give at least one, each with a name of its own")
@@ -161,13 +145,18 @@ def choose_friction(
         raise ParameterError(f"{problem.folds} fold; cross-validation needs at least 2: give folds=10 to the problem")
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
-    allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
-    choice, noise, scores, settled = _swept(friction_equations(problem, kept, candidates, pull), allowed)
+    allowed = list[list[int]]()
+    for never in [(barred or {}).get(joint, ()) for joint in problem.joints]:
+        allowed.append([k for k, one in enumerate(candidates) if not any(term in never for term in one.terms)])
+        if not allowed[-1]:
+            raise ParameterError("every candidate has a term that is barred for a joint; give one without")
+    equations, families = friction_equations(problem, kept, candidates, pull), [one.family for one in candidates]
+    choice, noise, scores, settled = _swept(equations, families, allowed)
     chosen = [candidates[k] for k in choice]
     terms = []
-    for term in distinct_terms(chosen):
+    for term in frictions.distinct_terms(chosen):
         joints = [joint for joint, one in zip(problem.joints, chosen, strict=True) if term in one.terms]
-        terms.append(on_joints(term, None if len(joints) == len(chosen) else joints))
+        terms.append(frictions.on_joints(term, None if len(joints) == len(chosen) else joints))
     per_joint = []
     for j, joint in enumerate(problem.joints):
         best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
@@ -185,22 +174,14 @@ def choose_friction(
     return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled)
 
 
-def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
-    found = [k for k, one in enumerate(candidates) if not any(term in barred for term in one.terms)]
-    if not found:
-        raise ParameterError("every candidate has a term that is barred for a joint; give one without")
-    return found
-
-
 def _swept(
-    equations: FrictionEquations, allowed: Sequence[Sequence[int]]
+    equations: FrictionEquations, families: Sequence[str], allowed: Sequence[Sequence[int]]
 ) -> tuple[list[int], Array, list[dict[int, Score]], bool]:
     """The candidate of each joint, of those ``allowed``, changed until it stays; the noise (J,) in whose unit scores
     are; the last scores of those allowed on each joint; and whether it stayed."""
-    columns = [equations.columns(candidate) for candidate in equations.candidates]
+    columns = equations.columns
     choice = [max(some, key=lambda k: len(columns[k])) for some in allowed]  # the richest, to begin with
     noise = equations.noise([columns[k] for k in choice])
-    families = [candidate.family for candidate in equations.candidates]
     scores = [dict[int, Score]() for _ in choice]
     seen: list[list[int] | None] = [None] * len(choice)
     for _ in range(MOST_SWEEPS):
@@ -225,25 +206,19 @@ class FrictionEquations:
     """p rigid columns and c friction columns of the own joint, in factors (J, p + c + 1, p + c + 1).
 
     train: without each of K folds (K, J, …); held: of the fold alone; whole: all of it (J, …). rows (K, J): in a fold.
-    slots: columns 0 … c − 1 of every distinct term. nonnegative (c,). prior (m, p + 1): what is known of the rigid
-    parameters beforehand, as rows and right sides that count in every fit; none where nothing is.
-    """
+    columns: those of 0 … c − 1 that each candidate has. nonnegative (c,). prior (m, p + 1): what is known of the rigid
+    parameters beforehand, as rows and right sides that count in every fit; none where nothing is."""
 
-    candidates: tuple[FrictionCandidate, ...]
     rigid: int
-    slots: Slots
-    nonnegative: NDArray[np.bool_]
+    columns: tuple[Index, ...]
+    nonnegative: BoolArray
     train: Array
     held: Array
     whole: Array
     rows: Array
     prior: Array
 
-    def columns(self, candidate: FrictionCandidate) -> IntArray:
-        found = [k for term in candidate.terms for other, slots in self.slots if other == term for k in slots]
-        return np.array(found, dtype=np.int64)
-
-    def noise(self, chosen: Sequence[IntArray]) -> Array:
+    def noise(self, chosen: Sequence[Index]) -> Array:
         """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(FRICTION_NOISE_ROUNDS):
@@ -261,9 +236,8 @@ class FrictionEquations:
         signal = np.linalg.norm(self.whole[:, :, -1], axis=1)
         return np.asarray(np.maximum(left, 1e-9 * signal) / np.sqrt(self.rows.sum(axis=0)))
 
-    def scores(self, j: int, candidates: Sequence[IntArray], chosen: Sequence[IntArray], noise: Array) -> list[Score]:
-        """Of joint j with each of ``candidates``, the other joints having ``chosen`` columns: sums of squares held out
-        in every fold, over noise²."""
+    def scores(self, j: int, candidates: Sequence[Index], chosen: Sequence[Index], noise: Array) -> list[Score]:
+        """Of joint j with each of ``candidates``, the others having ``chosen``: squares held out, over noise²."""
         p, found = self.rigid, self._factors(j, chosen, noise)
         friction = self._friction(found, candidates)
         inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
@@ -273,7 +247,7 @@ class FrictionEquations:
         squares = (left**2).sum(axis=1) / noise[j] ** 2
         return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
 
-    def _factors(self, j: int, chosen: Sequence[IntArray], noise: Array) -> Array:
+    def _factors(self, j: int, chosen: Sequence[Index], noise: Array) -> Array:
         """(K, …) of all equations without each fold, joint j with all of its columns, the rigid ones first: below them
         is what friction has to explain when the rigid part does its best."""
         own, p = self.train[:, j] / noise[j], self.rigid
@@ -283,19 +257,13 @@ class FrictionEquations:
         wide[..., :p], wide[..., -1] = both[..., :-1], both[..., -1]
         return np.asarray(np.linalg.qr(np.concatenate([wide, own], axis=1), mode="r"))
 
-    def _without_folds(self, i: int, columns: tuple[int, ...]) -> Array:
-        """``_marginal`` of joint i without each fold; kept, for it is asked for while every other joint chooses."""
-        if (i, columns) not in self._marginals:
-            self._marginals[i, columns] = self._marginal(self.train[:, i], np.array(columns, dtype=np.int64))
-        return self._marginals[i, columns]
-
     @cached_property
-    def _marginals(self) -> dict[tuple[int, tuple[int, ...]], Array]:
-        return {}
+    def _without_folds(self) -> Callable[[int, tuple[int, ...]], Array]:
+        """``_marginal`` of a joint without each fold; kept, for it is asked for while every other joint chooses."""
+        return cache(lambda i, columns: self._marginal(self.train[:, i], np.array(columns, dtype=np.int64)))
 
-    def _friction(self, factors: Array, candidates: Sequence[IntArray]) -> Array:
-        """(K, c, candidates) the columns that each has, least squares in each of K factors, with friction ≥ 0; those
-        with as many columns at once."""
+    def _friction(self, factors: Array, candidates: Sequence[Index]) -> Array:
+        """(K, c, candidates) least squares in K factors, with friction ≥ 0; those with as many columns at once."""
         found = np.zeros((len(factors), factors.shape[2] - self.rigid - 1, len(candidates)))
         alike = defaultdict[tuple[int, int], list[int]](list)
         for at, columns in enumerate(candidates):
@@ -309,9 +277,8 @@ class FrictionEquations:
                 found[:, columns, at] = one
         return found
 
-    def _marginal(self, factor: Array, columns: IntArray) -> Array:
-        """What a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction columns being free:
-        (…, p + 1)."""
+    def _marginal(self, factor: Array, columns: Index) -> Array:
+        """(…, p + 1) what a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction free."""
         order = [*(self.rigid + columns), *range(self.rigid), -1]
         upper: Array = np.asarray(np.linalg.qr(factor[..., order], mode="r"))
         return upper[..., len(columns) :, len(columns) :]
@@ -320,7 +287,7 @@ class FrictionEquations:
 def friction_equations(
     problem: Problem,
     kept: Sequence[JointTerm],
-    candidates: Sequence[FrictionCandidate],
+    candidates: Sequence[frictions.FrictionCandidate],
     pull: tuple[Reference, float] | None = None,
 ) -> FrictionEquations:
     """Go through the runs once, with the columns of all candidates. pull: a prior on the links, and its weight."""
@@ -332,15 +299,16 @@ def friction_equations(
     base = problem.formulation.base(rigid_model)
     rigid = base.independent
     prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
-    distinct = distinct_terms(candidates)
-    labelled = tuple(LabelledTerm(on_joints(term, None), f"{k}:") for k, term in enumerate(distinct))
+    distinct = frictions.distinct_terms(candidates)
+    labelled = tuple(frictions.LabelledTerm(term, f"{k}:") for k, term in enumerate(distinct))
     union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
     slots, own, nonnegative = _own_columns(union, distinct, len(kept))
+    slots_of_candidates = [[k for term in one.terms for k in slots[distinct.index(term)]] for one in candidates]
     first = len(rigid_model.standard)
     chosen = np.concatenate([rigid, np.arange(first, len(union.standard))])
     parameters = (*(union.standard[k] for k in rigid), *(f"slot {k}" for k in range(own.shape[1])))
 
-    def rows() -> Iterator[tuple[int, IntArray, Rows]]:
+    def rows() -> Iterator[tuple[int, Index, Rows]]:
         for index, run in enumerate(problem.runs):
             for piece in problem.formulation.rows(union, problem.pieces(run), chosen):
                 yield index, run.fold(piece.time, problem.folds), _own_rows(piece, len(rigid), own, parameters)
@@ -354,9 +322,8 @@ def friction_equations(
     alone.refuse_singular(parameters[:p])
     held = [found.where(found.fold == k) for k in folds.tolist()]
     return FrictionEquations(
-        candidates=tuple(candidates),
         rigid=p,
-        slots=slots,
+        columns=tuple(np.array(some, dtype=np.int64) for some in slots_of_candidates),
         nonnegative=nonnegative,
         train=np.array([found.without_fold(k).by_joint for k in folds.tolist()]),
         held=np.array([one.by_joint for one in held]),
@@ -366,26 +333,24 @@ def friction_equations(
     )
 
 
-def _own_columns(
-    union: DynamicModel, distinct: Sequence[JointTerm], kept: int
-) -> tuple[Slots, IntArray, NDArray[np.bool_]]:
+def _own_columns(union: DynamicModel, distinct: Sequence[JointTerm], kept: int) -> tuple[list[range], Index, BoolArray]:
     """Slots of each distinct term; (J, c) which of the union's friction columns is in a slot of a joint; (c,) ≥ 0."""
-    slots, own, nonnegative, at = list[tuple[JointTerm, tuple[int, ...]]](), list[list[int]](), list[bool](), 0
+    slots, own, nonnegative, at = list[range](), list[list[int]](), list[bool](), 0
     for term, bound in zip(distinct, union.bound[kept:], strict=True):
         per_joint = [[column for row, column in bound.rows if row == j] for j in range(union.n)]
         if len(bound.rows) != len(bound.names) or len({len(columns) for columns in per_joint}) != 1:
             raise ParameterError(
                 f"{type(term).__name__} does not act on each joint alone; keep it in the model instead"
             )
-        slots.append((term, tuple(range(len(own), len(own) + len(per_joint[0])))))
+        slots.append(range(len(own), len(own) + len(per_joint[0])))
         own += [[at + columns[k] for columns in per_joint] for k in range(len(per_joint[0]))]
         nonnegative += [bound.nonnegative[column] for column in per_joint[0]]
         at += len(bound.names)
     table = np.array(own, dtype=np.int64).reshape(len(own), union.n)
-    return tuple(slots), table.T, np.array(nonnegative, dtype=bool)
+    return slots, table.T, np.array(nonnegative, dtype=bool)
 
 
-def _own_rows(piece: Rows, p: int, own: IntArray, parameters: tuple[str, ...]) -> Rows:
+def _own_rows(piece: Rows, p: int, own: Index, parameters: tuple[str, ...]) -> Rows:
     """Of the friction columns of all joints, those of the equation's own joint."""
     sides = np.empty((*piece.sides.shape[:2], len(parameters) + 1))
     sides[..., :p], sides[..., -1] = piece.sides[..., :p], piece.sides[..., -1]

@@ -1,23 +1,20 @@
 """How much the prior weighs, how near to zero offsets are, and how the base leans: chosen by models on trial.
 
-**Weight of the prior**: the strongest that predicts what was left out as well as any. Stretches left out of one
-recording are motion much like the rest. What the model will be asked for may not be, and there a prior is all that
-holds directions the motion did not excite. So among weights that cannot be distinguished by cross-validation the
-strongest is taken, up to a part of the least error: a wrong prior, whose error differs much between stretches, must not
-win by that. However that comes out, links count as known to between 18 and 100 % of their size: a body of the right
-size is known beforehand, and few descriptions are much more exact (``benchmarks/parts.py``: what that costs and gains).
-Only where a faint prior leaves much less is it weaker: rods whose mass was fitted to an arm in balance have not even
-the right size.
+**Weight of the prior**: the strongest that predicts what was left out as well as any. Stretches left out are motion
+much like the rest; what the model will be asked for may not be, and there a prior is all that holds directions the
+motion did not excite. So among weights that cross-validation does not distinguish the strongest is taken, up to a part
+of the least error: a wrong prior, whose error differs much between stretches, must not win by that. In any case links
+count as known to between 18 and 100 % of their size: few descriptions are much better (``benchmarks/parts.py``: what
+that costs and gains). Only where a faint prior leaves much less is it weaker: rods whose mass was fitted to an arm in
+balance have not even the right size.
 
 **Offsets of torques**: the nearest to zero that predict what was left out as well as any. Over a short part of a
-joint's range the weight of the links, a counterbalance and an offset look alike, and least squares may share torque
-among them as they like: right there, wrong elsewhere. Weight and springs are there for a reason; an offset is what
-sensors and uneven friction leave, and small.
+joint's range the weight of the links, a counterbalance and an offset look alike, and least squares shares torque among
+them: right there, wrong elsewhere. An offset is what sensors and uneven friction leave, and small.
 
 **Tilt of the base**: a base that leans by one degree makes 2 % of the arm's weight a torque that an upright model
-cannot have, most of all about a vertical first axis, and bodies that cannot exist are found in its place. So gravity
-may lean a little where torques left out clearly ask for it. A joint's zero that is off looks alike, and cannot be
-distinguished from it.
+cannot have, most of all about a vertical first axis, and impossible bodies are found in its place. So gravity may lean
+a little where torques left out clearly ask for it. A joint's zero that is off cannot be distinguished from it.
 """
 
 from __future__ import annotations

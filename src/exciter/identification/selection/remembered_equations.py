@@ -21,13 +21,11 @@ from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import IntArray, blocks, instants_first
+from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
-from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
-BLOCK_SAMPLES = 2048  #: of equations that go through the filter
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
@@ -41,7 +39,7 @@ class RememberedDynamic(InverseDynamic):
     def _known(self) -> dict[tuple[int, ...], _KnownColumns]:
         return {}
 
-    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         held = tuple(piece for piece in pieces if len(piece))
         assert self.parallel_filter is not None
         motions = tuple(id(piece.motion) for piece in held)
@@ -56,15 +54,14 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others can be taken for them: filtered, (N,) of each piece that comes out,
-    by what they depend on."""
+    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each piece that comes out."""
 
     def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
         self._columns: dict[Hashable, list[Array]] = {}
 
-    def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: IntArray) -> Iterator[Rows]:
+    def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
         links = [(joint, k) for k in place if k < 10 * model.n for joint in model.robot.ancestors(k // 10)]
         self._learn({entry: entry for entry in links})
@@ -113,7 +110,7 @@ class _KnownColumns:
         def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
             known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
             every = np.concatenate([*known, piece.torque.T])
-            return (every[:, part] for part in blocks(len(piece), BLOCK_SAMPLES))
+            return (every[:, part] for part in blocks(len(piece)))
 
         parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
         return self._filtered(missing, parts)
@@ -123,7 +120,7 @@ class _KnownColumns:
 
         def equations() -> Iterator[Rows]:
             for piece, values in parts:
-                for part, block in zip(blocks(len(piece), BLOCK_SAMPLES), values, strict=True):
+                for part, block in zip(blocks(len(piece)), values, strict=True):
                     time, names = piece.motion.time[part], ("",) * (len(block) - 1)  # the last stands where y would
                     sides, limit = instants_first(np.ascontiguousarray(block)[None]), piece.torque_bandwidth
                     yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)
@@ -134,8 +131,8 @@ class _KnownColumns:
 
 
 def _at_rest(piece: Processed) -> Processed:
-    motion = piece.motion
-    return replace(piece, motion=Motion(motion.time, motion.q, *np.zeros((2, *motion.q.shape))))
+    zero = np.zeros_like(piece.motion.q)
+    return replace(piece, motion=replace(piece.motion, qd=zero, qdd=zero))
 
 
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:

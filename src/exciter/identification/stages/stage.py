@@ -16,10 +16,9 @@ from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
+from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
@@ -27,32 +26,26 @@ from exciter.identification.formulations.formulation import DIFFERENCE_REACH, Fo
 from exciter.identification.information.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray, Index
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 RANDOM_REST_POSES = 100  # random ones, to see which columns act at rest
 ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
 #: a rule that chooses (p,) of ``problem.names``; what earlier stages determined, and what the equations do not, is left
 #: out by itself
 Parameters = Callable[[Problem], BoolArray]
+FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
+LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
+LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
+SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
+NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
+Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
+FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
+Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
 
 
 def others(problem: Problem) -> BoolArray:
     """All that are left."""
     return np.ones(len(problem.names), dtype=bool)
-
-
-def named(*names: str) -> Parameters:
-    """By name."""
-
-    def chosen(problem: Problem) -> BoolArray:
-        for name in names:
-            if name not in problem.names:
-                raise ParameterError(unknown_name("parameter", name, problem.names))
-        return np.isin(problem.names, names)
-
-    return chosen
 
 
 def friction_of(*joints: int) -> Parameters:
@@ -72,11 +65,9 @@ def acting_at_rest(problem: Problem) -> BoolArray:
 def _friction(model: DynamicModel, joints: Sequence[int] = ()) -> BoolArray:
     """(standard,) columns of joint terms that store no energy, in the equations of some joints, all unless given."""
     found = np.zeros(len(model.standard), dtype=bool)
-    at = 10 * model.n
-    for term in model.bound:
+    for term, at in model.term_columns:
         for row, column in term.rows:
-            found[at + column] |= not term.conservative[column] and (not joints or row in joints)
-        at += len(term.names)
+            found[at.start + column] |= not term.conservative[column] and (not joints or row in joints)
     return found
 
 
@@ -115,8 +106,7 @@ class AtRest(Selection):
 
 @dataclass(frozen=True)
 class SteadyMotion(Selection):
-    """The joint moves, faster than ``slowest`` [rad/s or m/s], and is accelerated by less than ``acceleration``
-    [rad/s² or m/s²]; whatever the other joints do."""
+    """The joint is faster than ``slowest`` [rad/s, m/s], accelerated by less than ``acceleration`` [rad/s², m/s²]."""
 
     slowest: NonNegative = 0.05
     acceleration: NonNegative = 0.05
@@ -145,12 +135,6 @@ class Stage:
     mean: bool = False
 
 
-FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
-LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
-LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
-SEGMENT_GAP_INTERVALS = 1.5  # of sampling: what follows within is of the same segment; beyond, a filter starts anew
-
-
 def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
     """[s] to both sides. piece: the first of a run. bandwidth [Hz]: of its rows, where no more is known of them."""
     if not isinstance(formulation, InverseDynamic | FilteredDynamic):
@@ -172,8 +156,7 @@ class Instants:
     rate: float
 
     def chosen(self, selection: Selection, *, throughout: bool) -> BoolArray:
-        """(N, n) by what the motion does at the instant itself; throughout: and at all samples that the equation
-        looks at."""
+        """(N, n) by the motion at the instant itself; throughout: and at all samples that the equation looks at."""
         if not (throughout and self.reach):
             return selection.chosen(self.motion)
         time, at = self.around.time, self.motion.time
@@ -210,8 +193,7 @@ def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
 
 
 def _within(coming: Iterator[Processed], held: deque[Motion], first: float, last: float) -> Motion | None:
-    """Samples from one instant [s] to another, of pieces however long, without a copy of the others; instants increase
-    from one call to the next."""
+    """Samples from one instant [s] to another, without a copy of the others; instants increase from call to call."""
     while not held or held[-1].time[-1] < last:
         if (piece := next(coming, None)) is None:
             break
@@ -225,16 +207,11 @@ def _within(coming: Iterator[Processed], held: deque[Motion], first: float, last
     return Motion(*(np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd")))
 
 
-def nearest(known: Array, time: Array) -> IntArray:
+def nearest(known: Array, time: Array) -> Index:
     """(N,) index of the instant of ``known``, which increases, that is nearest to each of ``time`` (N,)."""
     after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
     before = np.maximum(after - 1, 0)
     return np.where(time - known[before] <= known[after] - time, before, after)
-
-
-NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
-Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
-FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,9 +222,9 @@ class Cells:
     means of tells it, 0 where it tells nothing; NaN where equations are no means."""
 
     factors: Array
-    joint: IntArray
+    joint: Index
     used: BoolArray
-    rows: IntArray
+    rows: Index
     independent: Array
     scatter: Array
     reach: float = 0.0
@@ -257,28 +234,48 @@ class Cells:
         """(c,) by how much variances are larger than formulas for independent rows say."""
         return np.asarray(self.rows / self.independent)
 
+    @classmethod
+    def of(cls, problem: Problem, stages: Sequence[Stage]) -> Cells:
+        """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
+        p, factors, sums = len(problem.names), dict[Key, Array](), dict[Key, Array]()
 
-def cells_of(problem: Problem, stages: Sequence[Stage]) -> Cells:
-    """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
-    plain = all(type(stage.selection) is Everything and stage.runs is None and not stage.mean for stage in stages)
-    return _of_compressed(problem, stages) if plain else _of_rows(problem, stages)
+        def add(key: Key, sides: Array, rows: int, independent: float, scatter: float = np.nan) -> None:
+            had = factors.get(key, np.zeros((0, p + 1)))
+            factors[key] = np.asarray(np.linalg.qr(np.vstack([had, sides]), mode="r"))
+            sums[key] = sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
+
+        plain = all(type(stage.selection) is Everything and stage.runs is None and not stage.mean for stage in stages)
+        reach = (_add_compressed if plain else _add_rows)(problem, stages, add)
+        used = [key for key, total in sums.items() if key[2] and total[0]]
+        square = np.zeros((len(used), p + 1, p + 1))
+        for factor, key in zip(square, used, strict=True):
+            factor[: len(factors[key])] = factors[key]
+        _, joint, labels = np.array(used, dtype=np.int64).reshape(-1, 3).T
+        rows, independent, scatter = np.reshape([sums[key] for key in used], (-1, 3)).T
+        return cls(
+            factors=square,
+            joint=joint,
+            used=(labels[:, None] >> np.arange(len(stages))) & 1 == 1,
+            rows=rows.astype(np.int64),
+            independent=independent,
+            scatter=scatter / rows,
+            reach=reach,
+        )
 
 
-def _of_compressed(problem: Problem, stages: Sequence[Stage]) -> Cells:
+def _add_compressed(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> float:
     compressed = problem.compressed
-    collected = _Collected(len(problem.names))
     for j in range(len(compressed.joints)):
         label = sum(1 << k for k, stage in enumerate(stages) if stage.joints is None or j in stage.joints)
         for g, run in enumerate(compressed.run.tolist()):
-            key, rows = (run, j, label), int(compressed.rows[g, j])
-            collected.add(key, compressed.factors[g, j], rows, compressed.independent[g, j])
-    return collected.cells(len(stages))
+            add((run, j, label), compressed.factors[g, j], int(compressed.rows[g, j]), compressed.independent[g, j])
+    return 0.0
 
 
-def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
-    collected, reach = _Collected(len(problem.names)), 0.0
+def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> float:
+    """How far around its instant an equation looks [s]."""
+    reach, stretches = 0.0, dict[Key, _PoseMean]()
     averaged = sum(1 << k for k, stage in enumerate(stages) if stage.mean)
-    stretches: dict[Key, _PoseMean] = {}
     for index, rows, there in rows_with_motion(problem):
         rows[:0].equations()  # refuses what must not be used
         reach = max(reach, there.reach)
@@ -289,17 +286,17 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
                 key, chosen = (index, j, label), labels[:, j] == label
                 if label & averaged:
                     for pose in stretches.setdefault(key, _PoseMean()).through(rows, there.motion, j, chosen):
-                        collected.add(key, *pose)
+                        add(key, *pose)
                 elif label:
                     count = int(chosen.sum())
-                    collected.add(key, rows.sides[chosen, j], count, share * count)
+                    add(key, rows.sides[chosen, j], count, share * count)
     for key, stretch in stretches.items():
         for pose in stretch.end():
-            collected.add(key, *pose)
-    return collected.cells(len(stages), reach)
+            add(key, *pose)
+    return reach
 
 
-def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
+def _labels(stages: Sequence[Stage], run: str, there: Instants) -> Index:
     """(N, n) one bit per stage that uses the equation. Where columns are left out, they must be zero at all samples
     that the equation looks at; where all are kept, a filtered equation is as true as any."""
     labels = np.zeros(there.motion.q.shape, dtype=np.int64)
@@ -315,44 +312,9 @@ def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
     return labels
 
 
-class _Collected:
-    """Of each run, joint and label: the factor, and Σ over the rows of 1, independent ones and scatter."""
-
-    def __init__(self, p: int) -> None:
-        self._p = p
-        self._factors: dict[Key, Array] = {}
-        self._sums: dict[Key, Array] = {}
-
-    def add(self, key: Key, sides: Array, rows: int, independent: float, scatter: float = np.nan) -> None:
-        had = self._factors.get(key, np.zeros((0, self._p + 1)))
-        self._factors[key] = np.asarray(np.linalg.qr(np.vstack([had, sides]), mode="r"))
-        self._sums[key] = self._sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
-
-    def cells(self, stages: int, reach: float = 0.0) -> Cells:
-        used = [key for key, sums in self._sums.items() if key[2] and sums[0]]
-        factors = np.zeros((len(used), self._p + 1, self._p + 1))
-        for factor, key in zip(factors, used, strict=True):
-            factor[: len(self._factors[key])] = self._factors[key]
-        _, joint, labels = np.array(used, dtype=np.int64).reshape(-1, 3).T
-        rows, independent, scatter = np.reshape([self._sums[key] for key in used], (-1, 3)).T
-        return Cells(
-            factors=factors,
-            joint=joint,
-            used=(labels[:, None] >> np.arange(stages)) & 1 == 1,
-            rows=rows.astype(np.int64),
-            independent=independent,
-            scatter=scatter / rows,
-            reach=reach,
-        )
-
-
-Pose = tuple[Array, int, float, float]  # the mean (1, p + 1) of its equations, one, and the variance of the y in it
-
-
 @dataclass(eq=False)
 class _PoseMean:
-    """Sum of the equations of a pose that is going on, and Σ (y − first)²; how many, and how many are independent;
-    where and when its last instant was."""
+    """Sum of a pose's equations so far, Σ (y − first)², how many, how many independent; when and where it last was."""
 
     total: Array | None = None
     first: float = 0.0

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, linalg, optimize
 
 from exciter.errors import ExciterError, ParameterError
@@ -37,7 +36,7 @@ from exciter.identification.uncertainty.residual_autocorrelation import (
 )
 from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG_LOG_ROWS = 20_000  # rows of a joint that are many
@@ -147,9 +146,7 @@ class StationaryErrors(CorrelatedErrors):
         return np.ascontiguousarray(np.concatenate([before, after]).transpose(1, 2, 0))
 
 
-def _add(
-    total: Array, slow: Array, piece: OverlappedPiece[Rows], free: NDArray[np.int64], kernel: Array, across: bool
-) -> None:
+def _add(total: Array, slow: Array, piece: OverlappedPiece[Rows], free: Index, kernel: Array, across: bool) -> None:
     """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
     sides, reach = by_time(piece.whole), kernel.shape[2] // 2
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)

@@ -16,7 +16,6 @@ from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, linalg, stats
 
 from exciter.errors import ParameterError
@@ -24,7 +23,7 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
 ROWS_PER_LAG = 8  #: and at most so many of the rows
@@ -114,11 +113,11 @@ class LinearFit:
     compressed: Compressed
     values: Array
     weights: Array
-    free: NDArray[np.int64]
+    free: Index
     inverse_root: Array
 
     @classmethod
-    def of(cls, compressed: Compressed, values: Array, weights: Array, free: NDArray[np.int64]) -> LinearFit:
+    def of(cls, compressed: Compressed, values: Array, weights: Array, free: Index) -> LinearFit:
         information = compressed.columns(free).information(weights)
         information.refuse_singular([compressed.parameters[k] for k in free])
         root = linalg.solve_triangular(information.r, np.eye(len(free)))
@@ -224,8 +223,7 @@ class Correlation:
 
     What is zero at rest must not make errors look small: sums over two joints are divided by √(N_j N_l). That is exact
     for one joint at lag zero, and near it for lags that are short beside the rests. It is too much for two joints that
-    rest at different times (filtered rows do not tell which instants both have), whose common errors then look smaller.
-    """
+    rest at different times (filtered rows do not tell which instants both have), whose common errors look smaller."""
 
     rate: float
     rows: Array
@@ -382,16 +380,8 @@ class Whiteness:
         return text
 
 
-def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness, ...]:
-    """Of every joint, in one pass over the rows; of rows at the rate that most of them have."""
-    if estimate.names != equations.names:
-        raise ParameterError("the estimate is of other parameters than the equations")
-    everything = np.arange(len(estimate.values))
-    fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
-    return whiteness_of(correlations(equations, fit), equations.joints)
-
-
 def whiteness_of(correlated: Iterable[Correlation], joints: Sequence[str]) -> tuple[Whiteness, ...]:
+    """Of every joint; of rows at the rate that most of them have."""
     found = max(correlated, key=lambda c: float(c.rows.sum()))
     return tuple(_of_joint(found, j, joint) for j, joint in enumerate(joints))
 
