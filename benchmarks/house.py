@@ -53,11 +53,17 @@ def is_number(value: ast.expr) -> bool:
         return False
 
 
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All of a module; gone through once."""
+    return tuple(ast.walk(tree))
+
+
 def repeated_classes(trees: dict[Path, ast.Module]) -> dict[str, int]:
     """Class names that stand for two or more classes, with how many."""
     found: dict[str, int] = defaultdict(int)
     for tree in trees.values():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 found[node.name] += 1
     return {name: count for name, count in found.items() if count > 1}
@@ -94,7 +100,7 @@ def import_graph(trees: dict[Path, ast.Module], src: Path) -> dict[str, set[str]
     for module, path in known.items():
         here = folder_of(module, known, src)
         imported = graph.setdefault(here, set())
-        for node in ast.walk(trees[path]):
+        for node in nodes(trees[path]):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 whole = [f"{node.module}.{alias.name}" for alias in node.names]

@@ -128,7 +128,7 @@ def unseen(text: str, keep: str = "") -> list[str]:
     """The characters of a text that do not show themselves but act: control codes (escape sequences of terminals among
     them), ends of lines, marks that turn the direction of writing, zero widths, halves of surrogate pairs, and what is
     no character of Unicode. keep: those that are allowed."""
-    if text.isprintable():
+    if text.translate(dict.fromkeys(map(ord, keep))).isprintable():
         return []
     return [
         c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN_CATEGORIES or ord(c) & 0xFFFE == 0xFFFE)

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-from functools import cache
 from pathlib import Path
 
 import exciter
@@ -34,11 +33,12 @@ FLOW = (
 ROOT = Path(exciter.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]+")
 
+house = benchmark("house")
 
-@cache
+
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """All of a module, itself first; a file is parsed once for all tests."""
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return house.nodes(house.modules(ROOT.parent)[path])
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -145,7 +145,6 @@ def test_every_module_is_short_enough_to_read():
 
 def test_sub_folders_do_not_import_in_circles():
     """By whatever way; docs/imports.svg shows the graph, and is current."""
-    house = benchmark("house")
     trees = house.modules(ROOT.parent)
     assert not house.circles(house.import_graph(trees, ROOT.parent))
     assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [{"a", "b", "c"}], "a circle is noticed"
@@ -154,7 +153,6 @@ def test_sub_folders_do_not_import_in_circles():
 
 def test_a_name_means_one_thing():
     """One class for a name of a class, one value for the name of a constant, in the package and the papers."""
-    house = benchmark("house")
     trees = house.modules(ROOT.parent)
     assert not house.repeated_classes(trees)
     assert not house.repeated_constants(trees)

@@ -454,7 +454,7 @@ def test_errors_and_histograms_by_own_arithmetic(monkeypatch):
         measured, measured - own, still, measured - cad, still,
     )  # fmt: skip
     monkeypatch.setattr("exciter.validation.baselines.predictions", lambda problem, estimate: [prediction])
-    problem = SimpleNamespace(runs=(SimpleNamespace(name="log"),), joints=names, model=set_up.paper_model())
+    problem = SimpleNamespace(run_names="log", joints=names, model=set_up.paper_model())
     rows = validation.errors_table(baselines(problem, None)).rows
     sizes = np.sqrt(np.mean(np.square([measured, cad, own]), axis=1))
     np.testing.assert_allclose([row[1:4] for row in rows], sizes.T)

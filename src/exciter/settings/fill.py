@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from itertools import chain
-from types import FunctionType, NoneType, UnionType
+from types import FunctionType, MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -304,13 +304,18 @@ def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tupl
     return tuple(dict.fromkeys(chain(*keys, () if cls.also is None else keys_of(cls.also))))
 
 
-def settings_fields(cls: type[Settings], *, needed: bool = False) -> dict[str, Any]:
+def settings_fields(cls: Any, *, needed: bool = False) -> Mapping[str, Any]:
     """The annotations of what a file can give, by key, in order; needed: of those alone that have no default."""
+    return _fields(cls, needed)
+
+
+@cache
+def _fields(cls: Any, needed: bool) -> Mapping[str, Any]:
     hints, apart = get_type_hints(cls, include_extras=True), (ROBOT_FIELD, *cls.inner)
-    fields = [one for one in dataclasses.fields(cls) if one.init and one.name not in apart]  # type: ignore[arg-type]
+    fields = [one for one in dataclasses.fields(cls) if one.init and one.name not in apart]
     if needed:
         fields = [one for one in fields if one.default is one.default_factory is dataclasses.MISSING]
-    return {cls.called.get(one.name, one.name): hints[one.name] for one in fields}
+    return MappingProxyType({cls.called.get(one.name, one.name): hints[one.name] for one in fields})
 
 
 def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
