@@ -22,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from exciter.dynamics.engine import writable
+from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
 from exciter.errors import ParameterError
@@ -34,11 +36,11 @@ from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
-from exciter.parameters.terms.term import Interval
+from exciter.parameters.terms.term import BoundTerm, Interval
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
-from exciter.robot.spatial import transform_inertia
+from exciter.robot.spatial import pseudo_inertia, transform_inertia
 from exciter.typing import Array, BoolArray, Index
 
 PLACEHOLDER_FRICTION = 1e-3  #: of the torque limit: gears lose percents of it, bearings and seals alone no less
@@ -116,19 +118,18 @@ class TorqueLimits:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
 
     def linearised(self, motion: Motion) -> ConstraintRows:
-        for term in self.model.bound:
-            if term.has_memory:
-                raise ParameterError(
-                    f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample "
-                    "by sample; optimise with another friction shape (tanh) and check the result with this one"
-                )
-        derivatives = self.model.torque_jacobian(motion, self.chi)
-        return ConstraintRows(self.values(motion), *(self._per_limit(part) for part in derivatives))
+        tau, *derivatives = torque_jacobians(self.model, motion, self.chi)
+        ratio, *ratios = (self._per_limit(d) for d in (tau, *derivatives))
+        return ConstraintRows(1.0 + ratio, *ratios)
 
     def _per_limit(self, torque: Array) -> Array:
         """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
-        ratio = torque[self.joints] * (1.0 / self.limit[self.joints]).reshape(-1, *(1,) * (torque.ndim - 1))
-        return np.concatenate([-ratio, ratio])
+        count = len(self.joints)
+        both = np.empty((2 * count, *torque.shape[1:]))
+        scale = 1.0 / self.limit[self.joints].reshape(-1, *(1,) * (torque.ndim - 1))
+        np.multiply(torque if count == len(torque) else torque[self.joints], scale, out=both[count:])
+        np.negative(both[count:], out=both[:count])
+        return both
 
     def lower_bounds(self, spans: Spans) -> Array:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
@@ -205,6 +206,51 @@ def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
 
 
 # -- between samples ---------------------------------------------------------------------------------------------------
+
+
+def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
+    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample. With a kernel of its own, for a design with
+    torque limits takes a sixth longer with ``DynamicModel.torque_jacobian``."""
+    for term in model.bound:
+        if term.has_memory:
+            raise ParameterError(
+                f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
+                "sample; optimise with another friction shape (tanh) and check the result with this one"
+            )
+    if model.engine.name != "numba":
+        return model.torque(motion, chi).T, *model.torque_jacobian(motion, chi)
+    model.dynamics.check(motion)
+    chain, n, phi = model.dynamics.chain, model.n, model.dynamics.chain_inertias(chi[: 10 * model.n])
+    tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
+    bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
+    compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
+    geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
+    compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, *derivatives)
+    for term, columns in model.term_columns:
+        _add_term(term, motion, chi[columns], tau, derivatives)
+    dq, dqd, dqdd = derivatives
+    return tau, dq, dqd, dqdd
+
+
+def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: Array) -> None:
+    """Add a joint term's torque and derivatives. When every entry depends on its own joint only, one pass gives the
+    diagonals of all joints; a term that couples joints needs a pass per row."""
+    if not chi.any():
+        return
+    row = np.array([joint for joint, _ in term.rows])
+    weight = chi[[column for _, column in term.rows]]
+    for joint, entry in zip(row, weight[:, None] * term.values(motion), strict=True):
+        tau[joint] += entry
+    if term.joint_wise:
+        gradient = term.pullback(motion, np.repeat(weight[:, None], len(motion), 1))
+        diagonal = np.arange(len(tau))
+        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+            total[diagonal, diagonal] += part.T
+        return
+    for joint in np.unique(row):
+        gradient = term.pullback(motion, np.repeat(np.where(row == joint, weight, 0.0)[:, None], len(motion), 1))
+        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+            total[joint] += part.T
 
 
 @dataclass(frozen=True, eq=False)
