@@ -80,7 +80,8 @@ class PenalisedObjective:
 
     def _with_trace(self, sides: Sides) -> Sides:
         """Data and trace together, compressed: a square factor that is never singular."""
-        root = linalg.block_diag(*self.reference.whitening, np.diag(1.0 / self.equations.term_scale))
+        root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
+        root[: self.equations.links] = link_rows(self.reference.whitening, len(root))
         root *= np.sqrt(TRACE_WEIGHT)
         if self.reference.spread is not None:
             terms = np.arange(self.equations.links, len(root))
