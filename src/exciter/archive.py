@@ -98,7 +98,7 @@ class _Packer:
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, int | float):
-            return value if math.isfinite(value) else {"float": str(value)}
+            return value if isinstance(value, int) or math.isfinite(value) else {"float": str(value)}
         if isinstance(value, PurePath):
             return {"path": str(value)}
         if isinstance(value, list):

@@ -11,6 +11,7 @@ import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from exciter.errors import ExciterError, RecordingError
+from exciter.experiment.recording import read_recording
 from exciter.experiment.sources import ros2
 from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
@@ -638,3 +640,29 @@ def test_damaged_files(healthy: tuple[Path, dict[Path, bytes]], number: int) -> 
     assert peak < MEGABYTES * 1e6
     assert "\n" not in line
     assert len(line) < 600
+
+
+def test_names_whose_size_is_a_lie_are_not_unpacked_beyond_their_limit(tmp_path: Path) -> None:
+    """A recording of ours whose joint names unpack to 60 MB, while the directory of the archive says a few bytes."""
+
+    def stored(array: np.ndarray) -> bytes:
+        content = io.BytesIO()
+        np.save(content, array)
+        return content.getvalue()
+
+    path, names = tmp_path / "log.npz", stored(np.array(["a", "b"]))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("time.npy", stored(np.arange(10.0)))
+        archive.writestr("q.npy", stored(np.zeros((10, 2))))
+        archive.writestr("joints.npy", names + bytes(60_000_000))
+    data = bytearray(path.read_bytes())
+    entry = data.rfind(b"joints.npy") - 46
+    struct.pack_into("<I", data, entry + 24, len(names))
+    struct.pack_into("<I", data, entry + 16, zlib.crc32(names))
+    path.write_bytes(data)
+    tracemalloc.start()
+    with suppress(RecordingError):
+        read_recording(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000

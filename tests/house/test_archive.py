@@ -28,7 +28,7 @@ def back(value, tmp_path, **known):
 
 def test_everything_comes_back_as_it_was(tmp_path):
     value = {
-        "plain": [None, True, 3, 0.1, -math.inf, "text", Path("a/b")],
+        "plain": [None, True, 3, 10**400, 0.1, -math.inf, "text", Path("a/b")],
         "tuple": (1, (2.0, "x")),
         "frozen": MappingProxyType({"k": 1.5, 2: "by number"}),
         "array": ARRAY,

@@ -108,7 +108,8 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any] | None:
                 return None
             if archive.getinfo(f"{key}.npy").file_size > NPZ_TEXT_BYTES_LIMIT:
                 raise ValueError(f"it is larger than {NPZ_TEXT_BYTES_LIMIT / 1e6:g} MB")
-            content = archive.read(f"{key}.npy")
+            with archive.open(f"{key}.npy") as member:  # its size may be a lie: never more than the limit is unpacked
+                content = member.read(NPZ_TEXT_BYTES_LIMIT)
         stream = io.BytesIO(content)
         version = npy.read_magic(stream)
         if version not in ((1, 0), (2, 0)):

@@ -175,7 +175,7 @@ class IterativelyReweighted(Estimator):
         median = AbsoluteMedian(_floored(problem, rms))  # of a first fit, which outliers may have pulled
         for _, rows in problem.rows():
             median.see(_residual(rows, values))
-        scale, convex, first = _scale(problem, median), isinstance(self.loss, HuberLoss), 0
+        scale, convex, first = _scale(problem, median, compressed.rows.sum(axis=0)), isinstance(self.loss, HuberLoss), 0
         if not convex:
             near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
             start, first = _settled(problem, HuberLoss(), scale, values, near, RESCALING_PASSES)
@@ -213,7 +213,8 @@ class Huber(Estimator):
 
 class _Pass:
     """Once through all rows with parameters (p,), and scale (J,) to measure residuals with: the equations reweighted,
-    what solves them, what residuals say. sums (4, J): ψ², ψ′, ψ′², how many count less than half. next_: after it."""
+    what solves them, what residuals say. sums (4, J): ψ², ψ′, ψ′², how many count less than half.
+    next_scale (J,): of the residuals that were seen."""
 
     def __init__(self, problem: Problem, loss: Loss, scale: Array, values: Array) -> None:
         self.problem, self.scale, self.values = problem, scale, values
@@ -234,7 +235,7 @@ class _Pass:
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
         self.rows = np.asarray(weighted.rows.sum(axis=0), dtype=float)
         self.next_values = weighted.information(scale).solve(problem.names)[0]
-        self.next_scale = _scale(problem, median)
+        self.next_scale = _scale(problem, median, self.rows)
 
     @property
     def covariance(self) -> Array:
@@ -289,9 +290,9 @@ def _notes(seen: _Pass, loss: Loss, passes: int) -> tuple[Note, ...]:
     return (done("iterations", first), *lines)
 
 
-def _scale(problem: Problem, median: AbsoluteMedian) -> Array:
-    """(J,) of residuals, with as many degrees of freedom as the fit that was weighted by the median's guess left."""
-    rows = problem.compressed.rows.sum(axis=0)
+def _scale(problem: Problem, median: AbsoluteMedian, rows: Array) -> Array:
+    """(J,) of residuals of so many rows (J,), with as many degrees of freedom as the fit weighted by the median's
+    guess left."""
     few = np.sqrt(rows / np.maximum(rows - problem.compressed.taken_by(median.guess), 1.0))
     return _floored(problem, median.value * few)
 
