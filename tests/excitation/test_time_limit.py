@@ -254,9 +254,9 @@ def test_a_change_of_the_date_ends_nothing(monkeypatch):
 
 def test_compiling_does_not_count(monkeypatch):
     """It happens once per machine, is announced, and would leave a short limit without any search."""
-    monkeypatch.setattr("exciter.excitation.optimiser.deadline.compile_seconds", lambda: 0.0)
+    monkeypatch.setattr("exciter.dynamics.kernels.cache.compile_seconds", lambda: 0.0)
     deadline = Deadline.after(50.0)
-    monkeypatch.setattr("exciter.excitation.optimiser.deadline.compile_seconds", lambda: 1000.0)
+    monkeypatch.setattr("exciter.dynamics.kernels.cache.compile_seconds", lambda: 1000.0)
     assert deadline.left > 1000.0
     assert deadline.shared().clock is time.monotonic  # other processes have compiled nothing
     assert deadline.shared().left > 1000.0

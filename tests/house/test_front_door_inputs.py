@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 
@@ -186,6 +187,15 @@ def test_methods_of_one_word_with_other_settings_are_compared_each(robot, simula
         "huber (k: 0.5)",
         "huber",
     ]
+
+
+def test_seconds_of_methods_do_not_count_what_is_compiled_meanwhile(robot, simulated, monkeypatch):
+    """Every look at the clock is a thousand seconds of compiling later: all that is measured lies before zero."""
+    compiling = itertools.count(0.0, 1000.0)
+    monkeypatch.setattr("exciter.dynamics.kernels.cache.compile_seconds", lambda: next(compiling))
+    found = ex.identify(robot, simulated, estimator="wls", compare=["huber"])
+    assert found.identification.seconds < -900.0
+    assert all(method.seconds < -900.0 for method in found.comparison.methods)
 
 
 def test_a_description_that_changed_meanwhile_is_not_saved_as_the_one_identified_from(simulated, tmp_path):

@@ -1,7 +1,8 @@
 """Drive gains K [N·m/A] from currents: of a robot that carries a known load, or has parameters known beforehand.
 
 K_j I_j = W_j (β + A φ): as linear equations in (β, K) the noisy currents are columns, and least squares draws gains to
-zero; total least squares (Gautier and Briot 2014) asks for one noise in all columns. Here currents stay measurements,
+zero; total least squares (Gautier and Briot 2014) asks for one noise in all columns, while W hardly has any. Here
+currents stay measurements,
 
     I_j = (W_j (β + A φ)) / K_j + e_j,
 

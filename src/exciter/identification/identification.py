@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from exciter.dynamics.kernels.cache import working_seconds
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -75,7 +75,7 @@ def identify(
 ) -> Identification:
     """judge: joint torques by which every estimate is measured, whatever equations it was made from; the problem's own
     unless these are of another kind. uncertainty: what computes a valid covariance, see ``with_correlated_errors``."""
-    clock = time.perf_counter()
+    clock = working_seconds()
     with one_thread():
         estimate = estimator.estimate(problem)
         if uncertainty is not None:
@@ -93,7 +93,7 @@ def identify(
             judge=measure,
             fit=fit,
             validation=held_out,
-            seconds=time.perf_counter() - clock,
+            seconds=working_seconds() - clock,
         )
 
 

@@ -138,6 +138,7 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
 
 
 def _is_below(path: Path, root: Path) -> bool:
+    """With every link and .. resolved."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, an embedded NUL

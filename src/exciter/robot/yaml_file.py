@@ -44,8 +44,9 @@ else:
 
 
 class _Loader(Composer, YamlEvents, SafeConstructor, Resolver):
-    """Plain data. Refused are a key that is there twice (one of both would be lost without a word), data nested too
-    deeply, aliases of too many values or of themselves, and numbers that are too long."""
+    """Plain data. Refused are a key that is there twice (one of both would be lost without a word), data nested
+    deeper than ``DEEPEST_YAML``, aliases of more than ``MOST_ALIASED_VALUES`` values or of themselves, and numbers
+    longer than ``LONGEST_NUMBER_TEXT``."""
 
     def __init__(self, text: str) -> None:
         YamlEvents.__init__(self, text)

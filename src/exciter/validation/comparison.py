@@ -6,7 +6,6 @@ uncertainty is too small, or one of the methods is biased on these data."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from exciter.dynamics.kernels.cache import working_seconds
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.files import finite
@@ -188,29 +188,29 @@ def compare(
         for problem, seconds in made:
             if problem.formulation == formulation:
                 return problem, seconds
-        same, kind, clock = formulation == measure.formulation, type(formulation).__name__, time.perf_counter()
+        same, kind, clock = formulation == measure.formulation, type(formulation).__name__, working_seconds()
         problem = measure if same else replace(measure, formulation=formulation)
         if problem.names != measure.names:
             raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
         if not problem.measured.rows.any():
             raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
-        made.append((problem, time.perf_counter() - clock))
+        made.append((problem, working_seconds() - clock))
         return made[-1]
 
     def compared(method: IdentificationMethod) -> Compared:
         uncertain = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
-        clock = time.perf_counter()
+        clock = working_seconds()
         try:
             problem, seconds = equations(method.formulation)
-            clock = time.perf_counter()
+            clock = working_seconds()
             with one_thread():  # as ``identify`` has it, without its judging: here one judge is made once, for all
                 estimate = method.estimator.estimate(problem)
                 estimate = estimate if uncertain is None else uncertain(problem, estimate)
             if not np.isfinite(estimate.values).all():
                 raise ParameterError("the estimate is not finite; are the units of the log right?")
         except ExciterError as error:
-            return Compared(name=method.name, seconds=time.perf_counter() - clock, failed=str(error))
-        seconds += time.perf_counter() - clock
+            return Compared(name=method.name, seconds=working_seconds() - clock, failed=str(error))
+        seconds += working_seconds() - clock
         with one_thread():
             fit, *unseen = (judged(one, estimate.values, one.run_names) for one in judges)
         return Compared(name=method.name, seconds=seconds, estimate=estimate, fit=fit, validation=tuple(unseen))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -54,6 +55,11 @@ _timers = list[Any]()  # one, Numba's own measure of the time it compiles; from 
 def compile_seconds() -> float:
     """What compiling kernels has taken in this process so far [s]."""
     return float(_timers[0].duration) if _timers and _timers[0].done else 0.0
+
+
+def working_seconds() -> float:
+    """Of a monotonic clock that stands still while kernels are compiled: that happens once, and is announced."""
+    return time.monotonic() - compile_seconds()
 
 
 def private_folder() -> Path:

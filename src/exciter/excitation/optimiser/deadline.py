@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from exciter.dynamics.kernels.cache import compile_seconds
+from exciter.dynamics.kernels.cache import working_seconds
 from exciter.errors import ExciterError
 
 Clock = Callable[[], float]
@@ -18,11 +18,6 @@ LEAST_OVERTIME_S = 5.0  # [s] of it: files that were estimated wrongly are bette
 
 class OutOfTime(Exception):
     """The deadline came first. Whoever can use what is there already catches it."""
-
-
-def working_seconds() -> float:
-    """Of a monotonic clock that stands still while kernels are compiled: that happens once, and is announced."""
-    return time.monotonic() - compile_seconds()
 
 
 @dataclass(frozen=True)

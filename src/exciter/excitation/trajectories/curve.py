@@ -64,7 +64,7 @@ class Extremum:
 @dataclass(frozen=True)
 class Jump:
     """A position (order 0) or velocity (order 1) of a joint, by its index, that differs on the two sides of a knot
-    ``at`` [s] by more than rounding explains (``allowed``); size: infinite where a side is no number."""
+    ``at`` [s] by more than rounding explains (``allowed``); size [rad, m, rad/s, m/s]: infinite where one is none."""
 
     order: int
     joint: int
@@ -222,8 +222,16 @@ class Curve:
             there = np.where(there > allowed, there, 0.0)
             for joint in np.flatnonzero(there.any(axis=1)).tolist():
                 k = int(np.argmax(there[joint]))
-                numbers = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k], there[joint, k])
-                found.append(Jump(order, joint, *map(float, numbers)))
+                jump = Jump(
+                    order=order,
+                    joint=joint,
+                    at=float(at[k]),
+                    before=float(before[order, joint, k]),
+                    after=float(after[order, joint, k]),
+                    allowed=float(allowed[joint, k]),
+                    size=float(there[joint, k]),
+                )
+                found.append(jump)
         return tuple(found)
 
     @property

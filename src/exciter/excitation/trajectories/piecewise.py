@@ -245,7 +245,8 @@ class AccelerationSequence(PiecewisePolynomial):
 
 @dataclass(frozen=True)
 class Stops(PiecewisePolynomial):
-    """moves: (t_j, t_a, t_v) [s] of each; rest [s] at each point. Coefficients (n, moves + 1): points [rad or m]."""
+    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s] at each point. Coefficients (n, moves + 1): points
+    [rad or m]."""
 
     word, title = "stops", "straight moves between stops"
     moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]

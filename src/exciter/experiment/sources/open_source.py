@@ -15,8 +15,15 @@ from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
 
-READER_OF_FIRST_BYTES = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"\x93NUMPY": "npy", b"MATLAB ": "mat"}
-READER_OF_FIRST_BYTES |= {b"\x89HDF\r\n": "mat", b"\x89MCAP0\r\n": "ros2", b"SQLite format 3\x00": "ros2"}
+READER_OF_FIRST_BYTES = {  # what files start with
+    b"PK\x03\x04": "npz",
+    b"PK\x05\x06": "npz",
+    b"\x93NUMPY": "npy",
+    b"MATLAB ": "mat",
+    b"\x89HDF\r\n": "mat",
+    b"\x89MCAP0\r\n": "ros2",
+    b"SQLite format 3\x00": "ros2",
+}
 READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
 PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 READERS: dict[str, Callable[..., Source]] = {"csv": DelimitedText, "npz": NumpyArrays, "npy": NumpyArrays}

@@ -113,6 +113,7 @@ def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> McapChunk
 
 
 def unpack(packing: str, data: bytes, most: int) -> bytes:
+    """Never more than ``most`` bytes."""
     if packing == "zstd":  # packages that rosbags rests on
         zstd = import_module("compression.zstd" if version_info >= (3, 14) else "backports.zstd")
         stream = zstd.ZstdDecompressor()
