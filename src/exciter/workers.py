@@ -1,4 +1,4 @@
-"""Work over several processes that end with their parent, however it ends.
+"""Work over several processes that end with their parent, however it ends; work on one thread.
 
 Processes are those of loky (joblib): started anew rather than forked, with functions of any kind carried over, and with
 their share of the cores for numerical threads.
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from itertools import islice
 from types import FrameType
 from typing import Any, TypeVar
@@ -24,6 +26,7 @@ Result = TypeVar("Result")
 PARENT_LOOK_INTERVAL = 0.5  # [s] between two looks of a worker at whether its parent is alive
 STOPPING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 THREAD_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
+_LIMITED = ContextVar("limited", default=False)  # already to one thread, which takes its time
 THREAD_VARIABLES = (*(f"{name}_NUM_THREADS" for name in THREAD_LIBRARIES), "VECLIB_MAXIMUM_THREADS")
 
 
@@ -109,3 +112,27 @@ def one_interrupt() -> Iterator[None]:
     finally:
         for number, how in before.items():
             signal.signal(number, how)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """While it lasts, BLAS and LAPACK use one thread: on small matrices threads would wait for each other, and rounding
+    would depend on how many there are."""
+    if _LIMITED.get():
+        yield
+        return
+    limited = _LIMITED.set(True)
+    try:
+        with _numerical_libraries().limit(limits=1):
+            yield
+    finally:
+        _LIMITED.reset(limited)
+
+
+@cache
+def _numerical_libraries() -> Any:
+    """Those of NumPy and SciPy, looked for once: a look at all loaded libraries takes a millisecond or more."""
+    import scipy.linalg  # noqa: F401 - its own BLAS is one of them
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.model import DynamicModel
@@ -39,6 +38,7 @@ from exciter.excitation.validation_motion.random_families import DrawnMotion, ce
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
+from exciter.workers import one_thread
 
 SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
 RESERVE_FACTOR = 1.4  # times what was timed is kept free for what comes after the search
@@ -242,7 +242,7 @@ def design(
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
     best_of = partial(_best_of, search, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
-    with nullcontext() if kept is None else kept.in_use(), deadline.kept(), threadpool_limits(limits=1):
+    with nullcontext() if kept is None else kept.in_use(), deadline.kept(), one_thread():
         before = [] if kept is None else kept.attempts(starts, deadline)
         beginning = NEVER if before else deadline  # what was found already is not lost for want of time
         beginning.check()

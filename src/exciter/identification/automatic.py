@@ -29,7 +29,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter, IdentifyConfig
-from exciter.identification.information.compressed import one_thread, simplest_within_error
+from exciter.identification.information.compressed import simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
@@ -44,6 +44,7 @@ from exciter.identification.selection.remembered_equations import remembering
 from exciter.parameters.terms import JointTerm, LoadFriction, Offset
 from exciter.robot.robot import Robot
 from exciter.typing import Array
+from exciter.workers import one_thread
 
 FRICTION_AND_WEIGHT_ROUNDS = 2
 FIRST_PRIOR_WEIGHT = 10.0  #: until it is chosen

@@ -12,7 +12,7 @@ from exciter.dynamics.kernels.cache import working_seconds
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.compressed import ResidualSizes, one_thread
+from exciter.identification.information.compressed import ResidualSizes
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import physical_problems
@@ -20,6 +20,7 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning, explain
 from exciter.notes import Note
 from exciter.typing import Array
+from exciter.workers import one_thread
 
 Uncertainty = Callable[[Problem, Estimate], Estimate]
 

@@ -23,13 +23,13 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import JudgedRun, Uncertainty, judged
-from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.labelled import Labelled
 from exciter.typing import Array
 from exciter.validation.validation import some_of
+from exciter.workers import one_thread
 
 AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
 NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses

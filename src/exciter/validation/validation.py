@@ -17,7 +17,6 @@ from exciter.experiment.quality.quality import Quality
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.files import finite
 from exciter.identification.identification import Identification
-from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -29,6 +28,7 @@ from exciter.validation.baselines import DESCRIPTION, Baselines, NoiseFloor, bas
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
 from exciter.validation.prediction import Prediction
 from exciter.validation.structure import Structure, structures
+from exciter.workers import one_thread
 
 DOWN_TO_NOISE_FACTOR = 1.2  #: times the noise floor: a model that leaves no more explains all there is
 JOINT_ABOVE_NOISE_FACTOR = 1.3  #: times its own noise floor: a joint that leaves more is named

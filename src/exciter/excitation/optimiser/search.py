@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -40,6 +39,7 @@ from exciter.excitation.optimiser.starts import posture_with_clearance, random_s
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array
+from exciter.workers import one_thread
 
 ReportValue = Callable[[int, float], None]  # number of an iteration, value of the criterion
 SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
@@ -173,7 +173,7 @@ class Search:
         """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
         what a certificate takes. One thread: small matrices gain nothing from more, rounding would depend on them."""
         track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
-        with threadpool_limits(limits=1):
+        with one_thread():
             try:
                 centre, track.y = self._begun(number, deadline)
                 track.first = track.seconds
@@ -191,7 +191,7 @@ class Search:
         """The motion that the start of that number begins with, or a smaller one, if it is certified: far from the
         best, and there at once. It says what a certificate takes, and is what remains when time is short."""
         track, found = _Track(deadline, None, 0.0), None
-        with threadpool_limits(limits=1), suppress(OutOfTime):
+        with one_thread(), suppress(OutOfTime):
             centre, y = self._begun(number, deadline)
             candidates = (centre + share * (y - centre) for share in INITIAL_SWING_SHARES)
             found = next((one for one in candidates if self.certified(one, deadline)), None)

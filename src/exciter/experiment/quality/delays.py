@@ -8,11 +8,12 @@ blocks of time, as residuals may be correlated, and over joints, which may disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
 
 import numpy as np
+from scipy.interpolate import PPoly
 
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, Smooth, determined, span, unexplained
 from exciter.typing import Array, Index
@@ -31,44 +32,54 @@ class ShiftedFit:
     def __init__(self, rows: Mapping[int, Array], smooth: Smooth, reach: float, period: float | None) -> None:
         time, ends = smooth.motion.time, [course.x[[0, -1]] + (reach, -reach) for course in smooth.courses]
         inner = [(smooth.piece == k) & (time >= start) & (time <= end) for k, (start, end) in enumerate(ends)]
-        self._courses = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
         at = np.flatnonzero(np.any(inner, axis=0))
         self._blocks = blocks(time[at], period)
         bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * JACKKNIFE_BLOCKS + w.shape[1]}
         self.joints, self._bases = tuple(bases), tuple(bases.values())
+        used = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
+        groups = [self.joints, *((j,) for j in self.joints)]  # all at once; one alone takes less time
+        self._courses = [[(at, PPoly(course.c[..., list(own)], course.x)) for at, course in used] for own in groups]
         self.free = np.array([max(smooth.independent - u.shape[1], 1.0) for u in self._bases])
 
-    def torque(self, d: float, order: int = 0) -> Array:
-        """(N, joints) τ_log(t + d), or a derivative of it."""
-        return np.concatenate([course(time + d, order) for time, course in self._courses])[:, self.joints]
+    def torque(self, d: float, order: int = 0, only: int | None = None) -> Array:
+        """(N, joints) τ_log(t + d), or a derivative of it; only: of the joint at this place."""
+        return np.concatenate([course(at + d, order) for at, course in self._courses[0 if only is None else only + 1]])
 
     def power(self, d: float) -> Array:
         """(joints,) Σ r²."""
         return np.array([float(np.sum(x**2)) for x in map(unexplained, self._bases, self.torque(d).T)])
 
-    def slopes(self, d: float) -> Array:
+    def slopes(self, d: float, only: int | None = None) -> Array:
         """(joints, 2): ½ ∂Σr²/∂d and ½ ∂²Σr²/∂d²."""
-        return np.array([_slope(x) for x in map(unexplained, self._bases, self._derivatives(d))])
+        return np.array([_slope(x.T @ x) for x, _, _ in self._left(d, only)])
 
-    def slopes_without(self, d: float, which: slice = slice(None)) -> Array:
-        """(blocks, joints, 2): the same without one block of time each."""
-        chosen = list(zip(self._derivatives(d), self._bases, strict=True))[which]
-        out = np.zeros((len(self._blocks), len(chosen), 2))
-        for (number, block), (k, (x, u)) in product(enumerate(self._blocks), enumerate(chosen)):
-            gram = np.eye(u.shape[1]) - u[block].T @ u[block]
-            fit = np.linalg.lstsq(gram, u.T @ x - u[block].T @ x[block], rcond=SINGULAR_ROWS)[0]
-            out[number, k] = _slope(np.delete(x - u @ fit, block, axis=0))
-        return out
+    def slopes_without(self, d: float, only: int | None = None) -> Array:
+        """(blocks, joints, 2): the same without one block of time each. x, which the rows u leave, and u are orthogonal
+        over all times: the fit without a block is (1 − uᵀu)⁺ (−uᵀx), both products those of the block."""
+        out = []
+        for x, u, inverse in self._left(d, only):
+            fit = np.stack([u[block].T @ x[block] for block in self._blocks])
+            squares = x.T @ x - np.stack([x[block].T @ x[block] for block in self._blocks]) - fit.mT @ inverse @ fit
+            out.append([_slope(one) for one in squares])
+        return np.swapaxes(out, 0, 1)
 
-    def _derivatives(self, d: float) -> Array:
-        """(joints, N, 3) τ, its rate and the rate of that."""
-        return np.stack([self.torque(d, order).T for order in range(3)], axis=-1)
+    @cached_property
+    def _inverses(self) -> list[Array]:
+        """(blocks, f, f) of each joint: (1 − uᵀu)⁺, u the rows of a block."""
+        grams = (np.eye(u.shape[1]) - np.stack([u[block].T @ u[block] for block in self._blocks]) for u in self._bases)
+        return [np.asarray(np.linalg.pinv(gram, rcond=SINGULAR_ROWS, hermitian=True)) for gram in grams]
+
+    def _left(self, d: float, only: int | None) -> Iterator[tuple[Array, Array, Array]]:
+        """(N, 3) of each joint: what its rows leave of τ, its rate and the rate of that; those rows; ``_inverses``."""
+        derivatives = np.stack([self.torque(d, order, only).T for order in range(3)], axis=-1)
+        own = slice(None) if only is None else slice(only, only + 1)
+        bases, inverses = self._bases[own], self._inverses[own]
+        return ((unexplained(u, x), u, one) for u, x, one in zip(bases, derivatives, inverses, strict=True))
 
 
-def _slope(x: Array) -> tuple[float, float]:
-    """From r, ∂r/∂d, ∂²r/∂d² (N, 3). The last keeps noise, which is shifted too, out of the curvature."""
-    r, g, bend = x.T
-    return float(g @ r), float(g @ g + r @ bend)
+def _slope(squares: Array) -> tuple[float, float]:
+    """From products (3, 3) of r, ∂r/∂d, ∂²r/∂d². The last keeps noise, which is shifted too, out of the curvature."""
+    return float(squares[0, 1]), float(squares[1, 1] + squares[0, 2])
 
 
 def blocks(time: Array, period: float | None) -> list[Index]:
@@ -165,8 +176,8 @@ def _settled(fit: ShiftedFit, start: float, farthest: float, left: float) -> Del
         return None
     own = {}
     for k, j in enumerate(fit.joints):
-        at = newton(lambda x, k=k: fit.slopes(x)[k], common, farthest)  # type: ignore[misc]
-        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, slice(k, k + 1))[:, 0])) < np.inf:
+        at = newton(lambda x, k=k: fit.slopes(x, k)[0], common, farthest)  # type: ignore[misc]
+        if at is not None and 0.0 < (error := _error(fit.slopes_without(at, k)[:, 0])) < np.inf:
             own[j] = (float(at), error)
     if not own:
         return None

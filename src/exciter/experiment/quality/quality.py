@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import motion_checks as motion
@@ -19,6 +17,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html
 from exciter.notes import Note, Severity, note, texts
 from exciter.robot.robot import Robot
+from exciter.workers import one_thread
 
 Check = Callable[[Evidence], Iterator[Note]]
 CHECKS_OF_ANY_LOG: tuple[Check, ...] = samples.CHECKS_OF_TIME
@@ -115,7 +114,7 @@ def check(
     timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
     enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
     enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
-    with threadpool_limits(1):  # small matrices: threads would wait for each other
+    with one_thread():  # small matrices: threads would wait for each other
         chosen = CHECKS if enough else CHECKS_OF_ANY_LOG
         findings = torque.with_reasons([finding for one in chosen for finding in one(evidence)])
         skipped = _skipped(evidence) if chosen is CHECKS else {"samples": TOO_LITTLE_DATA}

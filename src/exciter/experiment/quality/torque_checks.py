@@ -101,25 +101,32 @@ def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, 
     hide it: a zero that is off looks like a centre of mass elsewhere."""
     model, beside = DynamicModel(robot), unknown_terms(motion)
     floor = (ZERO_NOISE_SHARE * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
+    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
+    if not turning:
+        return None
 
-    def power(q: Array) -> Array:
-        left = effort - model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        return np.asarray(np.mean(np.square(list(map(unexplained, beside, left.T))), axis=1) + floor)
+    def left(q: Array) -> Array:
+        """(n, N) what the description leaves at these positions."""
+        torque = model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
+        return np.stack(list(map(unexplained, beside, (effort - torque).T)))
 
-    now = power(motion.q)
+    # Torques are a Fourier series of second order in the angle of one joint: five angles say what they are at any other
+    sampled = 2.0 * np.pi / 5.0 * np.arange(5)
+    logged, around = left(motion.q), np.eye(robot.n)
+    now = np.mean(logged**2, axis=1) + floor
+    products = {}
+    for j in turning:
+        five = np.stack([logged, *(left(motion.q + angle * around[j]) for angle in sampled[1:])], axis=1)
+        products[j] = five @ five.mT / five.shape[-1]  # (n, 5, 5)
 
     def change(angle: float, j: int) -> float:
-        q = motion.q.copy()
-        q[:, j] += angle
-        return float(np.log(power(q) / now).sum())
+        away = angle - sampled
+        share = (1.0 + 2.0 * np.cos(away) + 2.0 * np.cos(2.0 * away)) / 5.0
+        return float(np.log((share @ products[j] @ share + floor) / now).sum())
 
-    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
     step = 2.0 * np.pi / ZERO_ANGLES_PER_TURN
     angles = (np.arange(1, ZERO_ANGLES_PER_TURN) * step - np.pi).tolist()
-    tried = [(change(angle, j), j, angle) for j in turning for angle in angles]
-    if not tried:
-        return None
-    least, j, angle = min(tried)
+    least, j, angle = min((change(angle, j), j, angle) for j in turning for angle in angles)
     ends, within = (angle - step, angle + step), {"xatol": 1e-3}
     found = minimize_scalar(change, bounds=ends, args=(j,), method="bounded", options=within)
     return min(float(found.fun), least), j, float(found.x)

@@ -70,7 +70,7 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
     size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
     starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
     parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]
-    found = np.array([_by_differences(time, x, order, parts) for order in DIFFERENCE_ORDERS])  # (orders, n)
+    found = _by_differences(time, x, parts)
     first = np.argmax(found <= SAME_NOISE_RATIO * found.min(axis=0), axis=0)
     sigma = np.take_along_axis(found, first[None], axis=0)[0]
     step = np.array([quantisation_step(column) for column in x.T])
@@ -79,28 +79,34 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
     return NoiseEstimate(sigma=sigma, step=step, order=np.array(DIFFERENCE_ORDERS)[first], low_pass=ceiling)
 
 
-def _by_differences(time: Array, x: Array, order: int, parts: list[slice]) -> Array:
-    """(n,) σ from divided differences, each scaled to the variance of a sample."""
-    kept, numbers = [], range(order + 1)
+def _by_differences(time: Array, x: Array, parts: list[slice]) -> Array:
+    """(orders, n) σ from divided differences of every order, each scaled to the variance of a sample: in that from k to
+    k + m, sample i has the weight 1 / Π_j≠i (t_k+i − t_k+j)."""
+    kept: list[list[Array]] = [[] for _ in DIFFERENCE_ORDERS]
     for part in parts:
-        t, values = time[part], x[part]
-        last = len(t) - order
-        nodes = np.stack([t[i : last + i] for i in numbers])
-        span = np.ptp(nodes, axis=0)
-        weights = np.stack([1.0 / np.prod((nodes[i] - np.delete(nodes, i, axis=0)) / span, axis=0) for i in numbers])
-        weights /= np.sqrt((weights**2).sum(axis=0))
-        kept.append(sum(weights[i, :, None] * values[i : last + i] for i in numbers))
-    return trimmed_deviation(np.concatenate(kept))
+        t, difference = time[part], np.ascontiguousarray(x[part].T)
+        t = (t - t[0]) * (len(t) / (t[-1] - t[0]))  # in steps, for products that neither vanish nor overflow
+        factors = [np.ones(len(t))]
+        for order in range(1, DIFFERENCE_ORDERS[-1] + 1):
+            last = len(t) - order
+            spans = [t[order:] - t[i : last + i] for i in range(order)]
+            difference = np.diff(difference) / spans[0]
+            factors = [factor[:last] * span for factor, span in zip(factors, spans, strict=True)]
+            factors.append(np.multiply.reduce(spans))
+            if order in DIFFERENCE_ORDERS:
+                scale = 1.0 / np.sqrt(sum(factor**-2.0 for factor in factors))
+                kept[order - DIFFERENCE_ORDERS[0]].append(difference * scale)
+    return np.array([trimmed_deviation(np.concatenate(one, axis=1).T) for one in kept])
 
 
 def trimmed_deviation(x: Array) -> Array:
     """(n,) σ of samples (N, n) around zero from the smallest 90 % of |x|, right for Gaussian noise. Second moments, not
     the median: differences of a quantised signal have a few values only."""
     count = max(1, round(KEPT_DIFFERENCES_FRACTION * len(x)))
-    squares = np.partition(x**2, count - 1, axis=0)[:count]
+    squares = np.partition(x.T**2, count - 1)[:, :count]
     c = stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
     remaining = 1.0 - 2.0 * c * stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
-    return np.asarray(np.sqrt(squares.mean(axis=0) / remaining))
+    return np.asarray(np.sqrt(squares.mean(axis=1) / remaining))
 
 
 def quantisation_step(x: Array) -> float:

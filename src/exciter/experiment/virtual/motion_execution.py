@@ -15,7 +15,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
 from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
-from exciter.typing import Array, BoolArray
+from exciter.typing import Array, BoolArray, Index
 
 MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
 WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
@@ -142,7 +142,7 @@ def execute(
     at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
     mujoco = engine()
     model, data, robot = plant.model, plant.data, plant.truth.robot
-    link, motor = plant.link, plant.motor
+    link, motor = _place(plant.link), _place(plant.motor)
     mujoco.mj_resetData(model, data)
     model.opt.timestep = timing.step
     model.dof_solref[motor] = (2.0 * timing.step, 1.0)
@@ -164,22 +164,20 @@ def execute(
     looked = np.empty((len(instants), 9, robot.n))  # q, q̇, q̈ of links and motors; drives, dry friction, link side
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
-    error, saturated = np.empty((len(planned), robot.n)), np.zeros((len(planned), robot.n), dtype=bool)
+    asked = np.empty((len(planned), robot.n))
     positions, velocities, applied, torque = data.qpos, data.qvel, data.qfrc_applied, np.zeros(robot.n)
     sample = 0
     for k in range(timing.steps + 1):
-        q = positions[motor]
+        motor_steps[k] = q = positions[motor]
         if k % timing.every == 0:
             tick = k // timing.every
             if not velocities @ velocities < DIVERGED_SPEED**2:  # NaN is lost, too
                 _lost(plant, k * timing.step)
-            asked = law(tick, q, velocities[motor])
-            torque = np.minimum(np.maximum(asked, -limit), limit)
-            applied[motor] = torque
-            saturated[tick], error[tick] = torque != asked, planned.q[tick] - q
+            asked[tick] = wanted = law(tick, q, velocities[motor])
+            applied[motor] = torque = np.minimum(np.maximum(wanted, -limit), limit)
+        drive_steps[k] = torque
         update_friction(velocities)
         mujoco.mj_forward(model, data)
-        drive_steps[k], motor_steps[k] = torque, q
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while sample < len(instants) and at_step[sample] == k:
@@ -197,7 +195,15 @@ def execute(
     parts = looked.transpose(1, 0, 2)
     torque, dry, behind = parts[6:]
     both = Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6])
+    ticks = slice(0, len(planned) * timing.every, timing.every)
+    error, saturated = planned.q - motor_steps[ticks], drive_steps[ticks] != asked
     return Executed(*both, torque, dry, behind, drive_steps, link_steps, motor_steps, error=error, saturated=saturated)
+
+
+def _place(index: Index) -> Index | slice:
+    """As a slice where the numbers follow each other: what is done at every step takes half the time with it."""
+    first, last = int(index[0]), int(index[-1]) + 1
+    return slice(first, last) if np.array_equal(index, np.arange(first, last)) else index
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:

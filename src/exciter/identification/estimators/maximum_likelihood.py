@@ -8,13 +8,13 @@ out, the remainder adds up to square-root information on β alone, and steps of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 from scipy import linalg, stats
-from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -28,6 +28,7 @@ from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
 from exciter.typing import Array
+from exciter.workers import one_thread
 
 THREADED_COEFFICIENTS, MOST_TRAJECTORY_COEFFICIENTS = 300, 2000  # coefficients of a trajectory
 MOST_LIKELIHOOD_NOISE_ROUNDS = 20  # of noise from residuals
@@ -59,8 +60,7 @@ class MaximumLikelihood(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         measured = self._measured(problem)
-        # small matrices: threads would wait for each other
-        with threadpool_limits(1 if max(len(one.delta) for one in measured) < THREADED_COEFFICIENTS else None):
+        with one_thread() if max(len(one.delta) for one in measured) < THREADED_COEFFICIENTS else nullcontext():
             used = tuple(one.certain() for one in measured)
             stated = [one.noise for one in used]
             start, regressor = _start(problem, used)

@@ -10,12 +10,10 @@ errors, so folds of single samples would flatter whatever fits noise in a cross-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from threading import Event, Lock
 from typing import Any, TypeVar
@@ -24,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.linalg import lapack
-from threadpoolctl import ThreadpoolController
 
 from exciter.errors import ParameterError, shown
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.files import by_name
 from exciter.identification.information.information import Information
 from exciter.typing import Array, BoolArray, Index
+from exciter.workers import one_thread
 
 Fit = TypeVar("Fit")
 Labelled = tuple[int, Index, Rows]
@@ -42,23 +40,7 @@ SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and 
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
-_controller = cache(ThreadpoolController)  # looks at all loaded libraries, which takes a millisecond
-_LIMITED = ContextVar("limited", default=False)  # already to one thread, which takes its time
 ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """While it lasts, BLAS and LAPACK use one thread."""
-    if _LIMITED.get():
-        yield
-        return
-    limited = _LIMITED.set(True)
-    try:
-        with _controller().limit(limits=1):
-            yield
-    finally:
-        _LIMITED.reset(limited)
 
 
 @dataclass(frozen=True, eq=False)
