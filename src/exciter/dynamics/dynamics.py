@@ -119,9 +119,14 @@ class Dynamics:
             raise MotionError(f"the torque seed has shape {np.shape(seed)}; it must be {motion.q.shape}")
         return np.array(np.asarray(seed, dtype=float).T, order="C")
 
+    @cached_property
+    def _turned(self) -> bool:
+        """Whether parameters differ between the two: not where all axes are along z."""
+        return not (self.chain.axis_frames == np.eye(3)).all()
+
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
-        if not (self.chain.axis_frames == np.eye(3)).all():  # where all axes are along z, no parameter needs turning
+        if self._turned:
             rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
         return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 

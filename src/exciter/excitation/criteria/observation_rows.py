@@ -158,11 +158,6 @@ class ObservedEnergyRows:
     motion: Motion
     selected: Index
 
-    @property
-    def _points(self) -> Index:
-        """Samples at which intervals meet."""
-        return np.arange(0, len(self.motion), self.settings.interval)
-
     @cached_property
     def _lossy(self) -> Index:
         """Standard columns that store no energy."""
@@ -176,13 +171,14 @@ class ObservedEnergyRows:
     @cached_property
     def w(self) -> Array:
         h = self.model.energy(self.motion, self._lagrange)
-        power = np.zeros((len(self.motion), len(self.model.standard)))
-        for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
-            power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
-        power = power[:, self._lossy]  # the work of these since the first sample, per unit of the parameter [J …]
-        h[0, self._lossy] = 0.0
-        h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
-        return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
+        if self._lossy.size:
+            power = np.zeros((len(self.motion), len(self.model.standard)))
+            for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
+                power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
+            power = power[:, self._lossy]  # the work of these since the first sample, per unit of the parameter [J …]
+            h[0, self._lossy] = 0.0
+            h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
+        return np.diff(h[:: self.settings.interval].take(self.selected, axis=1), axis=0) / self.settings.noise
 
     def gram(self) -> Array:
         return self.w.T @ self.w
@@ -192,12 +188,15 @@ class ObservedEnergyRows:
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         h_bar, change = np.zeros((len(self.motion), len(self.model.standard))), seed / self.settings.noise
-        h_bar[np.ix_(self._points[1:], self.selected)] += change
-        h_bar[np.ix_(self._points[:-1], self.selected)] -= change
+        every = self.settings.interval  # samples from one end of an interval to the next
+        h_bar[every::every, self.selected] += change
+        h_bar[: every * len(change) : every, self.selected] -= change
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0
         stored = self.model.energy_pullback(self.motion, h_bar, self._lagrange)
+        if not self._lossy.size:
+            return stored
         later = np.cumsum(work_bar[:0:-1], axis=0)[::-1]  # of every step between two samples
         half = 0.5 * np.diff(self.motion.time)[:, None] * later
         power_bar = np.zeros_like(work_bar)
