@@ -8,8 +8,7 @@
 >>> folder = found.save("found")
 
 Examples of other docstrings go on from there. The names are listed once, in ``__init__.pyi``; each is loaded when it is
-used first, so that importing costs nothing.
-"""
+used first, so that importing costs nothing."""
 
 import ast
 from importlib import import_module

@@ -6,8 +6,7 @@ else's is kept as its text, unless it is settings (a term, an estimator of one's
 class is known.
 
 A class may say how it is kept: ``for_archive()`` gives an object to be kept in its place (a run without its samples),
-``archived_caches`` names cached properties that are kept with the fields, because they cannot be computed from them.
-"""
+``archived_caches`` names cached properties that are kept with the fields, because they cannot be computed from them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Errors a user can act on: each message says what was given, what is allowed, and what to do.
 
 Everything that a wrong input can cause is an ``ExciterError``; the command line prints its one line and
-leaves with exit code 2. Anything else that escapes is a defect of Exciter.
-"""
+leaves with exit code 2. Anything else that escapes is a defect of Exciter."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class ExciterError(Exception):
     ...     ex.load("pandda")
     ... except ex.ExciterError as error:
     ...     print(error)
-    there is no robot or file 'pandda'; give an existing URDF, MJCF or YAML file, or an embedded robot: ...
-    """
+    there is no robot or file 'pandda'; give an existing URDF, MJCF or YAML file, or an embedded robot: ..."""
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -74,8 +72,7 @@ def _near(name: str, names: list[str]) -> str:
 def shown(given: Any) -> str:
     """A foreign value as its file has it, not as Python writes it, cut to some 80 characters.
 
-    Only as much of it is looked at as is shown: a value may be far larger than the file it came from.
-    """
+    Only as much of it is looked at as is shown: a value may be far larger than the file it came from."""
     if given is None:
         return "missing"
     if isinstance(given, str):

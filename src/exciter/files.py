@@ -3,8 +3,7 @@
 Files are written to a hidden folder and renamed. A rename is atomic, several are not; so a set of files has a ``Seal``:
 a JSON file of the set with the SHA-256 of the others. Before the first rename an open seal takes its place, which every
 reader refuses, and the new one comes last. Whenever a writer is killed, its folder holds all of the old set, all of the
-new one, or an open seal. A name that is read from a file is followed only inside the file's own folder.
-"""
+new one, or an open seal. A name that is read from a file is followed only inside the file's own folder."""
 
 from __future__ import annotations
 
@@ -225,8 +224,7 @@ def staged(
 
     With a seal, which the block writes, see above: what the seal before it names and the new one does not is removed.
     Without one, several files replace older ones after those are gone, so that no mixture can be: ``last`` is the one
-    that the others are read through. remove: further files that speak of the older set; they go with it.
-    """
+    that the others are read through. remove: further files that speak of the older set; they go with it."""
     with scratch(folder) as stage:
         yield stage
         written = sorted(stage.iterdir())

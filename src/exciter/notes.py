@@ -38,8 +38,7 @@ class Note:
 
     >>> from exciter.notes import warning
     >>> print(warning("spikes", "three samples stand alone", "joint_2", "log.csv"))
-    log.csv: spikes of joint_2: three samples stand alone
-    """
+    log.csv: spikes of joint_2: three samples stand alone"""
 
     severity: Severity
     subject: str
@@ -74,11 +73,6 @@ class Note:
         plain = {"severity": str(self.severity), "subject": self.subject, "joint": self.joint, "text": self.text}
         more = {"log": self.log, "numbers": dict(self.numbers)}
         return plain | {key: value for key, value in more.items() if value}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Note:
-        """The inverse of ``to_dict``."""
-        return cls(**{**data, "severity": Severity[str(data["severity"]).upper()]})
 
 
 def _of(

@@ -1,8 +1,7 @@
 """Work over several processes that end with their parent, however it ends; work on one thread.
 
 Processes are those of loky (joblib): started anew rather than forked, with functions of any kind carried over, and with
-their share of the cores for numerical threads.
-"""
+their share of the cores for numerical threads."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ def over_processes(
     """``function(*task)`` of all tasks on so many processes, as they end; tasks are taken from the iterable as they are
     needed. until: instant of time.monotonic() at which what is still under way is given up.
 
-    When the iterator is closed, or an exception (Ctrl-C) passes through it, the processes are killed.
-    """
+    When the iterator is closed, or an exception (Ctrl-C) passes through it, the processes are killed."""
     from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -6,7 +6,7 @@ import pytest
 from exciter import labelled
 from exciter.errors import ExciterError
 from exciter.labelled import Labelled, Parameter, Table
-from exciter.notes import Note, done, grouped, note, problem, warning
+from exciter.notes import done, grouped, note, problem, warning
 
 TIME = np.array([0.0, 0.1, 0.2])
 TORQUE = Labelled("torque", np.arange(6.0).reshape(3, 2), ("a", "b"), ("N·m", "N"), TIME, "time [s]")
@@ -69,7 +69,8 @@ def test_a_library_that_is_missing_is_named_with_its_command(monkeypatch):
 def test_notes_are_data_until_they_are_shown():
     said = warning("spikes", "three samples", "joint_2", "log.csv", count=3)
     assert str(said) == "log.csv: spikes of joint_2: three samples"
-    assert Note.from_dict(said.to_dict()) == said
+    plain = {"severity": "warning", "subject": "spikes", "joint": "joint_2", "text": "three samples"}
+    assert said.to_dict() == {**plain, "log": "log.csv", "numbers": {"count": 3}}
     assert str(note("gravity", "leans")) == "gravity: leans"
     groups = grouped([done("filter", "10 Hz"), said, warning("spikes", "one", "joint_3", "log.csv"), problem("a", "b")])
     assert [len(group) for group in groups] == [1, 2, 1]

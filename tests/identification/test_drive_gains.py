@@ -18,9 +18,9 @@ from exciter.identification.drive_gains import (
     Conditions,
     KnownParameter,
     conditions,
-    current_run,
     gains_of,
     identify_gains,
+    in_amperes,
 )
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.information.compressed import Compressed
@@ -77,7 +77,7 @@ def test_gains_fit_into_a_recording(model):
         torque = model.torque(motion) + (0.0 if payload is None else load_torque(model, payload, motion))
         about = About(payload=payload, gains=(7.0, 7.0, 7.0))  # whatever was believed
         logs.append(Recording(model.robot.joint_names, motion.time, motion.q, current=torque / GAINS, about=about))
-    runs = [current_run(log) for log in logs]
+    runs = [Run.of(in_amperes(log), name="run") for log in logs]
     cut = slice(40, -40)  # what the route does to the ends
     exact = [Run.at(motion[cut], log.current[cut], RATE) for log in logs]
     assert_allclose(runs[1].parts[0].torque[100], logs[1].current[runs[1].parts[0].motion.time[100] == motion.time][0])
@@ -87,7 +87,7 @@ def test_gains_fit_into_a_recording(model):
     assert_allclose(told.needed_torque(), model.torque(motion), rtol=1e-6, atol=1e-6)
     assert_allclose(identify_gains(model, runs).gains, GAINS, rtol=0.05)  # from differentiated positions
     with pytest.raises(ExciterError, match="has no currents"):
-        current_run(replace(logs[0], current=None, torque=logs[0].current))
+        in_amperes(replace(logs[0], current=None, torque=logs[0].current))
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------

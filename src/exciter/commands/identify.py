@@ -73,7 +73,7 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
     out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}")
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
-        "interval\n",
+        "interval\n"
     )
 
 

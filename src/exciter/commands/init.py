@@ -30,5 +30,5 @@ def run(arguments: argparse.Namespace) -> None:
     first = "give the limits in it that it calls required, then" if robot.rateless else "next:"
     console().print(
         f"written: {path}, and {beside.name} for editors; {first} exciter design {arguments.robot} -o design "
-        f"--config {path}",
+        f"--config {path}"
     )

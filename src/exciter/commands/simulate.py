@@ -80,7 +80,7 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
     out.print(
         f"{virtual.robot.name}: {simulated.plan.curve.duration:.4g} s of motion in {simulated.seconds:.2f} s "
         f"({simulated.real_time_factor:.1f} times real time) at {simulated.rate:g} Hz; {len(recording)} samples of "
-        f"position and {signal}",
+        f"position and {signal}"
     )
     if (period := recording.about.period) is not None:
         out.print(f"periodic: {period:.6g} s, settled from {recording.about.settled:.4g} s on")

@@ -1,7 +1,6 @@
 """Dynamics of a robot in its own joint frames, for any batch of samples.
 
-Shapes: N samples, n joints; inertial columns are 10 n, link by link, in Pinocchio's order (see ``Joint.inertia``).
-"""
+Shapes: N samples, n joints; inertial columns are 10 n, link by link, in Pinocchio's order (see ``Joint.inertia``)."""
 
 from __future__ import annotations
 

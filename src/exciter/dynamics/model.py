@@ -6,8 +6,7 @@ groupings apply and the base projection is a selection of columns; joint-term pa
 The wrench that the ground exerts on the base of a moving robot, what a force plate below it sees (``BaseReaction``):
 the robot is put on six joints that do not move, three that slide along the axes of the base and three that turn about
 them: their forces and torques are the wrench. What acts between links (drives, friction, springs) is not in it; nor is
-the weight of the base itself.
-"""
+the weight of the base itself."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ class DynamicModel:
     >>> model.regressor(pose).shape, model.torque(pose).shape
     ((1, 3, 36), (1, 3))
     >>> model.base.expressions[0]
-    'ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3'
-    """
+    'ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3'"""
 
     robot: Robot
     terms: tuple[JointTerm, ...] = ()

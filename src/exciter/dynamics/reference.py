@@ -8,8 +8,7 @@ equations to batches of samples that fit the cache.
 
 What is computed with is plain arrays, every joint axis along z of its own frame. A robot whose axes point elsewhere is
 seen through frames turned so that they do; ``parameter_map`` turns the inertial parameters along, so that the rest of
-the package never notices.
-"""
+the package never notices."""
 
 from __future__ import annotations
 

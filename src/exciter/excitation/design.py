@@ -1,7 +1,6 @@
 """The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate.
 
-What a motion that was drawn tells about the parameters has the same form (``drawn_design``).
-"""
+What a motion that was drawn tells about the parameters has the same form (``drawn_design``)."""
 
 from __future__ import annotations
 

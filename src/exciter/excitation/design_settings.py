@@ -20,8 +20,7 @@ starts: 16
 seed: 0
 jobs: 2
 time_limit: 60                               # [s]
-prior: [earlier_design, other/trajectory.csv]  # motions whose information is there already
-"""
+prior: [earlier_design, other/trajectory.csv]  # motions whose information is there already"""
 
 from __future__ import annotations
 
@@ -141,8 +140,7 @@ class DesignSettings(Settings):
 
     >>> settings = ex.DesignSettings(starts=1, seed=7, noise=0.5)
     >>> ex.design(robot, ex.BSpline(duration=6), settings=settings).config.seed
-    7
-    """
+    7"""
 
     inner: ClassVar[tuple[str, ...]] = ("source", "robot")
     complete: ClassVar[bool] = True

@@ -9,8 +9,7 @@ Numbers are written so that they read back bit for bit. Both files hold the same
     joint_parameters    by joint, what of the parameters acts at it: friction, rotor inertia, offsets, springs
     standard            a full set of standard parameters, where one was found
     bodies              mass, centre of mass and inertia about it in axes of the joint frame, where bodies can have them
-    terms               joint terms and their settings, as ``terms:`` of a configuration
-"""
+    terms               joint terms and their settings, as ``terms:`` of a configuration"""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> di
     name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
     for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
     (n, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
-    that entries and helpers use.
-    """
+    that entries and helpers use."""
     base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
     beta = np.array(values, dtype=float)
     if beta.shape != (len(base),):

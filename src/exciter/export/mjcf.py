@@ -4,8 +4,7 @@ Viscous friction is MuJoCo's damping, rotor inertia its armature, Coulomb fricti
 constraint, not a force: MuJoCo gives ±Fs to a joint that slides and what keeps it there to one that rests. It is made
 as hard as MuJoCo allows, since by default a light joint would feel only a part of it. Frames are sites, shapes are
 geoms of group 2 without mass that touch nothing, and every joint has a motor whose control is its torque [N·m or N].
-Meshes are references to their files; those that MuJoCo cannot read (such as DAE) are written into the file, coarser.
-"""
+Meshes are references to their files; those that MuJoCo cannot read (such as DAE) are written into the file, coarser."""
 
 from __future__ import annotations
 

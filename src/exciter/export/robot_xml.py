@@ -2,8 +2,7 @@
 names of bodies, and what to look at.
 
 Base parameters alone describe many robots and no single one. A full set is refused when it is not there, and when no
-robot can have it.
-"""
+robot can have it."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
     """The robot of a model with standard parameters χ (p,): inertias in its joint frames, rotor inertia and friction.
 
     Joints without such a term in the model have none, whatever the description says. Refused when no robot can have
-    these parameters; bodies on the edge of what can exist are made ``presentable``. form: what it is for, in words.
-    """
+    these parameters; bodies on the edge of what can exist are made ``presentable``. form: what it is for, in words."""
     if chi is None:
         raise ParameterError(
             f"only base parameters are known, which no single robot has, and {form} describes one; identify with "

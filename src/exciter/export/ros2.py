@@ -1,8 +1,7 @@
 """The motion of a design as trajectory_msgs/JointTrajectory of ROS 2, for controllers that take messages.
 
 ``exciter design`` certified the rows of trajectory.csv as a controller joins them. The message has these rows, bit for
-bit, and it is written only when they are still the design's.
-"""
+bit, and it is written only when they are still the design's."""
 
 from __future__ import annotations
 

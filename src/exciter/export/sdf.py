@@ -2,8 +2,7 @@
 
 Every link is placed relative to the link that carries it, the joint in the link it moves; the base is fixed to the
 world. Links, joints and frames of a model share one set of names: joints keep theirs, then links, then frames. Gravity
-belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for.
-"""
+belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for."""
 
 from __future__ import annotations
 
@@ -13,15 +12,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
-from exciter.export.robot_xml import (
-    bounded,
-    document,
-    free_name,
-    identified_robot,
-    link_names,
-    provenance,
-    visuals,
-)
+from exciter.export.robot_xml import bounded, document, free_name, identified_robot, link_names, provenance, visuals
 from exciter.robot.robot import BASE, Joint, Robot
 
 SDF_VERSION = "1.9"

@@ -2,8 +2,7 @@
 
 ``q[2]``, ``qd[2]``, ``qdd[2]`` are position, velocity and acceleration of the third joint, a number in C and a row over
 samples in Python; ``load[2]`` is the torque that known bodies need there. Functions are those of C's
-math.h, which NumPy has under the same names, and the few ``HELPERS``.
-"""
+math.h, which NumPy has under the same names, and the few ``HELPERS``."""
 
 from __future__ import annotations
 

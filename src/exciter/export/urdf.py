@@ -8,8 +8,7 @@ their inertias only. A body whose links add up to what was identified is not tou
 description gets the difference and the others keep their own. Where that would leave it less than ``KEPT_SHARE`` of
 what it had (or no body at all), every link of the body is deformed by one affine map, which keeps the shares of mass:
 the parts stay bodies that can exist, and their sum is exactly the identified one. Links on the base and locked joints
-keep what they have.
-"""
+keep what they have."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ def identified_urdf(model: DynamicModel, chi: ArrayLike | None, description: Pat
 
     description: the file the robot was read from. A URDF is returned with nothing but inertias, damping and friction
     changed; for other files, and for embedded robots (None), a URDF is written anew. Write the text as UTF-8 with its
-    line ends as they are (``newline=""``).
-    """
+    line ends as they are (``newline=""``)."""
     robot = identified_robot(model, chi, "URDF")
     suffix = "" if description is None else description.suffix.lower()
     if description is not None and (suffix == ".urdf" or (suffix == ".xml" and parse_xml(description).tag == "robot")):
@@ -69,8 +67,7 @@ def identified_urdf(model: DynamicModel, chi: ArrayLike | None, description: Pat
 def urdf_text(robot: Robot, comment: str = "") -> str:
     """The URDF of a robot. Bodies that are rigidly connected are one link; frames are links without mass.
 
-    comment: for people, at the top.
-    """
+    comment: for people, at the top."""
     links, joints, fixed = link_names(robot), set(robot.joint_names), {}
     for frame in robot.frames:
         if frame.name not in links.values():

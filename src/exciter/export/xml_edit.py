@@ -1,8 +1,7 @@
 """XML changed at a few places only: every other byte stays what it was, comments and white space included.
 
 A parser says where elements begin and end; changes are made to the text at these positions, never by writing the tree
-again. As for every description: no DTD, no entities, bounded depth.
-"""
+again. As for every description: no DTD, no entities, bounded depth."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@
 6. Whether the base leans, by cross-validation.
 
 Cross-validation is over stretches of time, of the period where a motion repeats (``Run.fold``). The result is a
-configuration in which nothing is open any more, so that it asks for the same again.
-"""
+configuration in which nothing is open any more, so that it asks for the same again."""
 
 from __future__ import annotations
 

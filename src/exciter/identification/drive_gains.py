@@ -7,8 +7,7 @@ currents stay measurements,
     I_j = (W_j (β + A φ)) / K_j + e_j,
 
 which is bilinear, has its noise where it is, and is solved by Gauss–Newton on compressed equations: maximum likelihood.
-Parameters known beforehand (a link weighed, a drawing) are linear conditions C β = d on the base parameters.
-"""
+Parameters known beforehand (a link weighed, a drawing) are linear conditions C β = d on the base parameters."""
 
 from __future__ import annotations
 
@@ -257,11 +256,6 @@ class Bilinear:
         return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
 
 
-def current_run(recording: Recording, name: str = "run") -> Run:
-    """A run whose torque is the current [A], whatever gains the recording has."""
-    return Run.of(in_amperes(recording, name), name=name)
-
-
 def in_amperes(recording: Recording, name: str = "run") -> Recording:
     """A recording whose torque is the current [A], whatever gains it has."""
     if recording.current is None:
@@ -327,7 +321,7 @@ def identify_gains(
     known: Sequence[KnownParameter] = (),
     formulation: Formulation | None = None,
 ) -> DriveGains:
-    """runs: of currents (``current_run``), with and without a known load (``Run.payload``); known: parameters that are
+    """runs: of currents (``in_amperes``), with and without a known load (``Run.payload``); known: parameters that are
     known beforehand. One of both is needed: currents alone give every gain only up to a factor."""
     formulation = InverseDynamic() if formulation is None else formulation
     if formulation.equations(model) != model.robot.joint_names:
@@ -335,7 +329,9 @@ def identify_gains(
     for run in runs:
         log = run.recording  # what the run takes for the torque must be the current
         if log is not None and (log.torque is not None or log.current is None or set(log.about.gains or ()) != {1.0}):
-            raise RecordingError(f"{run.name} has no currents; drive gains need them: make runs with current_run")
+            raise RecordingError(
+                f"{run.name} has no currents; drive gains need them: make runs of in_amperes(recording)"
+            )
     unloaded = tuple(replace(run, payload=None) for run in runs)
     problem = Problem(model, unloaded, formulation, folds=1, balanced=False)  # loads would look like noise
     nothing, base = np.zeros(len(problem.names)), problem.base

@@ -20,8 +20,7 @@ identify:
                                            # when automatic
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
-  accept_problems: false                   # also use logs that exciter inspect finds useless
-"""
+  accept_problems: false                   # also use logs that exciter inspect finds useless"""
 
 from __future__ import annotations
 
@@ -195,8 +194,7 @@ class IdentifySettings(Settings):
 
     >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
     >>> ex.identify(robot, log, settings).config.settings.dead_zone
-    0.02
-    """
+    0.02"""
 
     automatic: Annotated[bool | None, Flag()] = None
     formulation: Annotated[Formulation | None, OneOf(FORMULATIONS)] = None

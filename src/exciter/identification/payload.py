@@ -2,8 +2,7 @@
 
 Loaded rows are W (β + A φ), unloaded ones W β: a load φ on a frame adds A φ to the base parameters, with A the columns
 of the link that carries the frame in the grouping of base parameters, seen from the frame. All unknowns are estimated
-together, so that the uncertainty of the robot is in that of the load.
-"""
+together, so that the uncertainty of the robot is in that of the load."""
 
 from __future__ import annotations
 

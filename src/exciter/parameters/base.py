@@ -5,8 +5,7 @@ where Φ_b is Φ reduced to b of its own columns, the independent ones (Gautier 
 
 From a row space to base parameters: which columns to keep, and how the others are grouped into them (``select``).
 From regressor rows, of any columns: what given samples can tell (``numeric_base``). For random samples this is what
-the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites.
-"""
+the robot can tell at all; for the samples of an experiment it is the minimal set that the experiment excites."""
 
 from __future__ import annotations
 

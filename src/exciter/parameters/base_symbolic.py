@@ -20,8 +20,7 @@ from the base outwards, and both constant linear algebra, nothing is sampled:
     energies   O_i ⊂ R¹⁰    all rows e with energy = e φ_i that link i can have while the others move
 
 Crossing joint i turns a row e of the carrying link into e A exp(q_i G), G the generator of the joint's motion, so the
-dependence on q_i is in the powers e A Gᵏ, k ≥ 1; the dependence on q̇_i is the momentum along the joint screw.
-"""
+dependence on q_i is in the powers e A Gᵏ, k ≥ 1; the dependence on q̇_i is the momentum along the joint screw."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ and principal moments about the centre of mass that obey the triangle inequality
 eigenvalues are judged after scaling mass and length to one; the verdict does not depend on units.
 
 Also inertias in descriptions: placeholders that nobody measured, and those of one body made to be written down, thick
-enough for strict readers, and divided among its parts.
-"""
+enough for strict readers, and divided among its parts."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ Log-Cholesky coordinates (Rucker and Wensing 2022, "Smooth parameterization of r
              [0,    0,    0,    1 ]],     θ = (α, d1, d2, d3, s12, s23, s13, t1, t2, t3).
 
 m = e^{2α} and c = (t1, t2, t3). Any θ is a physical body and any body that is strictly physical has exactly
-one θ, so an optimiser may move θ without constraints.
-"""
+one θ, so an optimiser may move θ without constraints."""
 
 from __future__ import annotations
 

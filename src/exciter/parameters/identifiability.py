@@ -1,8 +1,7 @@
 """What can be identified, and why not the rest, in words.
 
 Every standard parameter is identifiable alone, only in combination with others, or not at all. The reasons follow from
-what each link can do (``base_symbolic``): how it turns, whether its origin moves, what its joint can feel.
-"""
+what each link can do (``base_symbolic``): how it turns, whether its origin moves, what its joint can feel."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 φ = (M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ): mass [kg], first moments m·c [kg·m], and the inertia matrix
 about the origin of the joint frame [kg·m²], all in that frame. The order is Pinocchio's, the names are
-those of Khalil and Dombre; off-diagonal entries are matrix entries, XY = −∫ x y dm.
-"""
+those of Khalil and Dombre; off-diagonal entries are matrix entries, XY = −∫ x y dm."""
 
 from __future__ import annotations
 

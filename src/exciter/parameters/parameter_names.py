@@ -1,8 +1,7 @@
 """Names of parameters: in the papers' words, the orders in which people read and keep them, and what each stands for.
 
 ``XX2`` is a symbol and a link number counted from 1. The symbols of the inertial parameters are those of
-``inertial``; a joint term brings its own (Ia1, Fv1, …).
-"""
+``inertial``; a joint term brings its own (Ia1, Fv1, …)."""
 
 from __future__ import annotations
 

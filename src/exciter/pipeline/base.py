@@ -69,8 +69,7 @@ def base(
 
     >>> print(ex.base(robot, [ex.Viscous(), ex.Coulomb()]))
     ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3
-    ...
-    """
+    ..."""
     chosen: tuple[JointTerm, ...] = fill(ListOfTerms().hint, () if terms is None else terms, "terms")
     only = checked(Annotated[str | None, OneWord(("gravity", "inertia"))], only, "only")
     model = DynamicModel(loaded(robot, RobotOptions())[0], chosen, NumpyEngine())  # a handful of samples at most

@@ -61,8 +61,7 @@ def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings
     file.
 
     >>> ex.check(robot, motion)
-    <6 s of motion for gautier-khalil, certified>
-    """
+    <6 s of motion for gautier-khalil, certified>"""
     config = design_settings(settings)
     robot = loaded(robot, config.robot)[0]
     curve, constraints = curve_of(motion, robot), config.constraints_of(robot)

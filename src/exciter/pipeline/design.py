@@ -50,8 +50,7 @@ class Designed:
     >>> motion
     <6 s of motion for gautier-khalil, certified: ...>
     >>> motion.position.columns, motion.predicted_std["MY3"] < 1.0
-    (('joint_1', 'joint_2', 'joint_3'), True)
-    """
+    (('joint_1', 'joint_2', 'joint_3'), True)"""
 
     design: Design
     config: DesignSettings
@@ -222,8 +221,7 @@ def design(
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
     >>> motion.certificate.certified
     True
-    >>> folder = motion.save("motion")  # trajectory.csv, trajectory.json, design.json, report.html, …
-    """
+    >>> folder = motion.save("motion")  # trajectory.csv, trajectory.json, design.json, report.html, …"""
     config = designed_settings(settings, trajectory, constraints, changes)
     robot, options = loaded(robot, config.robot)
     config, sha256 = replace(config, robot=options), description_hash(robot)

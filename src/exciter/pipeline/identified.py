@@ -61,8 +61,7 @@ class Identified(Answers):
     >>> found.torque(q=[0.1, 0.2, 0.3], qd=[0, 0, 0], qdd=[0, 0, 0]).shape
     (3,)
     >>> [path.name for path in found.export("identified.yaml")]
-    ['identified.yaml']
-    """
+    ['identified.yaml']"""
 
     identification: Identification
     logs: Logs
@@ -323,8 +322,7 @@ def open(folder: str | Path) -> Identified | Designed:
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
-    True
-    """
+    True"""
     place = path_of(folder, "the folder")
     if saved.RESULT_SEAL.is_there(place):
         return Identified.open(place)

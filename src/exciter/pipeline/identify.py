@@ -81,8 +81,7 @@ def identify(
     'N·m·s/rad'
     >>> plain = ex.identify(robot, log, estimator=ex.Huber(), formulation=ex.Energy())
     >>> found.fit[0].total_percent < 1.0
-    True
-    """
+    True"""
     config = identify_settings(settings, changes)
     robot, options = given.loaded(robot, config.robot)
     config = replace(config, robot=options)

@@ -46,8 +46,7 @@ def read(path: str | Path, data: str | Path | None = None) -> Recording:
 
     >>> path = log.save("log.csv")
     >>> len(ex.read("log.csv")) == len(log)
-    True
-    """
+    True"""
     return read_recording(path_of(path, "the log"), data)
 
 
@@ -65,8 +64,7 @@ def inspect(
     data: folder of the files that a recording.yaml names.
 
     >>> print(ex.inspect(robot, log, planned=motion))
-    usable...
-    """
+    usable..."""
     robot = loaded(robot, RobotOptions())[0]
     sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
     given, *more = several(log)

@@ -123,8 +123,7 @@ def load(
     (``./panda``).
 
     >>> ex.load("gautier-khalil", acceleration=5.0)
-    <gautier-khalil: joint_1, joint_2, joint_3>
-    """
+    <gautier-khalil: joint_1, joint_2, joint_3>"""
     if options is not None and not isinstance(options, RobotOptions):
         options = SettingsFile.read(options).robot
     return load_robot(source, options, **said)

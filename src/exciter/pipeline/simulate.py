@@ -34,8 +34,7 @@ def simulate(
 
     >>> simulated = ex.simulate(robot, motion, seed=3)
     >>> simulated.recording
-    <recording: ... samples, 5.5 s, 500 Hz; q, torque of joint_1, joint_2, joint_3>
-    """
+    <recording: ... samples, 5.5 s, 500 Hz; q, torque of joint_1, joint_2, joint_3>"""
     periods, seed = counted(periods, "periods"), counted(seed, "seed", 0) or 0
     file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
     robot = loaded(robot, file.robot)[0]

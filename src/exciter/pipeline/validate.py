@@ -38,8 +38,7 @@ class Validated:
     >>> other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5))).recording
     >>> judged = ex.validate(found, other)
     >>> [one.run for one in judged]
-    ['recording 1']
-    """
+    ['recording 1']"""
 
     model: IdentifiedModel
     logs: Logs
@@ -127,8 +126,7 @@ def validate(
 
     >>> other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5))).recording
     >>> ex.validate(found, other)[0].total_percent < 5.0
-    True
-    """
+    True"""
     if isinstance(model, Identified):
         model = model.as_model
     elif not isinstance(model, IdentifiedModel):

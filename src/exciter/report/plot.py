@@ -45,8 +45,7 @@ class Plot(PagePart):
     bars: upright bars instead of lines. steps: a value holds until the next one. log: logarithmic y axis.
     level: a line to compare with, drawn as limits are.
     band: two lines, lower and upper, between which the area is filled; band_label: what it is. Lines are drawn in their
-    order, so that a band belongs before what lies within it.
-    """
+    order, so that a band belongs before what lies within it."""
 
     template: ClassVar[str] = "figures.html"
     title: str
@@ -85,8 +84,7 @@ def thinned(x: Array, lines: Array, most: int = MOST_POINTS_PER_LINE) -> tuple[A
     """Fewer points of lines (K, N) over x (N,), with every peak still there.
 
     Samples are put into ``most``/2 buckets; of each bucket a line keeps its smallest and largest value, in the
-    order in which they come, at the bucket's first and middle x.
-    """
+    order in which they come, at the bucket's first and middle x."""
     count = lines.shape[1]
     if count <= most:
         return x, lines

@@ -1,7 +1,6 @@
 """The moving robot in 3D, and the path of one of its frames from three sides.
 
-The page computes placements itself from the joint positions: a few kilobytes instead of a pose per body and picture.
-"""
+The page computes placements itself from the joint positions: a few kilobytes instead of a pose per body and picture."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ The file is first made plain (``urdf.py``, ``mjcf.py``), checked and free of spe
 first, each with its inertia, its place in the link that carries it, and the joint that moves it; what is attached to
 links is listed beside it, by their names. Then what is rigidly connected is merged, and becomes a ``Robot``. Frames:
 every link (body) of the file by its name, fixed joints and sites too; where a name occurs twice the link wins, then the
-moving joint. Joints come in the order of Pinocchio's readers: depth first, siblings of a URDF by name.
-"""
+moving joint. Joints come in the order of Pinocchio's readers: depth first, siblings of a URDF by name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What a robot looks like: the shapes of its description, meshes read from files and made coarse enough for a page.
 
 A mesh is made coarser by clustering: its vertices in one cell of a grid become their mean, triangles that collapse
-vanish. The grid is the same for all meshes of a robot, so that the same detail is seen everywhere.
-"""
+vanish. The grid is the same for all meshes of a robot, so that the same detail is seen everywhere."""
 
 from __future__ import annotations
 

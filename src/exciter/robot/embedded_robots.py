@@ -1,8 +1,7 @@
 """Robots that come with Exciter: kinematics and limits from published facts, one readable YAML file each.
 
 Inertias and friction marked nominal are plausible, physically consistent where the published figures allow it;
-they serve simulation and design, never as the truth about a particular robot.
-"""
+they serve simulation and design, never as the truth about a particular robot."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ Limits, gravity and locked joints are given in a small YAML file:
     lock: {finger_1: 0.02}           # or a list of names, locked at zero
     mesh_root: ..                    # folder that meshes may lie in, seen from this file
 
-In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``robot.lock(...)``.
-"""
+In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``robot.lock(...)``."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     Files: .urdf, .mjcf, .xml (which of the two, by its root element), .yaml (a modified-DH table).
     options: limits, gravity and locked joints to apply; the same as keywords:
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
-    A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
-    """
+    A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``)."""
     from exciter.robot import embedded_robots as embedded
 
     limits, own = Limits.names(), [one.name for one in fields(RobotOptions) if one.name != "limits"]

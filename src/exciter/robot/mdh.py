@@ -19,8 +19,7 @@ A robot whose joint frames already obey the table's form keeps them, whatever ch
 
 Axes closer than ``parallel`` [rad] count as parallel (descriptions print π/2 with few digits): their true
 common perpendicular would lie kilometres away. α keeps the exact angle about x, and what the table then
-cannot hold is smaller than ``parallel``. ``in_mdh_frames`` keeps the geometry to machine precision anyway.
-"""
+cannot hold is smaller than ``parallel``. ``in_mdh_frames`` keeps the geometry to machine precision anyway."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ Angles are radians, or words such as ``90 deg`` and ``-pi/2``; everything else i
 follows from the velocity limit, as for every description without one. Inertias are given either by the
 papers' names about the frame's origin (M, MX, …, ZZ), or as ``mass``, ``com`` and ``about_com``, the inertia
 tensor about the centre of mass as [XX, XY, XZ, YY, YZ, ZZ]. ``shapes: capsules`` draws the capsules. ``ground`` is the
-height of the plane on which the robot is mounted, along z of the base.
-"""
+height of the plane on which the robot is mounted, along z of the base."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ Actuators act on their joints through the gear: rotor inertia, friction, and the
 at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``. The force of each
 is clamped to ``forcerange``; that of a motor (a fixed gain, no bias) is gain · control, or gain · activation, and these
 are clamped to ``ctrlrange`` and ``actrange``. Servos and muscles have no other bound; what they reach of it depends on
-posture and speed, unless a servo can be commanded to any force: that is a doubt about the limit.
-"""
+posture and speed, unless a servo can be commanded to any force: that is a doubt about the limit."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ was checked before, without whatever opens files, and compiles it without joints
 descriptions are read without their mesh files, and with bodies of no mass or of an impossible inertia, which MuJoCo
 does not compile. Measured: a NaN makes MuJoCo write MUJOCO_LOG.TXT, so that it must be refused before. MuJoCo gives a
 body without <inertial> the mass of its geoms; meshes and height fields do not weigh here: such a body needs an
-<inertial> element, or goes without their share (noted).
-"""
+<inertial> element, or goes without their share (noted)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The words of MJCF that are known here: those that are read, and those that change no torque of a joint.
 
 Whatever else a file says is refused, because the next version of MuJoCo may mean a force, a mass or a joint by it, and
-a model without it would be certified. MuJoCo itself refuses words that it does not know.
-"""
+a model without it would be certified. MuJoCo itself refuses words that it does not know."""
 
 from __future__ import annotations
 

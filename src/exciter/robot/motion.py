@@ -38,8 +38,7 @@ class Motion:
     >>> q = np.outer(np.sin(time), [1.0, 0.5, 0.2])
     >>> swing = ex.Motion(time, q, np.gradient(q, time, axis=0), -q)
     >>> len(swing), swing.n
-    (101, 3)
-    """
+    (101, 3)"""
 
     time: Array
     q: Array

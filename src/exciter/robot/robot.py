@@ -3,8 +3,7 @@
 Links that are rigidly connected are one body, named after the joint that moves it. Joint ``i`` carries a frame;
 its placement in the parent's frame at q = 0 is ``(rotation, translation)``, and the body turns about (or slides
 along) ``axis``, a unit vector of that frame. Joints are ordered so that a parent comes before its children;
-parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N·m (N for prismatic joints), s.
-"""
+parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N·m (N for prismatic joints), s."""
 
 from __future__ import annotations
 
@@ -121,8 +120,7 @@ class Robot:
     >>> robot.n, robot.tool_frame
     (3, 'tool')
     >>> robot.with_gravity((0, 0, 9.81)).lock(["joint_3"]).joint_names
-    ('joint_1', 'joint_2')
-    """
+    ('joint_1', 'joint_2')"""
 
     name: str
     joints: tuple[Joint, ...]

@@ -2,8 +2,7 @@
 
 The ten numbers φ = (m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about a frame's origin are one symmetric
 4×4 matrix, the pseudo-inertia J = ∫ x̃ x̃ᵀ dm with x̃ = (x, 1). Seen from a frame in which the old one has the
-homogeneous placement T, it is T J Tᵀ; everything else follows from that.
-"""
+homogeneous placement T, it is T J Tᵀ; everything else follows from that."""
 
 from __future__ import annotations
 

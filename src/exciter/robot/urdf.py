@@ -3,8 +3,7 @@
 Decisions where files differ from what they mean: an effort or velocity of 0 and a position range 0…0 are what
 exporters write when they know nothing, so they count as "not given" (and are noted); the limits of a
 continuous joint's position are ignored. Only the links and joints right below <robot> count; what simulators
-and drivers add (gazebo, transmission, ros2_control) is left alone, and noted where it changes torques.
-"""
+and drivers add (gazebo, transmission, ros2_control) is left alone, and noted where it changes torques."""
 
 from __future__ import annotations
 

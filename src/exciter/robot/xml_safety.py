@@ -1,7 +1,6 @@
 """Reading XML that nobody vouches for: no DTD, no entities, bounded size and depth, paths below one folder.
 
-A description is parsed here, once; whoever works on it sees the tree that was checked.
-"""
+A description is parsed here, once; whoever works on it sees the tree that was checked."""
 
 from __future__ import annotations
 

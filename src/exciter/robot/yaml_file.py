@@ -1,8 +1,7 @@
 """YAML and JSON from users: plain data only, of bounded size, and one clear line when something is wrong.
 
 A few hundred bytes of YAML can stand for more values than any memory holds, by aliases of aliases: what aliases stand
-for is counted before any of it is made.
-"""
+for is counted before any of it is made."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
     period: Annotated[float, Number(above=0.0, unit="s")] = 10.0
 
 A marker is asked when a file is read, and when Python code makes an object. YAML reads 1e3 (no dot) as text and null as
-nothing: the first counts as a number, the second as a setting that is not given.
-"""
+nothing: the first counts as a number, the second as a setting that is not given."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 A settings class derives from ``Settings``; the annotation of each field carries a marker (``kinds``), another settings
 class, or a choice from a registry (``registry``). Unknown keys are refused with the nearest one that is known; null
 counts as not given; what ``__post_init__`` refuses is told with the path of the section. What Python code gives is
-checked by the same markers when the object is made (``checked``), so that a class need not repeat them.
-"""
+checked by the same markers when the object is made (``checked``), so that a class need not repeat them."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ class Settings:
     whose keys may stand in this section, too: ``spelled`` makes fields of them. inner: fields that only Python gives.
     called: the key of a field in a file, where that is not its name. complete: what is at its default is written, too.
     by_word: of a family from which files choose by word; one of somebody's own, without a word, is told by its class.
-    refusal: what is raised where Python code gives what cannot be.
-    """
+    refusal: what is raised where Python code gives what cannot be."""
 
     word: ClassVar[str]
     title: ClassVar[str]

@@ -2,8 +2,7 @@
 
 estimator: huber                      # a word,
 estimator: {huber: {k: 1.4}}          # a word with settings below it,
-trajectory: {family: fourier, …}      # or, where the family has a tag, beside it
-"""
+trajectory: {family: fourier, …}      # or, where the family has a tag, beside it"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
+from exciter.identification.drive_gains import DriveGains, identify_gains, in_amperes
 from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
@@ -219,7 +219,7 @@ def _runs(empty: ex.Simulated, loaded: ex.Simulated, gains: Array, seed: int) ->
         known = payload() if simulated is loaded else None
         about = replace(log.about, payload=known)
         runs.append(
-            current_run(replace(log, torque=None, current=log.torque / gains, about=about), name=f"log {k + 1}")
+            Run.of(in_amperes(replace(log, torque=None, current=log.torque / gains, about=about)), name=f"log {k + 1}")
         )
     return runs
 

@@ -9,8 +9,7 @@ drops what is stale. They release the GIL, so that disjoint ranges of samples ca
 
 Rows of a link:  R (9, row-major, link frame in parent) · ω · α · a · p (origin in the parent frame)
 Rows of a screw: s_v · s_w of one ancestor joint, seen in the link frame
-Rows of a seed or regressor block: the ten inertial parameters in Pinocchio's order.
-"""
+Rows of a seed or regressor block: the ten inertial parameters in Pinocchio's order."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ def to_parent(link, b, x, y, z):
 def sin_cos(q, cs):
     """cos and sin of a block, branch-free so that it vectorises; within 2e-16 of libm's for |q| < 10⁵.
 
-    Reduction to [−π/4, π/4] by a two-part π/2, then the minimax polynomials used by every libm.
-    """
+    Reduction to [−π/4, π/4] by a two-part π/2, then the minimax polynomials used by every libm."""
     for b in range(B):
         x = q[b]
         k = np.floor(x * 0.63661977236758138 + 0.5)
@@ -212,8 +210,7 @@ def forward(parent, prismatic, rotation, origin, first, q, qd, qdd, links, screw
 def regressor_rows(link, screw, rows):
     """Row of joint j for link i: s_v·F + s_w·N is linear in the link's ten parameters; these are its coefficients.
 
-    m: s_v·a;  first moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w;  inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ.
-    """
+    m: s_v·a;  first moments: s_v×α + ω(s_v·ω) − s_v(ω·ω) + a×s_w;  inertia: symmetric part of s_w αᵀ + (s_w×ω) ωᵀ."""
     for b in range(B):
         wx, wy, wz = vec(link, OMEGA, b)
         lx, ly, lz = vec(link, ALPHA, b)
@@ -249,8 +246,7 @@ def store(ten, out, start, count):
 def regressor_adjoint(link, screw, g, link_bar, screw_bar):
     """Adjoint of ``regressor_rows`` for seed g: Newton–Euler with g as an inertia.
 
-    s̄_v = F(g), s̄_w = N(g);  ω̄, ᾱ, ā (rows OMEGA, ALPHA, ACC shifted to 0, 3B, 6B) accumulate over the joints.
-    """
+    s̄_v = F(g), s̄_w = N(g);  ω̄, ᾱ, ā (rows OMEGA, ALPHA, ACC shifted to 0, 3B, 6B) accumulate over the joints."""
     for b in range(B):
         wx, wy, wz = vec(link, OMEGA, b)
         lx, ly, lz = vec(link, ALPHA, b)

@@ -1,7 +1,6 @@
 """The kernels' disk cache: find a place for it, drop what is stale, and tell a listener before compiling.
 
-Kernels live in folders named ``kernels``; those of other folders may use the ones here.
-"""
+Kernels live in folders named ``kernels``; those of other folders may use the ones here."""
 
 from __future__ import annotations
 

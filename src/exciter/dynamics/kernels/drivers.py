@@ -2,8 +2,7 @@
 
 The rows of one joint are packed: only the wanted columns of W, padded with zero rows to a multiple of four. Gram matrix
 and its adjoint are products of such packed blocks with themselves and with a small matrix. The tiles below are as large
-as sixteen vector registers allow: eight running sums, or eight coefficients.
-"""
+as sixteen vector registers allow: eight running sums, or eight coefficients."""
 
 from __future__ import annotations
 
@@ -238,8 +237,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     """Gradient of f(H) + Σ λ·τ with respect to every sample: matrix = ∂f/∂H + transpose, torque_seed = λ (n, N).
 
     An empty matrix or torque_seed leaves that part out. terms_bar receives ∂f/∂(term values), for the terms'
-    own pullbacks.
-    """
+    own pullbacks."""
     n = parent.size
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten, link_bars, screw_bars = np.empty(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)

@@ -1,8 +1,7 @@
 """The drivers on several threads: each part of the samples, between two cuts, is one call of the serial kernel.
 
 A module of its own, so that serial users never load Numba's threading layer. OpenMP's threads keep spinning for a
-moment between calls, which is what makes two threads worth while for calls that last a millisecond.
-"""
+moment between calls, which is what makes two threads worth while for calls that last a millisecond."""
 
 from __future__ import annotations
 

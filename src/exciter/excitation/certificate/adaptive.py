@@ -3,8 +3,7 @@
 A constraint bounds its rows from below on every interval of a coarse grid. Intervals that prove nothing are split in
 four until each row is proved (bound ≥ 0 everywhere), broken (it is negative at some instant: a witness) or the effort
 is used up; then it stays open, and the curve is not certified. What is proved is refined a little further, so that
-the margin that is reported is close to the true one.
-"""
+the margin that is reported is close to the true one."""
 
 from __future__ import annotations
 

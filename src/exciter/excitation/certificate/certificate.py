@@ -6,8 +6,7 @@ one. Where nothing jumps there is no row, so that what is counted are limits of 
 
 An arm that stands must be able to follow a curve from its start, and stand at its end. For part of a longer motion this
 is a remark. For a whole one, which an arm that stands is to run, a velocity at either end is a jump like any other
-between two rows of a file, and so is an acceleration where the jerk is limited (``end_jumps``).
-"""
+between two rows of a file, and so is an acceleration where the jerk is limited (``end_jumps``)."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ Lower orders are then replaced by what the ends of the interval show (``tighten`
 Jets: bounds of a quantity and of its first derivatives in time, (K + 1, M) for M intervals.
 
 x[k] ≥ |X⁽ᵏ⁾| throughout the interval. Norms are sub-multiplicative for scalars, dot and cross products and for a matrix
-times a vector, so the jet of a product is Leibniz' rule on norms.
-"""
+times a vector, so the jet of a product is Leibniz' rule on norms."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 things around the robot, fixed in the base: spheres, capsules, half-spaces and boxes.
 
 Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``. Between
-samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``).
-"""
+samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``)."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ class Round:
 
     >>> ball = ex.Round.sphere("ball", centre=(1.5, 0, 0), radius=0.2)
     >>> ex.design(robot, ex.RandomPoints(points=4), constraints=[ball]).certificate.certified
-    True
-    """
+    True"""
 
     name: str
     start: Array
@@ -136,8 +134,7 @@ class Block:
     >>> crate = ex.Block("crate", centre=(1.5, 0, 0), size=(0.4, 0.4, 0.4))
     >>> motion = ex.design(robot, ex.RandomPoints(points=4), constraints=[crate])
     >>> {limit.where for limit in motion.certificate.limits if "crate" in limit.where} != set()
-    True
-    """
+    True"""
 
     name: str
     centre: Array

@@ -7,8 +7,7 @@ A constraint that rests on data which a description may lack says so itself: its
 property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
 
 Constraints share where all bodies are over a motion, and how far a point can be from its chord between samples. They
-may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
-"""
+may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``)."""
 
 from __future__ import annotations
 
@@ -184,8 +183,7 @@ class UserConstraint:
 
     >>> cable = ex.UserConstraint("cable", lambda motion: 1.0 - np.abs(motion.q[:, 1] + motion.q[:, 2])[None] / 1.2)
     >>> float(cable.values(ex.Motion.at([0.0, 0.3, 0.3]))[0, 0])
-    0.5
-    """
+    0.5"""
 
     name: str
     function: Callable[[Motion], Array]

@@ -18,8 +18,7 @@ Torque limits apply when the robot has any, with the masses, friction and rotor 
 ``terms:`` says is to be identified; self-collision when it has pairs of bodies to be kept apart; these, and
 obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
 obstacle, name links, joints or capsules; a link or joint means all capsules of it. The robot stays on its side of the
-plane that it is mounted on, unless ``ground`` is none: at the height of its description, or z = 0 of the base.
-"""
+plane that it is mounted on, unless ``ground`` is none: at the height of its description, or z = 0 of the base."""
 
 from __future__ import annotations
 
@@ -271,8 +270,7 @@ class ConstraintSettings(Settings):
     >>> room = ex.Box(robot, "tool", lower=(-2, -2, -0.6), upper=(2, 2, 1))
     >>> within = ex.ConstraintSettings(workspace=(room,), ground=-0.8)
     >>> ex.design(robot, ex.RandomPoints(points=4), constraints=within).certificate.certified
-    True
-    """
+    True"""
 
     inner: ClassVar[tuple[str, ...]] = ("further",)
     torque: Annotated[TorqueSettings | bool | None, OnOff(TorqueSettings)] = None

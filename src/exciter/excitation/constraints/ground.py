@@ -4,8 +4,7 @@ A base frame's z axis points out of the mounting: up from a floor, down from a c
 side is that of the normal, z unless another one is given, and gravity only names the plane. Every body whose height
 above the plane some joint can change counts: by its capsules, and by each of its frames that no capsule contains (the
 tool's, or all of them where a body has no shape). A body that only turns about the normal or slides along the plane,
-such as the first one of most arms, cannot move into it.
-"""
+such as the first one of most arms, cannot move into it."""
 
 from __future__ import annotations
 

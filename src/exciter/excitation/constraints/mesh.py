@@ -2,8 +2,7 @@
 
 Of whole bodies only the distance d at samples can be had; between them it falls no faster than the bodies approach:
 d(t) ≥ (d₀ + d₁ − h L)/2 with L ≥ their relative speed. Joints that carry both bodies do not change d; each joint on the
-way from one to the other moves the points of its body by at most |q̇| times their distance from its origin.
-"""
+way from one to the other moves the points of its body by at most |q̇| times their distance from its origin."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What a certificate does not cover. Reported beside every verdict: "certified" covers the limits that are proved.
 
 A constraint says itself what of it rests on nothing, in its property ``unchecked`` if it has one; what nobody asked for
-is added here.
-"""
+is added here."""
 
 from __future__ import annotations
 

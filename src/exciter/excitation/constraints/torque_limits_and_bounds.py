@@ -14,8 +14,7 @@ at the ends, exactly; once with norms (``spans``), for the bound of the second d
     torque            τ_j = z_j · M_j  (prismatic z_j · f_j)
 
 r is a point of the body, h its first moments and I its inertia about r. No positivity is assumed anywhere, so published
-parameters that belong to no real body are fine.
-"""
+parameters that belong to no real body are fine."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ With them the limits of the papers read
 - "touches its base if r < 500 mm and z < 1600 mm" (003): ``OutsideCylinder(robot, tool, 0.5, upper=1.6)``, or
   ``AnyOf((HalfSpace(robot, tool, (0, 0, 1), 1.6), OutsideCylinder(robot, tool, 0.5)))``: the same set, the first
   with round edges;
-- a box (004 eqs. (16), (33)–(35)) and a sphere about the base, |x| ≥ 0.3 m (004 eqs. (17), (36)): ``OutsideSphere``.
-"""
+- a box (004 eqs. (16), (33)–(35)) and a sphere about the base, |x| ≥ 0.3 m (004 eqs. (17), (36)): ``OutsideSphere``."""
 
 from __future__ import annotations
 
@@ -124,8 +123,7 @@ class HalfSpace(Region):
     normal · x ≥ offset; both may be given in any length of the normal. z ≥ 0.3: normal (0, 0, 1), offset 0.3.
 
     >>> ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5).rows[0].what
-    'height'
-    """
+    'height'"""
 
     normal: Direction
     offset: Coordinate = 0.0
@@ -162,8 +160,7 @@ class Box(Region):
 
     >>> room = ex.Box(robot, "tool", lower=(-2, -2, -0.5), upper=(2, 2, np.inf))
     >>> [row.what for row in room.rows]
-    ['x', 'y', 'height', 'x', 'y']
-    """
+    ['x', 'y', 'height', 'x', 'y']"""
 
     lower: Annotated[Array, Vector(3, "m", -math.inf)] = field(default_factory=lambda: np.full(3, -np.inf))
     upper: Annotated[Array, Vector(3, "m", math.inf)] = field(default_factory=lambda: np.full(3, np.inf))

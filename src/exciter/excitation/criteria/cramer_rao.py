@@ -13,8 +13,7 @@ them, and a better motion gives a better estimate, hence the loop of the paper, 
 Second derivatives of the rigid-body torque are exact without any symbolic work: in the position of one revolute
 joint the torque is a trigonometric polynomial of degree two, in that of a prismatic joint, in a velocity or an
 acceleration an ordinary polynomial of degree two. The derivative of such a function is a fixed combination of its
-values a finite way off (M. Riesz' formula, and the central difference), with no remainder.
-"""
+values a finite way off (M. Riesz' formula, and the central difference), with no remainder."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ The optimiser sees a ``DesignObjective``: a motion in, the criterion and its exa
 The figures of a motion, and which parameters it misses, come by orthogonal decomposition of W (``evaluate``).
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
-Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
-"""
+Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ condition number depends on how authors write parameters down.
 The inverse dynamic model gives one row per joint and sample. The energy model gives one per interval, the change of
 total energy per parameter [12.43], Gautier & Khalil (5)–(9). Intervals are chained: the end of one is the start of the
 next. Columns that store no energy (friction) enter by the work ∫ q̇ᵀφ dt that they take [12.45, 12.46], by the
-trapezoidal rule over the samples; that needs samples in time, not points that stand for themselves.
-"""
+trapezoidal rule over the samples; that needs samples in time, not points that stand for themselves."""
 
 from __future__ import annotations
 

@@ -55,8 +55,7 @@ class DOptimality(CriterionSettings):
 
     >>> value, slope = ex.DOptimality()(np.diag([1.0, 4.0]))
     >>> bool(np.isclose(value, -np.log(4.0)))
-    True
-    """
+    True"""
 
     word, title = "d-optimal", "D-optimality"
 
@@ -118,8 +117,7 @@ class ConditionNumber(CriterionSettings):
     >>> ex.ConditionNumber()(np.diag([1.0, 4.0]))[0]
     2.0
     >>> ex.design(robot, criterion=ex.ConditionNumber(), starts=1).certificate.certified
-    True
-    """
+    True"""
 
     word, title = "condition", "condition number"
 

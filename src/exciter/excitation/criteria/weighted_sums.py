@@ -7,8 +7,7 @@ All criteria by their words; what one needs of the robot is taken from it unless
 criterion: d-optimal
 criterion: {condition: 1.0, torque-activity: 0.1}
 criterion: {cramer-rao: {joint_noise: 1.0e-4}}             # settings beside an optional weight
-criterion: {condition-scaled: {weight: 2.0}, torque-activity: 1.0}
-"""
+criterion: {condition-scaled: {weight: 2.0}, torque-activity: 1.0}"""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ Files of other tools are read too: columns in any order, separated by commas, se
 velocities or accelerations, with longer words for them, the header behind a '#'.
 
 ROS 2: joint_names, and points with positions, velocities, accelerations and time_from_start {sec, nanosec}. Also read:
-messages wrapped in an action goal, and ROS 1 times.
-"""
+messages wrapped in an action goal, and ROS 1 times."""
 
 from __future__ import annotations
 

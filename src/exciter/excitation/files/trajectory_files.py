@@ -26,8 +26,7 @@ trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws
 For the first runs on hardware the same path is given in a longer time.
 A motion run at the speed s ≤ 1 is q(s t): the positions of the whole, velocities times s, accelerations times s²,
 jerks times s³. Inertial, centrifugal and Coriolis torques shrink with s², viscous friction with s; gravity and dry
-friction stay. So a slow run is gentle, but it is not proved by the certificate of the fast one: certify it again.
-"""
+friction stay. So a slow run is gentle, but it is not proved by the certificate of the fast one: certify it again."""
 
 from __future__ import annotations
 

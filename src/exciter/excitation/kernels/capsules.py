@@ -3,8 +3,7 @@ of one point on a body changes with the joints.
 
 The closest points a, b of two segments minimise |a − b|, so that to first order they stay where they are on their
 bodies: with n = (a − b)/|a − b|, ∂|a − b|/∂q_k = ± n·(z_k × (a − o_k)), + for joints that move only the first body,
-− for those that move only the second; joints that move both (or none) change nothing.
-"""
+− for those that move only the second; joints that move both (or none) change nothing."""
 
 from __future__ import annotations
 
@@ -100,8 +99,7 @@ def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distanc
     """distance (P, N) [m] and, if wanted, its derivatives dq (P, n, N).
 
     r (n, 3, 3, N), o (n, 3, N): placements of the links; ends (C, 2, 3) in the frame of joint (C,), −1: the base.
-    side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or none.
-    """
+    side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or none."""
     n, samples = o.shape[0], o.shape[2]
     placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     z, p = np.empty((n, 3)), np.empty((n, 3))
@@ -135,8 +133,7 @@ def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distanc
 def pull(r, o, prismatic, path, x, g, dq):
     """dq[m, k] = g[m]·∂x/∂q_k for the joints k of a path from the base to the body that carries x; others are zero.
 
-    r (n, 3, 3, N), o (n, 3, N): placements of the links; x (3, N), g (m, 3, N), dq (m, n, N).
-    """
+    r (n, 3, 3, N), o (n, 3, N): placements of the links; x (3, N), g (m, 3, N), dq (m, n, N)."""
     dq[:] = 0.0
     for m in range(g.shape[0]):
         gx, gy, gz = g[m, 0], g[m, 1], g[m, 2]

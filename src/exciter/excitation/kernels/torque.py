@@ -11,8 +11,7 @@ a twist (w, ·) to 2 (tr K w − K w, w × p), because a particle feels 2 m w ×
 
     ∂τ_i/∂q_k = S_i·(2B_i Ṡ_k + I_i S̈_k),    ∂τ_i/∂q̇_k = 2 S_i·(B_i S_k + I_i Ṡ_k),    ∂τ_i/∂q̈_k = S_i·I_i S_k,
 
-and j before k: ∂τ_j/∂q_k = S_j·(2B_k Ṡ_k + I_k S̈_k + S_k ×* F_k), ∂τ_j/∂q̇_k = 2 S_j·(B_k S_k + I_k Ṡ_k).
-"""
+and j before k: ∂τ_j/∂q_k = S_j·(2B_k Ṡ_k + I_k S̈_k + S_k ×* F_k), ∂τ_j/∂q̇_k = 2 S_j·(B_k S_k + I_k Ṡ_k)."""
 
 from __future__ import annotations
 
@@ -194,8 +193,7 @@ def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first
                        tau, dq, dqd, dqdd):  # fmt: skip
     """τ (n, N) and its derivatives (n, n, N): torque, joint, sample. Entries of unrelated joints stay as they are.
 
-    q, qd, qdd are (N, n); mass (n,), first (n, 3), second (n, 3, 3): m, Σ m r, Σ m r rᵀ in the link frames.
-    """
+    q, qd, qdd are (N, n); mass (n,), first (n, 3), second (n, 3, 3): m, Σ m r, Σ m r rᵀ in the link frames."""
     n = parent.size
     r, o = np.zeros((n + 1, 3, 3)), np.zeros((n + 1, 3))
     v, a = np.zeros((n + 1, 6)), np.zeros((n + 1, 6))

@@ -10,8 +10,7 @@ On a grid of instants the rows are C_k u_j between lower and upper limit (times 
 convex power, so that its tangent, which the rows use, never allows more than the limit). Margins take care of what
 lies between the instants; they grow where the exact extrema of a result say so.
 
-Torque, workspace, distance and user constraints are nonlinear: rows of the Jacobian are made where asked for.
-"""
+Torque, workspace, distance and user constraints are nonlinear: rows of the Jacobian are made where asked for."""
 
 from __future__ import annotations
 

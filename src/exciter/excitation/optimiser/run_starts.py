@@ -2,8 +2,7 @@
 
 Completed starts are kept on disk, so that an interrupted design goes on where it stopped. A start is a pure function of
 the problem and its number. Only those that found a motion are kept, for a motion can be judged again; the others are
-run again, so that the result is the one of an uninterrupted run.
-"""
+run again, so that the result is the one of an uninterrupted run."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 It ends with a motion that keeps its limits at grid points, from which one is made that keeps them at every instant.
 Joint limits alone: every joint's swing about its posture is scaled so that its tightest limit is just kept, by exact
 extrema. With nonlinear limits: margins grow by what is found between the grid points, a few more iterations repair the
-motion, and a certificate decides; as a last resort the motion shrinks about a posture that keeps all limits.
-"""
+motion, and a certificate decides; as a last resort the motion shrinks about a posture that keeps all limits."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ programming); if that does not help the trust region shrinks. −log det is unbo
 criterion is never evaluated there.
 
 The quadratic subproblem is solved by maintained solvers: DAQP (dual active set), PIQP (interior point) where that
-gives up. Measured on recorded subproblems of a 7-axis design, DAQP is the fastest by far: see docs/design.md.
-"""
+gives up. Measured on recorded subproblems of a 7-axis design, DAQP is the fastest by far: see docs/design.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Where a search starts: at a posture with room on all sides, random motions about it, shrunk until all limits hold.
 
-Shrinking always ends: the shortest motion about a posture that keeps the nonlinear limits at rest keeps them too.
-"""
+Shrinking always ends: the shortest motion about a posture that keeps the nonlinear limits at rest keeps them too."""
 
 from __future__ import annotations
 

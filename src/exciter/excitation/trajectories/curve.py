@@ -2,8 +2,7 @@
 
 A curve is a sequence of pieces in time, each smooth in its interior: the polynomial spans of a spline, a stretch of a
 Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for piece by piece, one-sided. What
-is joined here does not jump in position or velocity (``continuous``); a file may (``breaks``), and is not certified.
-"""
+is joined here does not jump in position or velocity (``continuous``); a file may (``breaks``), and is not certified."""
 
 from __future__ import annotations
 

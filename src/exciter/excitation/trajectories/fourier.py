@@ -1,8 +1,7 @@
 """Periodic excitation as finite Fourier series (Swevers et al. 1997, eq. (11) / (5)).
 
 q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l t) − b_jl/(ω l) cos(ω l t): linear in (a, b, q0), joint by joint. The harmonics l
-may be any set of whole numbers, so that a band of frequencies is avoided or hit on purpose.
-"""
+may be any set of whole numbers, so that a band of frequencies is avoided or hit on purpose."""
 
 from __future__ import annotations
 
@@ -165,8 +164,7 @@ class Fourier(Trajectory):
     Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad].
 
     >>> ex.design(robot, ex.Fourier(period=5, harmonics=(1, 2, 4), at_rest=True), starts=1).curve.duration
-    5.0
-    """
+    5.0"""
 
     word, title, periodic = "fourier", "Fourier series", True
     period: Duration = 10.0

@@ -14,8 +14,7 @@ A move rises to its full acceleration in t_j at constant jerk, keeps it for t_a,
 brakes the same way: seven phases, the fastest from rest to rest within limits of velocity, acceleration and jerk. The
 share of the way that is done reaches the velocity, acceleration and jerk
 
-    v = 1/(2 t_j + t_a + t_v),    a = v/(t_j + t_a),    j = a/t_j.
-"""
+    v = 1/(2 t_j + t_a + t_v),    a = v/(t_j + t_a),    j = a/t_j."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ class BSpline(PiecewisePolynomial):
     on them; ``variables`` says what the optimiser moves: the way-points, or the control points that remain.
 
     >>> ex.design(robot, ex.BSpline(duration=6, segments=5), starts=1).curve.duration
-    6.0
-    """
+    6.0"""
 
     word, title = "bspline", "B-spline"
     duration: Duration = 10.0
@@ -146,8 +144,7 @@ class Quintic(PiecewisePolynomial):
     Coefficients (n, 2 r + 2): q_0 … q_r [rad], q̇_0 … q̇_r [rad/s]. at_rest_ends: the first and the last velocity are 0.
 
     >>> ex.design(robot, ex.Quintic(times=(0.0, 1.5, 3.0, 5.0)), starts=1).curve.duration
-    5.0
-    """
+    5.0"""
 
     word, title = "quintic", "fifth-order polynomials between points"
     also: ClassVar[type[Settings]] = EvenTimes

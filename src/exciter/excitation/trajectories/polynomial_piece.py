@@ -1,8 +1,7 @@
 """Motions made of polynomial spans: splines, quintic segments, ramps, and files as a controller interpolates them.
 
 Beside the piece, real polynomials on [0, 1], many at once: Horner, Bernstein hull, and where they can be extreme;
-coefficients lie on the last axis in increasing powers.
-"""
+coefficients lie on the last axis in increasing powers."""
 
 from __future__ import annotations
 

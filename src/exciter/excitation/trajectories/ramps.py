@@ -2,8 +2,7 @@
 
 A Fourier series moves all the time. A ramp leads from rest to its state (q, q̇, q̈) at some phase, another from the same
 phase to rest after any number of periods. A motion that starts and ends at rest needs ramps only to be reached from a
-given posture.
-"""
+given posture."""
 
 from __future__ import annotations
 

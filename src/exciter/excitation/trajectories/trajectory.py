@@ -3,8 +3,7 @@
 A family (Fourier, B-spline, quintic, piecewise acceleration) is a small settings object. Joint j moves by
 q_j(t) = B₀(t) δ_j, q̇_j = B₁ δ_j, q̈_j = B₂ δ_j, the same basis for all joints, coefficients δ (n, c).
 Conditions such as rest at both ends are linear too: δ_j = Z x_j with the family's map Z (c, v); the optimiser
-moves x (n, v) and never sees the conditions.
-"""
+moves x (n, v) and never sees the conditions."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Points and stops (Swevers et al. 1997, IEEE, V-C) are joined by the fastest stra
 every joint starts and stops with the others. B-splines (Rackl et al. 2012, IV-B) go through random way-points, from
 rest to rest.
 From a seed to a motion that keeps all limits at every instant: certificates say whether a drawn motion may stay; draws
-are bounded, and what refused most of them is said.
-"""
+are bounded, and what refused most of them is said."""
 
 from __future__ import annotations
 
@@ -243,8 +242,7 @@ class RandomPoints(Family):
     limit is slowed down; a point is drawn again where standing there, or the way to it, breaks another limit.
 
     >>> ex.design(robot, ex.RandomPoints(points=4), seed=2).certificate.certified
-    True
-    """
+    True"""
 
     word: ClassVar[str] = "random-points"
     title: ClassVar[str] = "random points"
@@ -335,8 +333,7 @@ class RandomSpline(Family):
     acceleration and jerk limits allow. A motion that breaks another limit is made smaller, then drawn again.
 
     >>> ex.design(robot, ex.RandomSpline(duration=8, segments=6), seed=2).curve.duration
-    8.0
-    """
+    8.0"""
 
     word: ClassVar[str] = "random-spline"
     title: ClassVar[str] = "random spline"

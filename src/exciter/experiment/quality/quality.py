@@ -32,8 +32,7 @@ class Quality:
 
     >>> quality = ex.inspect(robot, log)
     >>> quality.usable, quality.samples == len(log)
-    (True, True)
-    """
+    (True, True)"""
 
     joints: tuple[str, ...]
     samples: int

@@ -155,8 +155,7 @@ class Recording:
     >>> time = np.arange(500) / 100
     >>> q = np.outer(np.sin(time), [0.5, 0.4, 0.3])
     >>> ex.Recording.of(time, q, torque=10 * q, joints=robot.joint_names)
-    <recording: 500 samples, 4.99 s, 100 Hz; q, torque of joint_1, joint_2, joint_3>
-    """
+    <recording: 500 samples, 4.99 s, 100 Hz; q, torque of joint_1, joint_2, joint_3>"""
 
     joints: tuple[str, ...]
     time: Array

@@ -5,8 +5,7 @@ What the user does not say of a file is found from its first lines:
 - a first line that starts with ``#``, ``%`` or ``//`` tells how comments start (else ``#``);
 - the delimiter is the one of tab, semicolon, comma, bar and blanks that makes most cells of the first rows numbers;
 - the first line is a header when it has words where the next line has numbers; a comment before the first row is one
-  when it has as many words as there are columns.
-"""
+  when it has as many words as there are columns."""
 
 from __future__ import annotations
 

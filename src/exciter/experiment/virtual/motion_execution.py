@@ -15,7 +15,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
 from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
-from exciter.typing import Array, BoolArray, Index
+from exciter.typing import Array, BoolArray
 
 MOST_PIECE_ENDS = 1_000_000  # of the pieces of a repeated motion
 WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which a number of periods may miss a whole one
@@ -142,7 +142,7 @@ def execute(
     at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
     mujoco = engine()
     model, data, robot = plant.model, plant.data, plant.truth.robot
-    link, motor = _place(plant.link), _place(plant.motor)
+    link, motor = plant.link, plant.motor
     mujoco.mj_resetData(model, data)
     model.opt.timestep = timing.step
     model.dof_solref[motor] = (2.0 * timing.step, 1.0)
@@ -198,12 +198,6 @@ def execute(
     ticks = slice(0, len(planned) * timing.every, timing.every)
     error, saturated = planned.q - motor_steps[ticks], drive_steps[ticks] != asked
     return Executed(*both, torque, dry, behind, drive_steps, link_steps, motor_steps, error=error, saturated=saturated)
-
-
-def _place(index: Index) -> Index | slice:
-    """As a slice where the numbers follow each other: what is done at every step takes half the time with it."""
-    first, last = int(index[0]), int(index[-1]) + 1
-    return slice(first, last) if np.array_equal(index, np.arange(first, last)) else index
 
 
 def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:

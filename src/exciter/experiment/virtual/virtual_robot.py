@@ -217,8 +217,7 @@ class Simulated:
 
     >>> simulated = ex.simulate(robot, motion)
     >>> [path.name for path in simulated.save("log.csv", truth="truth.json")]
-    ['log.csv', 'log.yaml', 'truth.json']
-    """
+    ['log.csv', 'log.yaml', 'truth.json']"""
 
     recording: Recording
     motion: Motion

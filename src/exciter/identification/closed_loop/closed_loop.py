@@ -1,7 +1,6 @@
 """The closed loop of an experiment: controller, reference, start. Given parameters, it says what the robot would do.
 
-A simulated run goes from its start onwards: the controller in its ticks, the arm in its steps.
-"""
+A simulated run goes from its start onwards: the controller in its ticks, the arm in its steps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Least squares: ordinary [12.5]–[12.9]; weighted, every equation over the σ of its joint; sequential;
-with base parameters ≥ 0 where every robot that can exist has them so; on the essential parameters alone.
-"""
+with base parameters ≥ 0 where every robot that can exist has them so; on the essential parameters alone."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ class OrdinaryLeastSquares(Estimator):
     The covariance is that of joints with noise of their own (sandwich), not [12.7] with one σ for all.
 
     >>> ex.identify(robot, log, estimator=ex.OrdinaryLeastSquares()).fit[0].total_percent < 1.0
-    True
-    """
+    True"""
 
     word, title = "ols", "ordinary least squares"
 
@@ -60,8 +58,7 @@ class WeightedLeastSquares(Estimator):
     residuals, again and again until weights and residuals agree.
 
     >>> ex.identify(robot, log, estimator=ex.WeightedLeastSquares(noise=(0.15, 0.5, 0.1))).fit[0].total_percent < 1.0
-    True
-    """
+    True"""
 
     word, title = "wls", "weighted least squares"
     noise: EquationNoise = None

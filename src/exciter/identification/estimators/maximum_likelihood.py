@@ -2,8 +2,7 @@
 
 Levenberg–Marquardt on criterion (4), with its structure: every period has δ of its own, β is common to all.
 J = [root 0; ∂τ/∂δ/σ Φ/σ] per period. Its normal equations are summed up joint by joint; Cholesky takes each period's δ
-out, the remainder adds up to square-root information on β alone, and steps of δ follow by substitution.
-"""
+out, the remainder adds up to square-root information on β alone, and steps of δ follow by substitution."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Torque errors are compared line by line where an analogue filter cut the torque: only lines it has, each over its own
 noise. Undoing a filter H multiplies white noise of the samples by 1/|H| at every line, and leaves nothing above a
 bandwidth, where the model's torque goes on. Over one period both are sums of lines, so the comparison is exact when
-lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again.
-"""
+lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ Wensing & Park 2020) or the entropic distance. Joint terms are free. λ by block
 
 PhysicallyConsistent: the same within the pseudo-inertia LMIs of all links (Wensing, Kim & Slotine 2018; Sousa &
 Cortesão 2014), joint terms ≥ 0 where physics wants it, and bounds on masses and centres of mass where they are known.
-Among χ with the same base parameters, which the torques cannot distinguish, the one nearest to the prior is taken.
-"""
+Among χ with the same base parameters, which the torques cannot distinguish, the one nearest to the prior is taken."""
 
 from __future__ import annotations
 
@@ -134,8 +133,7 @@ class PhysicallyConsistent(Estimator):
     and centres of mass. margin: pseudo-inertias, and so the inertia matrix, are at least this part of the prior's.
 
     >>> ex.identify(robot, log, estimator=ex.PhysicallyConsistent()).physically_consistent
-    True
-    """
+    True"""
 
     word, title = "consistent", "physically consistent least squares"
     flat = ("prior",)

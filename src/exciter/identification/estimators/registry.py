@@ -7,8 +7,7 @@ estimator: {prior: {weight: 0.1, nonnegative: true, offset: 0.03}}
 estimator: links                           # link by link; {two-step: {wrist: 3}}: the wrist, then the shoulder
 estimator: {static: {runs: [poses.csv]}}   # gravity from poses at rest, then the rest
 estimator: friction-first                  # from constant velocities, axis by axis, then the rest
-estimator: didim                           # iv: the controlled robot is simulated, see --planned and control:
-"""
+estimator: didim                           # iv: the controlled robot is simulated, see --planned and control:"""
 
 from __future__ import annotations
 

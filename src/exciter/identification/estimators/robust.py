@@ -5,8 +5,7 @@ multiplies both sides of each equation by √weight and keeps triangular factors
 0.6745: the standard deviation where errors are Gaussian, and hardly moved by outliers.
 
 What it is for: bad samples of the torque (collisions, dropped packets, friction that sticks at reversals). A wrong
-row of W (a jump in q) has leverage, and no weight that looks at residuals alone protects against that.
-"""
+row of W (a jump in q) has leverage, and no weight that looks at residuals alone protects against that."""
 
 from __future__ import annotations
 
@@ -200,8 +199,7 @@ class Huber(Estimator):
     """Huber's M-estimator; k: residuals, in scales of their joint, beyond which an equation counts less.
 
     >>> ex.identify(robot, log, estimator=ex.Huber(k=1.2)).fit[0].total_percent < 1.0
-    True
-    """
+    True"""
 
     word, title = "huber", "least squares with Huber's weights"
     k: Positive = 1.345

@@ -14,8 +14,7 @@ x̂_e = x_e + H_e ε with covariance C. With A, N, B its columns of R:
 Generalised least squares with the covariance V + B C Bᵀ of the bracket is the same as estimating x_e, too, with
 (x̂_e, C) as prior information, and keeping only x_a: x̂_a = L (z − B x̂_e), with errors H_a = L (1 − B H_e): every
 parameter is a linear map H of the same ε, and H v Hᵀ is the covariance of all of them with all cross terms, also where
-stages share equations. Taking earlier results for exact, C = 0, would give worse weights and σ too small.
-"""
+stages share equations. Taking earlier results for exact, C = 0, would give worse weights and σ too small."""
 
 from __future__ import annotations
 

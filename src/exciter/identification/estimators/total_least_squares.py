@@ -12,8 +12,7 @@ right singular vector of the rest (mixed total least squares, Van Huffel & Vande
 
 It helps where errors of W are independent from row to row and of the assumed relative size (positions, velocities and
 accelerations measured separately), not where they come from differentiating one noisy position, correlated between
-columns and rows: use maximum likelihood or instrumental variables then, or filter. Where W is exact, it is biased.
-"""
+columns and rows: use maximum likelihood or instrumental variables then, or filter. Where W is exact, it is biased."""
 
 from __future__ import annotations
 

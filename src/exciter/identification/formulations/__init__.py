@@ -4,8 +4,7 @@ formulation: dynamic                       # inverse dynamic model, both sides t
 formulation: filtered                      # without accelerations; {filtered: {a: 20}} is a²/(s + a)² [rad/s]
 formulation: {energy: {interval: 0.05}}    # [s]
 formulation: power
-formulation: base-wrench                   # what a force plate under the robot measures
-"""
+formulation: base-wrench                   # what a force plate under the robot measures"""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@
 And the reaction on the base (12.8): six equations per instant from a force plate, without joint friction.
 f, m = Φ_base(q, q̇, q̈) χ + offset. Whatever acts between links is not in it: drives, friction, springs, and the spin of
 rotors as far as it is neglected. Nor is what does not change: the plate's zero and the weight of the base are six
-offsets, and masses that only load the plate join them.
-"""
+offsets, and masses that only load the plate join them."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ class InverseDynamic(Formulation):
 
     >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 1.0
-    True
-    """
+    True"""
 
     word, title = "dynamic", "the inverse dynamic model"
     inner = ("parallel_filter", "dead_zone")
@@ -80,8 +78,7 @@ class FilteredDynamic(Formulation):
 
     >>> found = ex.identify(robot, log, formulation=ex.FilteredDynamic(a=30.0), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 5.0
-    True
-    """
+    True"""
 
     word, title = "filtered", "the filtered dynamic model, without accelerations"
     inner = ("parallel_filter",)

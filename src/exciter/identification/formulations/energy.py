@@ -6,8 +6,7 @@ is one. Power: F(s) q̇ᵀΓ = (s F(s) h + F(s) q̇ᵀ friction) χ, one equatio
 Both rest on the power balance of the robot, d/dt (h χ) + q̇ᵀ (friction columns) χ = q̇ᵀ Γ [12.50], sample by sample. Its
 errors are those of the torque times the speed: q̇ᵀ e. Equations of fast motion are less certain than those of slow
 motion, and a least-squares covariance that takes them as alike would be wrong; ``even`` divides every equation by the
-size of its error.
-"""
+size of its error."""
 
 from __future__ import annotations
 
@@ -97,8 +96,7 @@ class Energy(Formulation):
 
     >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
     >>> found.identification.problem.formulation.interval
-    0.1
-    """
+    0.1"""
 
     word, title = "energy", "the energy model"
     interval: Annotated[float, Number(above=0.0, unit="s")] = 0.05
@@ -184,8 +182,7 @@ class Power(Formulation):
 
     >>> found = ex.identify(robot, log, formulation=ex.Power(), estimator=ex.WeightedLeastSquares())
     >>> len(found.parameters) == len(found.model.base)
-    True
-    """
+    True"""
 
     word, title = "power", "the power model"
     inner = ("parallel_filter",)

@@ -2,8 +2,7 @@
 
 Rows that hold a time derivative, (d/dt W1 + W2) χ = y [12.30, 12.52], have W1 differentiated numerically.
 A central difference over seven samples: a sine of ω comes out too small by (ωT)⁶/140, some 10⁻¹¹ for 3 Hz at 1 kHz,
-where [12.16] misses (ωT)²/6. It reaches three samples to each side, which are lost at the ends of a segment.
-"""
+where [12.16] misses (ωT)²/6. It reaches three samples to each side, which are lost at the ends of a segment."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ columns left out, residuals of any parameters: all of it follows from the factor
 Rows become factors piece by piece and by several threads (``compress``): W is never whole in memory.
 
 A fold is a stretch of time, or of the period where the motion repeats (``Run.fold``): neighbouring samples share their
-errors, so folds of single samples would flatter whatever fits noise in a cross-validation.
-"""
+errors, so folds of single samples would flatter whatever fits noise in a cross-validation."""
 
 from __future__ import annotations
 

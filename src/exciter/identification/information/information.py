@@ -1,7 +1,6 @@
 """Square-root information: all that the rows seen so far say about the parameters.
 
-R and z with RᵀR = WᵀΣ⁻¹W and Rᵀz = WᵀΣ⁻¹y, updated by orthogonal transformations (Bierman 1977): W is never kept.
-"""
+R and z with RᵀR = WᵀΣ⁻¹W and Rᵀz = WᵀΣ⁻¹y, updated by orthogonal transformations (Bierman 1977): W is never kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Sequential estimation on the square-root information array (Bierman 1977): one instant after the other, live.
 
 The array [R z; 0 ρ] is brought back to triangular form by reflections whenever the equations of an instant come in;
-estimate and covariance follow from it at any time, and are those of least squares on all instants so far.
-"""
+estimate and covariance follow from it at any time, and are those of least squares on all instants so far."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from exciter.dynamics.kernels.blocks import jit
 def reflect(factor, rows, k, dots):
     """One reflection makes column k of ``rows`` zero: only row k of the factor takes part, for it is triangular.
 
-    With x = (R_kk, column k of rows) and β = −sign(R_kk)‖x‖, v = x − β e₁ gives I − v vᵀ / (β (β − R_kk)).
-    """
+    With x = (R_kk, column k of rows) and β = −sign(R_kk)‖x‖, v = x − β e₁ gives I − v vᵀ / (β (β − R_kk))."""
     size, m = factor.shape[0], rows.shape[0]
     squares = 0.0
     for i in range(m):

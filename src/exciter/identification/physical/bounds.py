@@ -11,8 +11,7 @@ parameters no physical robot has negative.
 
 A base parameter is Σ over links of ⟨C, J⟩ plus joint terms. ⟨C, J⟩ ≥ 0 for every body, J ⪰ 0, exactly when C ⪰ 0: the
 integral of a polynomial that is nowhere negative. So is ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3, though MZ3 alone
-has any sign.
-"""
+has any sign."""
 
 from __future__ import annotations
 

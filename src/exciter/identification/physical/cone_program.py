@@ -1,8 +1,7 @@
 """The point nearest to an unconstrained least-squares solution within cones, by Clarabel's interior-point method.
 
 In coordinates u = K (χ − χ̂), in which the objective is ‖u‖², every number is in units of the noise or of the
-reference, and a gram-sized robot looks like one of half a tonne.
-"""
+reference, and a gram-sized robot looks like one of half a tonne."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Least squares with a penalty on the distance from a prior, over the whole standard set χ.
 
 ½‖R P χ − z‖² + λ d(χ, χ₀) + a trace of the prior that picks one χ among those with equal β, within cones; λ by blocked
-cross-validation: the weight whose fits predict stretches of time left out; weights that agree with the residuals.
-"""
+cross-validation: the weight whose fits predict stretches of time left out; weights that agree with the residuals."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ body stops being physical. Both agree to second order at the prior, so a weight 
 of a link is known to 1/√λ of the body's own size.
 
 A prior that is least squares, ‖S χ − t‖², is least squares in β = P χ, P = [1 K], too: with χ_I = β − K χ_D for the
-independent parameters, its minimum over the dependent χ_D, which torques cannot show, has rows without χ_D.
-"""
+independent parameters, its minimum over the dependent χ_D, which torques cannot show, has rows without χ_D."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Runs from logs larger than memory are read, repaired and processed piece by piece, every time they are gone through.
 Parameters, their covariance and residuals are sums over rows, and need no more. What needs a log at once, the choice of
-settings and whatever is drawn, looks at a sample of it: evenly spread windows of bounded size.
-"""
+settings and whatever is drawn, looks at a sample of it: evenly spread windows of bounded size."""
 
 from __future__ import annotations
 

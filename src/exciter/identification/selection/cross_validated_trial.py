@@ -1,8 +1,7 @@
 """A model on trial: how well it predicts stretches of time that were left out of its fit.
 
 Fits resemble those of the final estimate, and are fast: weighted least squares in base parameters, pulled to the
-prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0.
-"""
+prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0."""
 
 from __future__ import annotations
 

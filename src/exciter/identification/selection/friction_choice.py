@@ -3,8 +3,7 @@
 One model with the columns of all candidates is compressed once, fold by fold; a candidate is a choice of columns. The
 friction of a joint is in its own equations alone: a row is [rigid columns, its own friction columns, y], so that the
 factors stay small however many joints there are. Joints are judged one after the other by their own residuals held out,
-rigid parameters fitted anew each time, until no joint changes its mind.
-"""
+rigid parameters fitted anew each time, until no joint changes its mind."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ them: right there, wrong elsewhere. An offset is what sensors and uneven frictio
 
 **Tilt of the base**: a base that leans by one degree makes 2 % of the arm's weight a torque that an upright model
 cannot have, most of all about a vertical first axis, and impossible bodies are found in its place. So gravity may lean
-a little where torques left out clearly ask for it. A joint's zero that is off cannot be distinguished from it.
-"""
+a little where torques left out clearly ask for it. A joint's zero that is off cannot be distinguished from it."""
 
 from __future__ import annotations
 

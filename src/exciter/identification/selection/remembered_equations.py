@@ -3,8 +3,7 @@
 A column of W depends on the robot and on its own joint term, not on the other columns, and a filter takes each by
 itself. Gravity is in the columns of masses and first moments alone, and these are linear in it: W(g) = W(g₀) +
 Σ (g − g₀)ₖ Wₖ, with the columns Wₖ of a robot at rest under gravity 1 along each axis. So a base that leans needs no
-new ones.
-"""
+new ones."""
 
 from __future__ import annotations
 

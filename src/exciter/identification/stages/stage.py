@@ -2,8 +2,7 @@
 
 Small rules name both: columns of a problem, and equations by what the motion does at and around their instants. Filters
 drop instants, so equations and motion are matched by time, piece by piece. Equations are compressed by who uses them:
-one triangular factor per run, joint, and set of stages.
-"""
+one triangular factor per run, joint, and set of stages."""
 
 from __future__ import annotations
 

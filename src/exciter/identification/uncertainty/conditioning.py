@@ -1,6 +1,5 @@
 """How well the motion determines parameters: singular values of W, correlations of the estimates, and why a parameter
-is not well identified: its share of the torque is small, or another one does the same.
-"""
+is not well identified: its share of the torque is small, or another one does the same."""
 
 from __future__ import annotations
 

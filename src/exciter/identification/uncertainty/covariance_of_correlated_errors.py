@@ -6,8 +6,7 @@ is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticEr
 With a prior ‖S β − t‖², β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t), A = Wᵀ Σ⁻¹ W + Sᵀ S, has the covariance A⁻¹ (B + s² Sᵀ S) A⁻¹: s
 is the error of the prior, in units of what its weight says. The weight may have been chosen stronger than the prior is
 good, for the sake of prediction; the distance from β̂ to the prior shows it: S β̂ − t has the covariance
-S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ.
-"""
+S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ."""
 
 from __future__ import annotations
 

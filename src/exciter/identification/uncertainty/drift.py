@@ -2,8 +2,7 @@
 
 Every friction parameter and every joint's offset gets one more column, itself times the time from −½ to ½: its
 estimate is the change from beginning to end. It is tested with all other parameters free, and with a covariance for
-correlated errors; so slow residuals of a model that misses something are not taken for a change that goes one way.
-"""
+correlated errors; so slow residuals of a model that misses something are not taken for a change that goes one way."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Equations are gone through once more: in order of time, without gaps. The weight
 recognised from its estimate: which weights, which parameters free.
 
 How far correlation reaches, with which weights lags are summed so that no variance becomes negative, and whether
-residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something.
-"""
+residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 terms: none
 terms: [rotor, viscous, coulomb, offset, {stribeck: {velocity: 0.1}}, {drive-coupling: {first: j5, second: j6}}]
 terms: [ripple, {load-friction: {links: [[4.2, 0.1, …], …], springs: [{term: {gas-spring: {…}}, value: 900}]}}]
-terms: [{coulomb: {shape: {dahl: {delta: 1e-3}}, joints: [j1]}}]   # shape: sign (unless given), tanh or dahl
-"""
+terms: [{coulomb: {shape: {dahl: {delta: 1e-3}}, joints: [j1]}}]   # shape: sign (unless given), tanh or dahl"""
 
 from __future__ import annotations
 

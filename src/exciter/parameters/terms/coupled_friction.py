@@ -98,8 +98,7 @@ class DriveCoupling(OfMotor):
         Γ_second = Iam r q̈_first  + fvm r q̇_first  + fsm z,      z = sgn(r q̇_first + q̇_second) or another shape.
 
     Stäubli TX40: ``DriveCoupling("joint_5", "joint_6")``. A shape with settings per joint is looked up
-    under ``second``.
-    """
+    under ``second``."""
 
     word, title = "drive-coupling", "friction and rotor of a motor that turns with two joints"
     shape: friction.Shape = field(default_factory=friction.Sign)
@@ -153,8 +152,7 @@ class CoupledSqrtViscous(OfMotor):
 
     width w [rad/s] of s: the infinite slope at rest is made finite as in ``SqrtViscous``, s/(s² + w²)^¼. Given per
     joint, it is looked up under ``second``. A root of a sum is no sum of roots: Fr of the two joints cannot stand for
-    it, nor it for them.
-    """
+    it, nor it for them."""
 
     word, title = "coupled-sqrt-viscous", "friction with the root of the speed of a motor that turns with two joints"
     width: common.Speed = 1e-3
@@ -200,8 +198,7 @@ class LoadFriction(DryFriction):
     holds placeholders), the description's for None. springs: in parallel with the gears, which they relieve: pairs of
     a term (``GasSpring``, ``Spring``, …) and the value of its parameter, or a tuple with one value per parameter.
 
-    For torques measured at the motor, before the gears; a sensor at the link does not see it.
-    """
+    For torques measured at the motor, before the gears; a sensor at the link does not see it."""
 
     word, title = "load-friction", "friction that grows with the load"
     symbols = ("Fl",)

@@ -7,8 +7,7 @@ exact:
     z_{k+1} = s + (z_k − s) e^{−|Δq|/δ},   Δq = q_{k+1} − q_k,   s = sgn Δq.
 
 z depends on the path alone, not on speed; δ → 0 gives the true sign of the motion, and at rest z stays
-where it is. The samples must be one recording in the order of time.
-"""
+where it is. The samples must be one recording in the order of time."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class Viscous(JointTerm):
     Γ = Fv q̇.
 
     >>> ex.DynamicModel(robot, [ex.Viscous(joints=("joint_1",))]).standard[-1]
-    'Fv1'
-    """
+    'Fv1'"""
 
     word, title = "viscous", "viscous friction"
     joints: Names | None = None
@@ -103,8 +101,7 @@ class Sign(FrictionShape, BoundShape):
     """z = sgn(q̇), 0 at rest; its derivative is taken as zero.
 
     Below STANDSTILL_SPEED is rest: a planned stop is never exactly zero in floating point, and rounding must not choose
-    the sign.
-    """
+    the sign."""
 
     word, title = "sign", "sign"
 
@@ -156,8 +153,7 @@ class Dahl(FrictionShape):
     """Pre-sliding; delta δ [rad or m] is the travel over which the friction builds up, one or per joint.
 
     start: z before the first sample's motion, in −1 … 1, one or per joint. Motor-side encoders see δ of some
-    0.02–0.2 mrad, link-side encoders 0.5–4 mrad.
-    """
+    0.02–0.2 mrad, link-side encoders 0.5–4 mrad."""
 
     word, title = "dahl", "Dahl pre-sliding"
     delta: common.Travel
@@ -284,8 +280,7 @@ class SqrtViscous(JointTerm):
     """Γ = Fr √|q̇| sgn q̇, with the infinite slope at rest made finite: q̇/(q̇² + w²)^¼.
 
     width w [rad/s or m/s], one or per joint: the relative change is below ¼ (w/q̇)², 0.25 % at ten widths.
-    The derivatives are exact for the function with the width. Harmless in extrapolation, where powers explode.
-    """
+    The derivatives are exact for the function with the width. Harmless in extrapolation, where powers explode."""
 
     word, title = "sqrt-viscous", "friction with the root of the speed"
     joints: Names | None = None
@@ -332,8 +327,7 @@ class Coulomb(DryFriction):
     ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
 
     >>> ex.DynamicModel(robot, [ex.Viscous(), ex.Coulomb()]).standard[-3:]
-    ('Fs1', 'Fs2', 'Fs3')
-    """
+    ('Fs1', 'Fs2', 'Fs3')"""
 
     word, title = "coulomb", "Coulomb friction"
     symbols = ("Fs",)
@@ -375,8 +369,7 @@ class Stribeck(DryFriction):
     Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint.
 
     >>> ex.DynamicModel(robot, [ex.Coulomb(), ex.Stribeck(velocity=0.1)]).standard[-3:]
-    ('Fst1', 'Fst2', 'Fst3')
-    """
+    ('Fst1', 'Fst2', 'Fst3')"""
 
     word, title = "stribeck", "Stribeck friction"
     symbols = ("Fst",)

@@ -3,8 +3,7 @@
 The lever of a spring or cylinder has one end on the base side at distance D, one on the link at distance k.
 Seen along the joint's axis both ends and the axis are a triangle with the angle δ = q + offset at the axis:
 
-    length L = √(D² + k² − 2 D k cos δ),   lever arm h = dL/dq = D k sin δ / L.
-"""
+    length L = √(D² + k² − 2 D k cos δ),   lever arm h = dL/dq = D k sin δ / L."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class RotorInertia(JointTerm):
     Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out).
 
     >>> ex.DynamicModel(robot, [ex.RotorInertia()]).standard[-3:]
-    ('Ia1', 'Ia2', 'Ia3')
-    """
+    ('Ia1', 'Ia2', 'Ia3')"""
 
     word, title = "rotor", "rotor inertia"
     joints: Names | None = None
@@ -73,8 +71,7 @@ class Offset(JointTerm):
     Γ = off, potential energy off · q.
 
     >>> ex.DynamicModel(robot, [ex.Offset()]).units[-1]
-    'N·m'
-    """
+    'N·m'"""
 
     word, title = "offset", "offset"
     joints: Names | None = None
@@ -135,8 +132,7 @@ class Ripple(JointTerm):
     """Γ = Rs sin q + Rc cos q, potential energy −Rs cos q + Rc sin q, on every revolute joint unless named.
 
     On the first joint whose axis is horizontal the link's own weight has the same shape, and only the sum can be
-    identified; joints that turn about a vertical axis, or are carried by others that turn, tell it alone.
-    """
+    identified; joints that turn about a vertical axis, or are carried by others that turn, tell it alone."""
 
     word, title = "ripple", "torque that repeats every turn"
     joints: Names | None = None
@@ -153,8 +149,7 @@ class GravitySpring(JointTerm):
     A spring of stiffness K between points at distances a and b from the axis gives K a b sin(q − q0): the
     two columns hold K a b cos(q0 + offset) and −K a b sin(q0 + offset). On a joint whose axis is always
     horizontal the link's own weight has the same shape, and only the sum can be identified; a spring with a
-    free length (``Spring``) has a shape of its own.
-    """
+    free length (``Spring``) has a shape of its own."""
 
     word, title = "gravity-spring", "gravity spring"
     joint: common.Joint
@@ -248,8 +243,7 @@ class Spring(Lever):
     """Γ = (Ks (L − L0) + Ps) dL/dq, where L(q) is the spring's length (see ``Lever``).
 
     Ks stiffness [N/m], Ps tension at the free length L0 [N]. base_arm D, link_arm k, free_length L0 [m]; offset [rad]:
-    q + offset is the angle between both arms. free_length = 0 with Ps = 0 is the sine of GravitySpring.
-    """
+    q + offset is the angle between both arms. free_length = 0 with Ps = 0 is the sine of GravitySpring."""
 
     word, title = "spring", "spring"
     kinds = (Column("Ks", ("N/m", ""), nonnegative=True, conservative=True), Column("Ps", ("N", ""), conservative=True))

@@ -5,8 +5,7 @@ acts at the joints and is linear in its parameters is one: friction, rotor inert
 term maps a whole motion, arrays over time, because pre-sliding friction remembers where it came from.
 
 Settings and work are two objects: a ``JointTerm`` is a small frozen settings object that knows no robot, ``bind`` makes
-the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, column) are ever stored.
-"""
+the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, column) are ever stored."""
 
 from __future__ import annotations
 
@@ -178,8 +177,7 @@ class BoundTerm(ABC):
     """k columns on a robot with n joints, non-zero in the entries ``rows`` only.
 
     Conservative columns also come as energies: kinetic ones depend on q̇ alone, potential ones on q alone,
-    and such a column is d/dt(momentum) + force, with q̇ᵀ · column = d/dt(kinetic + potential).
-    """
+    and such a column is d/dt(momentum) + force, with q̇ᵀ · column = d/dt(kinetic + potential)."""
 
     columns: Columns
     names: tuple[str, ...] = field(init=False)  #: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)

@@ -4,8 +4,7 @@ The function gets q, q̇, q̈ over time and returns the torque per unit of the p
 joint the arrays are (N,). For a tuple of m joints they are (m, N), the torques are (m, N), and a derivative is (m, m,
 N): [torque of, with respect to, sample]. Derivatives that are given are compared with finite differences when the term
 is bound; those left out are central differences, exact to about nine digits and slower. A term with memory, or with
-several columns, is a JointTerm and a BoundTerm of its own: ``Dahl`` and ``Spring`` show how.
-"""
+several columns, is a JointTerm and a BoundTerm of its own: ``Dahl`` and ``Spring`` show how."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class UserTerm(JointTerm):
 
     >>> cogging = ex.UserTerm("Cog", "joint_1", torque=lambda q, qd, qdd: np.sin(32 * q), unit="N·m")
     >>> ex.DynamicModel(robot, [cogging]).standard[-1]
-    'Cog'
-    """
+    'Cog'"""
 
     title: ClassVar[str] = "a term of the user"
     name: str

@@ -60,8 +60,7 @@ def identification_page(
 
     verdict: how the model does on identification data and on validation data. settings: plain data that asks for the
     same again, shown as YAML. validation: the validation data, for their files. notes: to stand at the top. quality:
-    what the check of each log found, by its name.
-    """
+    what the check of each log found, by its name."""
     problem = found.problem
     values = {
         "formulation": in_full(problem.formulation),
@@ -106,8 +105,7 @@ def validation_page(
     """The report of an identified model on validation data.
 
     runs: the same as they were read, for their hashes and how they were processed. notes: to stand at the top. quality:
-    what the check of each log found, by its name.
-    """
+    what the check of each log found, by its name."""
     verdict = ValidationVerdict(Validation(()), validation)
     values = {
         "identified model": str(identified.folder or "not saved"),
