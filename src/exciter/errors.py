@@ -125,7 +125,10 @@ def unseen(text: str, keep: str = "") -> list[str]:
     """The characters of a text that do not show themselves but act: control codes (escape sequences of terminals among
     them), ends of lines, marks that turn the direction of writing, zero widths, halves of surrogate pairs, and what is
     no character of Unicode. keep: those that are allowed."""
-    if text.translate(dict.fromkeys(map(ord, keep))).isprintable():
+    seen = text
+    for mark in keep:  # in pages of megabytes faster than a table of characters
+        seen = seen.replace(mark, "")
+    if seen.isprintable():
         return []
     return [
         c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN_CATEGORIES or ord(c) & 0xFFFE == 0xFFFE)

@@ -33,7 +33,7 @@ def exciter(*arguments) -> int:
 def story(request, tmp_path_factory):
     """(robot, folder): from the description to the model, with the commands of the README."""
     robot, at = request.param, tmp_path_factory.mktemp(request.param)
-    settings = {"simulate": virtual_settings(embedded.robot(robot), seed=7)}
+    settings = {"simulate": {**virtual_settings(embedded.robot(robot), seed=7), "simulation_rate": 1000}}
     (at / "simulate.yaml").write_text(json.dumps(settings), encoding="utf-8")
     (at / "design.yaml").write_text(DESIGN, encoding="utf-8")
     flags = ("--config", at / "simulate.yaml")
