@@ -47,6 +47,17 @@ class Grid:
         """(3 N, v): C₀, C₁, C₂ one below the other, so that one product gives a motion."""
         return np.ascontiguousarray(np.vstack(self.matrices[:3]))
 
+    @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """How much a step of length one changes q, q̇ and q̈ at most."""
+        return tuple(float(np.linalg.norm(c, axis=1).max()) for c in self.matrices[:3])
+
+    @cached_property
+    def latest(self) -> dict[bytes, Motion]:
+        """The motion asked for last, by its y: criterion, values and slopes of limits ask for the same one after the
+        other, and share what is known of it (``kinematics``)."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class Variables:
@@ -102,9 +113,12 @@ class Variables:
         return self.join(lstsq(self.from_u, delta.T)[0].T)
 
     def motion(self, grid: Grid, y: Array) -> Motion:
-        u, s = self.split(y)
-        q, qd, qdd = (grid.stacked @ u.T).reshape(3, len(grid.time), self.n)
-        return Motion(grid.time * s, q, qd / s, qdd / s**2)
+        if (key := y.tobytes()) not in grid.latest:
+            u, s = self.split(y)
+            q, qd, qdd = (grid.stacked @ u.T).reshape(3, len(grid.time), self.n)
+            grid.latest.clear()
+            grid.latest[key] = Motion(grid.time * s, q, qd / s, qdd / s**2)
+        return grid.latest[key]
 
     def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
         """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
@@ -210,15 +224,16 @@ class JointLimits:
         """Smallest distance to any bound, as a fraction of half its range; negative where broken."""
         return float((self.slack(y) / self.scale).min())
 
-    def rows(self, y: Array, at: Index, joint: Index) -> tuple[Array, Array, Array]:
-        """A (M, size) and bounds l ≤ A d ≤ u (M,) of steps d from y, for chosen rows and joints, in half ranges."""
+    def rows(self, y: Array, slack: Array, at: Index, joint: Index) -> tuple[Array, Array, Array]:
+        """A (M, size) and bounds l ≤ A d ≤ u (M,) of steps d from y, for chosen rows and joints, in half ranges; slack:
+        at y, in these."""
         variables = self.variables
         _, s = variables.split(y)
         scale = self.scale[at, joint]
         blocks = np.zeros((len(at), variables.n, variables.per_joint))
         blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
         out = blocks.reshape(len(at), variables.n * variables.per_joint)
-        low, high = self.slack(y)[:, at, joint] / scale
+        low, high = slack[:, at, joint]
         if variables.stretch is None:
             return out, -low, high
         _, upper, powers = self._bounds
@@ -268,7 +283,7 @@ class LinearisedLimits:
     def reach(self, radius: float) -> Array:
         """(K, N): how much a step of that size may change c, to first order."""
         _, s = self.variables.split(self.y)
-        sizes = [float(np.linalg.norm(c, axis=1).max()) / s**k for k, c in enumerate(self.grid.matrices[:3])]
+        sizes = [size / s**k for k, size in enumerate(self.grid.sizes)]
         reach: Array = sum(np.abs(x).sum(axis=1) * size for x, size in zip(self.slopes, sizes, strict=True))
         return radius * reach
 
