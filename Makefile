@@ -66,7 +66,7 @@ papers: $(READY)
 docs: $(READY)  # site/index.html; broken links are errors
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c requirements-dev.lock -e '.[docs]'
 	$(BIN)/python docs/make_imports.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1 $(BIN)/mkdocs build --quiet
 	@echo "open site/index.html"
 
 lock: $(READY)  # the versions that `make` installs

@@ -293,7 +293,10 @@ class Identified(Answers):
         if format is None:
             known = {one.suffixes[0]: one.word for one in EXPORTS}  # those that were added by others, too
             if path.suffix not in known:
-                raise ExciterError(unknown_name("suffix", path.suffix, known) + ", or give format=")
+                several = [f"format='{one.word}'" for one in EXPORTS if path.suffix in one.suffixes]
+                if several:
+                    raise ExciterError(f"'{path.name}' may be a file of several kinds; give {' or '.join(several)}")
+                raise ExciterError(unknown_name("suffix", path.suffix, known))
             format = known[path.suffix]
         return write_model(self.as_model, path, format)
 

@@ -133,7 +133,8 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         unjudged = "joint order was not judged, signs by friction alone"
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"
     if evidence.effort_name is None:
-        said["torque"] = "neither torque nor current was recorded: signs, delay and excitation were not judged"
+        said["torque"] = "neither torque nor current was recorded: signs, delay and excitation were not judged; "
+        said["torque"] += "identification needs one of them"
     elif evidence.effort_unit == "A":
         said["currents"] = "currents without gains: judged in amperes; identification needs gains [N·m/A]"
     if evidence.smooth is None:

@@ -66,8 +66,8 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
             words += f"{(there**2).sum():.2f} instead of {(np.maximum(own, 0) ** 2).sum():.2f}); are joints and "
             yield problem("joint order", f"{words}columns in the same order?", first, belongs_to=second[0], **then)
         else:
-            what, of = ("position and torque", "axis") if there[concerned[0]] > 0 else ("the position", "position")
-            words = f"the torques fit the model when {what} of this axis count the other way round"
+            both, of = ("position and torque", "axis") if there[concerned[0]] > 0 else ("the positions", "position")
+            words = f"the torques fit the model when {both} of this axis count the other way round"
             yield problem("sign", f"{words}; see signs in recording.yaml", first, of=of, **then)
     for j, (friction, error) in found.driving.items():
         unit = evidence.unit("torque" if evidence.effort_unit == "N·m" else "current", j)

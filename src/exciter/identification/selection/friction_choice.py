@@ -38,7 +38,7 @@ CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its 
 
 @dataclass(frozen=True)
 class JudgedCandidate:
-    """A candidate on one joint. rms [N·m]: of residuals held out; excess: its mean square less that of the best, in
+    """A candidate on one joint. rms [N·m, N]: of residuals held out; excess: its mean square less that of the best, in
     units of the best's; error: σ of the excess, from how it scatters between folds."""
 
     candidate: frictions.FrictionCandidate
@@ -53,10 +53,11 @@ class JudgedCandidate:
 
 @dataclass(frozen=True)
 class JointFriction:
-    """All candidates on one joint, from the simplest on."""
+    """All candidates on one joint, from the simplest on; unit: of its torque."""
 
     joint: str
     table: tuple[JudgedCandidate, ...]
+    unit: str = "N·m"
 
     @property
     def chosen(self) -> JudgedCandidate:
@@ -74,12 +75,12 @@ class JointFriction:
     @property
     def note(self) -> Note:
         chosen, best = self.chosen, self.best
-        text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} N·m held out"
+        text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} {self.unit} held out"
         if not self.is_best:
             longer = len(best.candidate.terms) > len(chosen.candidate.terms)
             why = "not worth the longer model" if longer else "they cannot be distinguished"
             text += (
-                f"; {best.candidate.name} has {best.rms:.4g} N·m, a difference of {100 * chosen.excess:.2g} ± "
+                f"; {best.candidate.name} has {best.rms:.4g} {self.unit}, a difference of {100 * chosen.excess:.2g} ± "
                 f"{100 * chosen.error:.2g} % in squares: {why}"
             )
         return done("friction", text, self.joint)
@@ -169,7 +170,7 @@ def choose_friction(
             )
             for k in allowed[j]
         )
-        per_joint.append(JointFriction(joint, table))
+        per_joint.append(JointFriction(joint, table, "N" if problem.model.robot.joints[j].is_prismatic else "N·m"))
     return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled)
 
 
