@@ -47,7 +47,7 @@ def printed(*arguments):
 
 @pytest.fixture(scope="module", params=["panda", "ur10e", "tx40"])
 def story(request, tmp_path_factory):
-    """(robot, folder, what the validation printed): from the description to the model, with commands as in the README."""
+    """(robot, folder, what validation printed): from the description to the model, with the commands of the README."""
     robot, at = request.param, tmp_path_factory.mktemp(request.param)
     settings = {"simulate": {**virtual_settings(embedded.robot(robot), seed=7), **EXPERIMENT}}
     (at / "simulate.yaml").write_text(json.dumps(settings), encoding="utf-8")
