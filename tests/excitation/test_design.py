@@ -195,7 +195,7 @@ def test_a_time_limit_holds_on_several_processes():
     """The clock is common: starts that would begin too late do not begin."""
     model = DynamicModel(load("gautier-khalil"), USUAL)
     design(model, Fourier(8.0, 3), starts=2, jobs=2)  # processes are up
-    found = design(model, Fourier(8.0, 3), starts=500, jobs=2, time_limit=0.5)
+    found = design(model, Fourier(8.0, 3), starts=500, jobs=2, time_limit=1.0)
     assert found.interrupted
     assert len(found.attempts) < 400
     assert found.certificate.certified
