@@ -6,7 +6,7 @@ robot = ex.load("kuka-ir361")
 terms = (ex.Viscous(), ex.Coulomb())
 noise = (5.0, 5.1, 3.2)  # [N·m], near the torque noise of Swevers et al. 1997
 
-motion = ex.design(robot, ex.Fourier(period=10, harmonics=5), terms=terms, noise=noise, starts=2)
+motion = ex.design(robot, ex.Fourier(period=5, harmonics=5), terms=terms, noise=noise, starts=2)
 print(motion)
 print(f"all limits hold at every instant, the tightest is {motion.certificate.worst.what}")
 

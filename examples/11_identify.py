@@ -10,8 +10,8 @@ model = ex.DynamicModel(robot, terms)
 
 
 def log(seed: int) -> ex.Recording:
-    """20 s at 500 Hz of another motion for each seed; noise of 3 % of the torques and 2e-5 rad."""
-    chance, time, omega = np.random.default_rng(seed), np.arange(10_000) / 500.0, 2 * np.pi / 20 * np.arange(1, 9)
+    """20 s at 200 Hz of another motion for each seed; noise of 3 % of the torques and 2e-5 rad."""
+    chance, time, omega = np.random.default_rng(seed), np.arange(4_000) / 200.0, 2 * np.pi / 20 * np.arange(1, 9)
     sine, cosine = (f(np.outer(time, omega)) for f in (np.sin, np.cos))
     a, b = 0.35 * chance.standard_normal((2, 8, robot.n)) / omega[:, None]
     w = omega[:, None]

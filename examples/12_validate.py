@@ -3,8 +3,8 @@
 import exciter as ex
 
 robot = ex.load("kuka-ir361")
-seen = ex.design(robot, ex.Fourier(period=10, harmonics=4), starts=1)
-other = ex.design(robot, ex.RandomPoints(points=10), seed=3)  # full stops, maximum acceleration, certified
+seen = ex.design(robot, ex.Fourier(period=5, harmonics=4), starts=1)
+other = ex.design(robot, ex.RandomPoints(points=6), seed=3)  # full stops, maximum acceleration, certified
 print(other)
 
 log, held_out = ex.simulate(robot, seen), ex.simulate(robot, other)  # the same robot: the same seed

@@ -25,7 +25,7 @@ kernel_cache._tell = lambda: None  # said on a fresh machine only; what commands
 
 #: Long files, longest first, so that none of them comes last.
 LONG_FILES = (
-    "test_same_results.py",
+    "test_story.py",
     "test_real.py",
     "test_examples.py",
     "test_memory.py",
@@ -37,7 +37,6 @@ LONG_FILES = (
     "test_automatic.py",
     "test_estimator_statistics.py",
     "test_workers.py",
-    "test_story.py",
     "test_quality.py",
     "test_front_door_inputs.py",
     "test_folders_whole.py",

@@ -11,11 +11,14 @@ import pytest
 
 import exciter as ex
 from exciter.excitation.criteria.weighted_sums import CRITERIA
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.parameters.terms import JointTerm
 from exciter.robot import embedded_robots as embedded
 from exciter.settings import Positive
 
 pytestmark = pytest.mark.slow
+
+COARSE = SimulateSettings(simulation_rate=1000.0)  # nothing here is about the simulator
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,13 @@ def motion(robot):
 
 @pytest.fixture(scope="module")
 def simulated(robot, motion):
-    return ex.simulate(robot, motion, periods=2)
+    return ex.simulate(robot, motion, COARSE, periods=2)
+
+
+@pytest.fixture(scope="module")
+def other(robot):
+    """Of another motion."""
+    return ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5)), COARSE, seed=4)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +47,10 @@ def found(robot, simulated):
     return ex.identify(robot, simulated, estimator="wls")
 
 
-def test_a_simulation_stands_for_its_recording(robot, simulated, found):
+def test_a_simulation_stands_for_its_recording(robot, simulated, other, found):
     same = ex.identify(robot, simulated.recording, estimator=ex.WeightedLeastSquares())
     np.testing.assert_array_equal(found.parameters.values, same.parameters.values)
     assert ex.inspect(robot, simulated).word == ex.inspect(robot, simulated.recording).word
-    other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5)), seed=4)
     assert ex.validate(found, other)[0].total_percent == ex.validate(found, other.recording)[0].total_percent
 
 
@@ -119,7 +127,7 @@ def test_what_a_settings_file_says_of_the_robot_holds_for_a_robot_that_is_there(
     assert mixed.config.robot.limits["velocity"] == 0.1  # what is said last
     locked = {"lock": ["joint_1"], "identify": {"estimator": "ols"}}
     bare = ex.load("gautier-khalil", {"lock": ["joint_1"]})
-    log = ex.simulate(bare, ex.design(bare, ex.Fourier(5, 3), starts=1))
+    log = ex.simulate(bare, ex.design(bare, ex.Fourier(5, 3), starts=1), COARSE)
     assert ex.identify(robot, log, locked).robot.joint_names == bare.joint_names
 
 
@@ -137,10 +145,9 @@ class Cubic(JointTerm):
         return ex.UserTerm("cube", robot.joint_names, lambda q, qd, qdd: self.scale * qd**3).bind(robot, rigid)
 
 
-def test_a_model_with_a_term_of_ones_own_goes_all_the_way(robot, simulated, tmp_path, monkeypatch):
+def test_a_model_with_a_term_of_ones_own_goes_all_the_way(robot, simulated, other, tmp_path, monkeypatch):
     """It predicts, validates, reports, is saved, opened and exported; another process must know the class first."""
     found = ex.identify(robot, simulated, terms=[ex.Viscous(), ex.Coulomb(), Cubic(2.0)], estimator="wls")
-    other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5)), seed=4)
     assert len(ex.validate(found, other)) == 1
     assert "Cubic" in str(found.config.to_dict()["terms"])
     again = ex.open(found.save(tmp_path / "found"))

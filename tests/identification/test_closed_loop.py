@@ -31,7 +31,7 @@ ROUTES = {"spectral": FourierFit(), "filtered": FilteredDifferences(), "spline":
 SLIPS = 0.05  # [rad/s] faster than this, dry friction is constant
 
 
-def run(folder, robot, seed):
+def run(folder, robot, seed, rate=None):
     """Six periods in amperes behind a 40 Hz filter, jitter and lost samples; what was so, and the log read back."""
     family = Fourier(period=4.0, harmonics=4)
     delta = 0.15 * np.random.default_rng(3).standard_normal((ROBOT.n, len(family.labels)))
@@ -42,6 +42,7 @@ def run(folder, robot, seed):
         encoder=Encoder(counts=None, noise=1e-4),
         meter=TorqueMeter(current=True, noise=NOISE, filter=AnalogFilter(order=8, cutoff=40.0)),
         sampling=Sampling(rate=250.0, jitter=2e-4, dropped=0.01),
+        simulation_rate=rate,
     )
     simulated = virtual.run(ramped(family, delta, ROBOT, periods=6), seed=seed)
     write_recording(simulated.recording, folder / "log.csv")
@@ -51,7 +52,7 @@ def run(folder, robot, seed):
 @pytest.fixture(scope="module")
 def dry(tmp_path_factory):
     """A robot with dry friction, which the controller does not quite make up for: its motion has corners."""
-    return run(tmp_path_factory.mktemp("dry"), ROBOT, seed=2)
+    return run(tmp_path_factory.mktemp("dry"), ROBOT, seed=2, rate=1000.0)
 
 
 @pytest.fixture(scope="module")

@@ -115,6 +115,6 @@ def executed(name: str, seed: int) -> tuple[Recording, Robot]:
     half = np.minimum(0.4 * (upper - lower), 1.5)
     coefficients *= np.minimum(half / np.abs(motion.q).max(0), 0.7 * fastest / np.abs(motion.qd).max(0))[:, None]
     coefficients[:, -1] = 0.5 * (lower + upper)
-    machine = VirtualRobot(robot, draw(robot, seed), sampling=Sampling(RATE))
+    machine = VirtualRobot(robot, draw(robot, seed), sampling=Sampling(RATE), simulation_rate=1000.0)
     recording = machine.run(family.curve(coefficients), periods=2, seed=seed).recording
     return recording.between((recording.about.settled or 0.0) + 0.3, np.inf), robot

@@ -31,6 +31,7 @@ POSTURES_AT_ONCE = 1024  # of which the matrices are computed together
 ZERO_EIGENVALUE = 1e-12  # a smaller eigenvalue counts as zero
 SURE_EIGENVALUE_SIGMAS = 2.0  # from zero, from which on an eigenvalue counts as surely positive
 FULL_TURN_RAD = 2.0 * np.pi
+MOVED_AND_REST = np.array([[1.0], [0.0]])  # parts of an acceleration, at the same posture
 
 
 @dataclass(frozen=True)
@@ -213,9 +214,9 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
 
     def value(q: Array) -> tuple[float, Array]:
         eigen, vectors = _smallest(_matrices(model, chi, q), scale)
-        seed = vectors[:1]
-        moved = model.torque_pullback(Motion.at(q, None, seed), seed, chi).q
-        return float(eigen[0]), (moved - model.torque_pullback(Motion.at(q), seed, chi).q)[0]
+        seeds = np.repeat(vectors, 2, axis=0)
+        moved, rest = model.torque_pullback(Motion.at(np.stack([q, q]), None, seeds * MOVED_AND_REST), seeds, chi).q
+        return float(eigen[0]), moved - rest
 
     bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
     found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)

@@ -148,7 +148,8 @@ def execute(
     model.dof_solref[motor] = (2.0 * timing.step, 1.0)
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
-    limit, true = robot.limit("torque"), plant.truth.friction.array
+    highest, true = robot.limit("torque"), plant.truth.friction.array
+    lowest = -highest
     coulomb, extra, velocity = true("coulomb"), true("stribeck"), true("stribeck_velocity")
     loss, depends = model.dof_frictionloss, bool(extra.any())
 
@@ -161,6 +162,7 @@ def execute(
     in_steps = np.where(np.abs(in_steps - np.rint(in_steps)) < ON_STEP_TOLERANCE, np.rint(in_steps), in_steps)
     at_step = np.minimum(np.floor(in_steps), timing.steps).astype(np.int64)  # the last step before each instant,
     late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
+    due = [*at_step.tolist(), -1]  # no step at the end; numbers of a list are quicker to look at than those of an array
     looked = np.empty((len(instants), 9, robot.n))  # q, q̇, q̈ of links and motors; drives, dry friction, link side
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
@@ -171,22 +173,23 @@ def execute(
         motor_steps[k] = q = positions[motor]
         if k % timing.every == 0:
             tick = k // timing.every
-            if not velocities @ velocities < DIVERGED_SPEED**2:  # NaN is lost, too
+            if not velocities.dot(velocities) < DIVERGED_SPEED**2:  # NaN is lost, too
                 _lost(plant, k * timing.step)
             asked[tick] = wanted = law(tick, q, velocities[motor])
-            applied[motor] = torque = np.minimum(np.maximum(wanted, -limit), limit)
+            applied[motor] = torque = np.minimum(np.maximum(wanted, lowest), highest)
         drive_steps[k] = torque
         update_friction(velocities)
         mujoco.mj_forward(model, data)
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
-        while sample < len(instants) and at_step[sample] == k:
+        while due[sample] == k:
             now = _shortly_after(plant, data, probe, late[sample], update_friction) if late[sample] else data
             rows = [values[place] for place in (link, motor) for values in (now.qpos, now.qvel, now.qacc)]
             looked[sample] = [*rows, torque, -now.qfrc_constraint[motor], _link_torque(plant, now, torque)]
             sample += 1
         if k < timing.steps:
-            update_friction(velocities)
+            if probe is not None:  # which may have left its own
+                update_friction(velocities)
             mujoco.mj_RungeKutta(model, data, 4)
         if progress is not None and k % PROGRESS_STEPS == 0:
             progress(k / max(timing.steps, 1))
