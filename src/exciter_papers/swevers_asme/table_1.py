@@ -59,7 +59,8 @@ def conditions(h: Array) -> Array:
     """(R,) condition numbers of W from WᵀW (R, b, b): ``ConditionNumber`` of thousands at once, without slopes."""
     values = np.linalg.eigh(h)[0]
     regular = values[:, 0] > values[:, -1] * smallest_share(h[0])
-    return np.sqrt(np.divide(values[:, -1], values[:, 0], out=np.full(len(h), np.inf), where=regular))
+    ratio = np.divide(values[:, -1], values[:, 0], out=np.full(len(h), np.inf), where=regular)
+    return np.asarray(np.sqrt(ratio))
 
 
 def even(h: Array) -> Array:
