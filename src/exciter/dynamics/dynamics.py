@@ -127,7 +127,8 @@ class Dynamics:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
         if self._turned:
             rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
-        return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
+        r, n, parameters, samples = rows.shape
+        return rows.reshape(r, n * parameters, samples).transpose(2, 0, 1)
 
     def check(self, motion: Motion) -> None:
         if motion.n != self.robot.n:

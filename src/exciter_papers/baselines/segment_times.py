@@ -58,19 +58,20 @@ class Segments:
         """A (R, n)"""
         return self.q_end - self.q_start
 
-    def peaks(self, s: Array) -> Array:
-        """(3, R, n): largest |q̇|, |q̈|, |q⃛| for s = 1/u_f (R,) [1/s]; exact, from the roots of the next derivative."""
+    def peaks(self, s: Array, orders: int = 3) -> Array:
+        """(orders, R, n): largest |q̇|, |q̈|, |q⃛| for s = 1/u_f (R,) [1/s]; exact, from roots of the next derivative."""
         s = s[:, None]
         parts = (s * self.travel, TRAVEL_PHI), (self.qd_start, PSI_START), (self.qd_end, PSI_END)
         velocity: Array = sum((x[..., None] * shape for x, shape in parts), np.zeros(5))
-        force, jerk = derivative(velocity), derivative(velocity, 2)
+        force = derivative(velocity)
         with np.errstate(divide="ignore", invalid="ignore"):
             inner = force[..., 1] / force[..., 3]  # the other roots of the acceleration, a cubic, are the ends 0 and 1
         inner = np.clip(np.nan_to_num(inner), 0.0, 1.0)[..., None]
-        fastest = _peak(velocity, inner)
-        return np.stack(
-            [fastest, s * _peak(force, stationary_points(force)), s**2 * _peak(jerk, stationary_points(jerk))]
-        )
+        found = [_peak(velocity, inner), s * _peak(force, stationary_points(force))]
+        if orders == 3:
+            jerk = derivative(force)
+            found.append(s**2 * _peak(jerk, stationary_points(jerk)))
+        return np.stack(found)
 
 
 def _peak(coefficients: Array, inner: Array) -> Array:
@@ -90,18 +91,18 @@ def shortest_times(segments: Segments, velocity: ArrayLike, acceleration: ArrayL
     """
     n = segments.travel.shape[1]
     limits = np.stack([np.broadcast_to(np.asarray(x, dtype=float), (n,)) for x in (velocity, acceleration, jerk)])
-    limits = limits[:, None]  # (3, 1, n)
+    limits = limits[: 3 if np.isfinite(limits[2]).any() else 2, None]  # (3, 1, n); (2, 1, n) without any of jerk
     travel, speed = np.abs(segments.travel), np.abs(segments.qd_start) + np.abs(segments.qd_end)
     _check(segments, limits[0, 0], travel + speed)
 
     def excess(s: Array) -> Array:
-        return np.asarray((segments.peaks(s) / limits).max(axis=(0, 2)) - 1.0 - JOINT_LIMIT_ROUNDING)
+        return np.asarray((segments.peaks(s, len(limits)) / limits).max(axis=(0, 2)) - 1.0 - JOINT_LIMIT_ROUNDING)
 
     def steepest(s: Array) -> Array:
         """How fast the excess can change with 1/u_f, anywhere below s."""
-        k, s = np.arange(1, 4)[:, None, None], s[:, None]
-        of_travel = k * s ** (k - 1) * travel * LARGEST_PHI[:, None, None]
-        of_speed = (k - 1) * s ** np.maximum(k - 2, 0) * speed * LARGEST_PSI[:, None, None]
+        k, s = np.arange(1, 1 + len(limits))[:, None, None], s[:, None]
+        of_travel = k * s ** (k - 1) * travel * LARGEST_PHI[: len(limits), None, None]
+        of_speed = (k - 1) * s ** np.maximum(k - 2, 0) * speed * LARGEST_PSI[: len(limits), None, None]
         return np.asarray(((of_travel + of_speed) / limits).max(axis=(0, 2)))
 
     s = _fastest(segments, limits[0], limits[1])

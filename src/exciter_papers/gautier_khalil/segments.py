@@ -29,7 +29,7 @@ def segments_part(effort: Effort) -> Part:
 
     def largest(times: Iterable[float]) -> list[float]:
         """|q̈| [rad/s²] of the counterexample."""
-        return [float(counter.peaks(np.array([1.0 / u]))[1, 0, 0]) for u in times]
+        return [float(counter.peaks(np.array([1.0 / u]), 2)[1, 0, 0]) for u in times]
 
     turns, times = largest(COUNTEREXAMPLE_TIMES), np.geomspace(0.8, 20.0, 400)
     findings = [*_formulas(random), *_claims(random, rises, turns), _recipe(effort)]
@@ -71,7 +71,7 @@ def random_segments(count: int) -> Segments:
 
 def peaks(segments: Segments) -> Array:
     """(2, R, T): largest |q̇| and |q̈| over ``TRIED_SEGMENT_TIMES``."""
-    found = [segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0] for u in TRIED_SEGMENT_TIMES]
+    found = [segments.peaks(np.full(len(segments.travel), 1.0 / u), 2)[..., 0] for u in TRIED_SEGMENT_TIMES]
     return np.stack(found, axis=-1)
 
 
@@ -119,7 +119,7 @@ def _formulas(segments: Segments) -> list[Finding]:
     gap = max(float(np.abs(_values(a, ends, order) - goal).max()) for order, goal in enumerate(wanted))
     inside = np.linspace(0.0, u, DENSE_INSTANTS_PER_SEGMENT)[:, None]
     dense = [np.abs(_values(a, inside, order)).max(axis=0) for order in (1, 2)]
-    exact = segments.peaks(np.full(len(segments.travel), 1.0 / u))[:2, :, 0]
+    exact = segments.peaks(np.full(len(segments.travel), 1.0 / u), 2)[..., 0]
     velocity, printed_velocity, acceleration, printed = _by_roots(a, u)
     scale = [one.max() for one in exact]
     missed = float((np.abs(printed_velocity - exact[0]) > 1e-6 * scale[0]).mean())
@@ -236,7 +236,7 @@ def _recipe(effort: Effort) -> Finding:
         ]
     )
     longest = alone.max(axis=0)
-    broken = float(((all_joints.peaks(1.0 / longest)[1] / most).max(axis=1) > 1.0 + 1e-6).mean())
+    broken = float(((all_joints.peaks(1.0 / longest, 2)[1] / most).max(axis=1) > 1.0 + 1e-6).mean())
     return claim(
         "with u_f the longest of the joints' own shortest times, no joint exceeds its acceleration",
         broken == 0.0,

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter import ConditionNumber
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.criteria.optimality_and_condition import NormalizedCondition
+from exciter.excitation.criteria.criterion import rounding as smallest_share
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Value, claim, same, shown
 from exciter_papers.swevers_asme import set_up
@@ -44,21 +43,31 @@ class TableReading:
 
     def condition_numbers(self) -> Array:
         """(4, R) in the order of ``READING_MEASURES``."""
+        bases = set_up.ASME_FAMILY.basis(set_up.ASME_FAMILY.sample_times(set_up.ASME_SAMPLES))
         parts = [self.deltas[k : k + READINGS_AT_ONCE] for k in range(0, len(self.deltas), READINGS_AT_ONCE)]
-        return np.concatenate([self._part(part) for part in parts], axis=1)
+        return np.concatenate([self._part(part, bases) for part in parts], axis=1)
 
-    def _part(self, deltas: Array) -> Array:
-        q, qd, qdd = (
-            basis @ deltas.transpose(0, 2, 1)
-            for basis in set_up.ASME_FAMILY.basis(set_up.ASME_FAMILY.sample_times(set_up.ASME_SAMPLES))
-        )
+    def _part(self, deltas: Array, bases: tuple[Array, ...]) -> Array:
+        q, qd, qdd = (basis @ deltas.transpose(0, 2, 1) for basis in bases)
         phi, _ = regressor(q, qd, qdd, self.wrong, self.length, self.g)
         rows = phi.reshape(len(deltas), -1, phi.shape[-1])
-        found = []
-        for gram in rows.transpose(0, 2, 1) @ rows:
-            inertial = gram[: len(set_up.BARYCENTRIC_GROUPINGS), : len(set_up.BARYCENTRIC_GROUPINGS)]
-            found.append([by(h)[0] for h in (gram, inertial) for by in (ConditionNumber(), NormalizedCondition())])
-        return np.array(found).T
+        gram, inert = rows.transpose(0, 2, 1) @ rows, len(set_up.BARYCENTRIC_GROUPINGS)
+        return np.array([by for h in (gram, gram[:, :inert, :inert]) for by in (conditions(h), conditions(even(h)))])
+
+
+def conditions(h: Array) -> Array:
+    """(R,) condition numbers of W from WᵀW (R, b, b): ``ConditionNumber`` of thousands at once, without slopes."""
+    values = np.linalg.eigh(h)[0]
+    regular = values[:, 0] > values[:, -1] * smallest_share(h[0])
+    ratio = np.divide(values[:, -1], values[:, 0], out=np.full(len(h), np.inf), where=regular)
+    return np.asarray(np.sqrt(ratio))
+
+
+def even(h: Array) -> Array:
+    """WᵀW with columns of unit length; one that is zero stays."""
+    diagonal = np.diagonal(h, axis1=1, axis2=2)
+    scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
+    return np.asarray(h * (scale[:, :, None] * scale[:, None, :]))
 
 
 def both() -> Array:

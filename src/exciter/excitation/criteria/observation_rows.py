@@ -158,25 +158,19 @@ class ObservedEnergyRows:
     selected: Index
 
     @cached_property
-    def _lossy(self) -> Index:
-        """Standard columns that store no energy."""
-        flags = [flag for term in self.model.bound for flag in term.conservative]
-        return 10 * self.model.n + np.flatnonzero(~np.array(flags, dtype=bool))
-
-    @cached_property
     def _lagrange(self) -> LagrangeRows:
         return self.model.dynamics.lagrange(self.motion)
 
     @cached_property
     def w(self) -> Array:
         h = self.model.energy(self.motion, self._lagrange)
-        if self._lossy.size:
+        if (lossy := self.model.lossy).size:
             power = np.zeros((len(self.motion), len(self.model.standard)))
             for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
                 power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
-            power = power[:, self._lossy]  # the work of these since the first sample, per unit of the parameter [J …]
-            h[0, self._lossy] = 0.0
-            h[1:, self._lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
+            power = power[:, lossy]  # the work of these since the first sample, per unit of the parameter [J …]
+            h[0, lossy] = 0.0
+            h[1:, lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
         return np.diff(h[:: self.settings.interval].take(self.selected, axis=1), axis=0) / self.settings.noise
 
     def gram(self) -> Array:
@@ -190,12 +184,12 @@ class ObservedEnergyRows:
         every = self.settings.interval  # samples from one end of an interval to the next
         h_bar[every::every, self.selected] += change
         h_bar[: every * len(change) : every, self.selected] -= change
+        if not (lossy := self.model.lossy).size:
+            return self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         work_bar = np.zeros_like(h_bar)
-        work_bar[:, self._lossy] = h_bar[:, self._lossy]
-        h_bar[:, self._lossy] = 0.0
+        work_bar[:, lossy] = h_bar[:, lossy]
+        h_bar[:, lossy] = 0.0
         stored = self.model.energy_pullback(self.motion, h_bar, self._lagrange)
-        if not self._lossy.size:
-            return stored
         later = np.cumsum(work_bar[:0:-1], axis=0)[::-1]  # of every step between two samples
         half = 0.5 * np.diff(self.motion.time)[:, None] * later
         power_bar = np.zeros_like(work_bar)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -268,6 +268,7 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
     return Truth(robot.with_inertias(inertias), rotor, TrueFriction(viscous, coulomb), notes=notes)
 
 
+@lru_cache(maxsize=1)  # asked for by truth, controller and closed loop of one robot, and by every seed
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     """The description, completed to a machine that can be built, as the controller knows it; and what was assumed.
     Bodies that cannot exist become the nearest that can; friction and rotors are invented where there are neither."""
