@@ -97,12 +97,6 @@ class DynamicModel:
         return inertial.names(self.n) + tuple(name for term in self.bound for name in term.names)
 
     @cached_property
-    def lossy(self) -> Index:
-        """Standard columns that store no energy."""
-        flags = [flag for term in self.bound for flag in term.conservative]
-        return 10 * self.n + np.flatnonzero(~np.array(flags, dtype=bool))
-
-    @cached_property
     def units(self) -> tuple[str, ...]:
         return inertial.units(self.n) + tuple(unit for term in self.bound for unit in term.units)
 

@@ -158,13 +158,19 @@ class ObservedEnergyRows:
     selected: Index
 
     @cached_property
+    def _lossy(self) -> Index:
+        """Standard columns that store no energy."""
+        flags = [flag for term in self.model.bound for flag in term.conservative]
+        return 10 * self.model.n + np.flatnonzero(~np.array(flags, dtype=bool))
+
+    @cached_property
     def _lagrange(self) -> LagrangeRows:
         return self.model.dynamics.lagrange(self.motion)
 
     @cached_property
     def w(self) -> Array:
         h = self.model.energy(self.motion, self._lagrange)
-        if (lossy := self.model.lossy).size:
+        if (lossy := self._lossy).size:
             power = np.zeros((len(self.motion), len(self.model.standard)))
             for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
                 power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
@@ -184,7 +190,7 @@ class ObservedEnergyRows:
         every = self.settings.interval  # samples from one end of an interval to the next
         h_bar[every::every, self.selected] += change
         h_bar[: every * len(change) : every, self.selected] -= change
-        if not (lossy := self.model.lossy).size:
+        if not (lossy := self._lossy).size:
             return self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         work_bar = np.zeros_like(h_bar)
         work_bar[:, lossy] = h_bar[:, lossy]
