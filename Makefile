@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+KERNELS := $(VENV)/kernels
 # One process per processor: a third one on two cores costs more (it imports, collects and makes fixtures again) than it gains.
 PARALLEL = -n $$(getconf _NPROCESSORS_ONLN) --dist loadfile --no-loadscope-reorder
 
@@ -19,18 +20,22 @@ $(READY): pyproject.toml requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c requirements-dev.lock -e '.[dev]'
 	@touch $@
 
+# Compiled once, not by every process of the tests; again when they change.
+$(KERNELS): $(READY) tests/support/compile_kernels.py $(shell find src/exciter -path '*/kernels/*.py')
+	@$(BIN)/python tests/support/compile_kernels.py
+	@touch $@
+
 demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
-test: $(READY)  # everything; kernels are compiled once while types are checked, not by every process of the tests
+test: $(READY)  # everything; kernels are compiled while types are checked
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@echo "types, and numerical kernels …"; \
-		$(BIN)/mypy & types=$$!; $(BIN)/python tests/support/compile_kernels.py && wait $$types
+		$(BIN)/mypy & types=$$!; $(MAKE) --no-print-directory $(KERNELS) && wait $$types
 	$(BIN)/python -m pytest $(PARALLEL)
 
-quick: $(READY)  # what one runs between two changes
-	@$(BIN)/python tests/support/compile_kernels.py
+quick: $(READY) $(KERNELS)  # what one runs between two changes
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or papers or real or browser)'
 
 coverage: $(READY)

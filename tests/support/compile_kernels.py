@@ -6,6 +6,7 @@ import exciter as ex
 from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.kernels import cache
 from exciter.dynamics.model import DynamicModel
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 
 cache._tell = lambda: None  # nobody waits for it
 
@@ -13,7 +14,7 @@ cache._tell = lambda: None  # nobody waits for it
 def main() -> None:
     robot = ex.load("panda")  # with capsules
     motion = ex.design(robot, ex.Fourier(period=4, harmonics=2), starts=1, time_limit=60.0)
-    log = ex.simulate(robot, motion, periods=3).recording
+    log = ex.simulate(robot, motion, SimulateSettings(simulation_rate=1000.0), periods=3).recording
     for way in ({"formulation": ex.Energy()}, {"estimator": "sequential"}):
         ex.identify(robot, log, **{"estimator": ex.WeightedLeastSquares(), **way})
 
