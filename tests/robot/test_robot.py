@@ -105,3 +105,15 @@ def test_names_and_motions_that_mean_something_else_are_refused():
         replace(robot, joints=(robot.joints[0], replace(robot.joints[1], name="j1")))
     with pytest.raises(MotionError, match="backwards"):
         Motion([0.0, 2.0, 1.0], *np.zeros((3, 3, 2)))
+
+
+def test_limits_wider_than_those_of_the_description_are_named():
+    """Degrees for radians; narrower ones, and limits where there was none, are fine."""
+    described = load("kuka-ir361").joints[0].limits
+    said = [str(one) for one in load("kuka-ir361", lower={"joint_1": -170.0}).remarks]
+    allowed = f"settings allow -170, the description {described.lower:g}"
+    assert [one for one in said if "settings allow" in one] == [
+        f"lower limit of joint_1: {allowed}; is that meant? Units are rad, m, s, N·m, N"
+    ]
+    fine = load("kuka-ir361", upper=0.1, velocity=0.5, acceleration=1.0, jerk=1e4)
+    assert not [one for one in fine.remarks if "settings allow" in str(one)]

@@ -74,7 +74,9 @@ def _wider(described: Robot, robot: Robot) -> Iterator[Note]:
             known = math.isfinite(before) and not old.limits.is_placeholder(kind)
             known &= not (kind == "acceleration" and old.limits.assumed)
             if known and (after < before if kind == "lower" else after > before):
-                wide = f"settings allow {after:g}, the description {before:g}: is that meant, in rad, m, N·m and s?"
+                wide = (
+                    f"settings allow {after:g}, the description {before:g}; is that meant? Units are rad, m, s, N·m, N"
+                )
                 yield warning(f"{kind} limit", wide, new.name)
 
 
