@@ -115,7 +115,7 @@ def test_rows_of_joint_limits_say_what_the_slack_does(stretched):
     rng = np.random.default_rng(3)
     for _ in range(20):
         at, joint = rng.integers(0, len(limits.matrix), 40), rng.integers(0, 3, 40)
-        a, low, high = limits.rows(y, limits.slack(y) / limits.scale, at, joint)
+        a, low, high = limits.rows(y, at, joint)
         d = 0.1 * rng.standard_normal(len(y))
         below, above = (slack[at, joint] / limits.scale[at, joint] for slack in limits.slack(y + d))
         count = len(at)
@@ -170,7 +170,7 @@ def test_a_linear_criterion_ends_where_linear_programming_does():
     )
     every = np.indices((len(limits.matrix), 3)).reshape(2, -1)
     zero = np.zeros(len(y))
-    a, low, high = limits.rows(zero, limits.slack(zero) / limits.scale, *every)
+    a, low, high = limits.rows(zero, *every)
     finite = np.isfinite(high)
     exact = linprog(
         weights, np.vstack([a[finite], -a[finite]]), np.concatenate([high[finite], -low[finite]]), bounds=(None, None)

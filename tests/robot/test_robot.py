@@ -117,3 +117,21 @@ def test_limits_wider_than_those_of_the_description_are_named():
     ]
     fine = load("kuka-ir361", upper=0.1, velocity=0.5, acceleration=1.0, jerk=1e4)
     assert not [one for one in fine.remarks if "settings allow" in str(one)]
+    rounded = load("gautier-khalil", velocity=0.872664626)  # as ``init`` writes it
+    assert not [one for one in rounded.remarks if "settings allow" in str(one)]
+
+
+def test_limits_of_a_file_are_the_description_however_settings_come(tmp_path):
+    joint = '<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
+    joint += '<limit lower="-1" upper="1" velocity="2" effort="50"/></joint>'
+    (tmp_path / "arm.urdf").write_text(f'<robot name="r"><link name="a"/><link name="b"/>{joint}</robot>')
+
+    def said(robot):
+        return [str(one).split("; is")[0] for one in robot.remarks if "settings allow" in str(one)]
+
+    assert said(load(tmp_path / "arm.urdf", velocity=90.0)) == [
+        "velocity limit of j: settings allow 90, the description 2"
+    ]
+    twice = load(tmp_path / "arm.urdf", velocity=0.1, acceleration=5.0).with_limits(velocity=1.5, acceleration=8.0)
+    assert not said(twice)  # the file has no acceleration limit, and 1.5 is less than its 2
+    assert said(twice.with_limits(velocity=3.0)) == ["velocity limit of j: settings allow 3, the description 2"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from exciter.errors import RobotError
 from exciter.notes import Note, warning
@@ -17,6 +19,7 @@ TIME_TO_FULL_SPEED_S = 0.5
 #: turns, one that turns with 10 000 rpm or slides faster than sound, full speed within 10 ms of that. A jerk limit is a
 #: choice, and how much torque is too much depends on the robot (``placeholders.py``).
 PLACEHOLDER_LIMITS = {"lower": 1e3, "upper": 1e3, "velocity": 1e3, "acceleration": 1e5}
+ROUNDED_LIMIT = 1e-6  #: of a limit: settings that were written with fewer digits are not wider
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Limits:
     assumed: bool = field(default=False, kw_only=True, compare=False)  #: acceleration is that of the default policy
     #: why the drive may not always give the torque of the limit, in words, until one is given
     torque_doubt: str = field(default="", kw_only=True, compare=False)
+    described: Limits | None = field(
+        default=None, kw_only=True, compare=False
+    )  #: by the description, where others hold
 
     def __post_init__(self) -> None:
         for name in self.names():  # some tools write the largest number there is where there is no limit
@@ -64,8 +70,21 @@ class Limits:
         """With other values; an assumed acceleration follows the velocity until it is given, a given torque is sure."""
         assumed = self.assumed and "acceleration" not in values
         doubt = "" if "torque" in values else self.torque_doubt
-        new = replace(self, **values, assumed=assumed, torque_doubt=doubt).checked(joint)
+        others: dict[str, Any] = {**values, "assumed": assumed, "torque_doubt": doubt}
+        new = replace(self, **others).checked(joint)
         return replace(new, acceleration=math.inf).with_default_acceleration() if assumed else new
+
+    def wider(self) -> Iterator[tuple[str, float, float]]:
+        """Limits that are farther than the description has them: which, as set, as described. Degrees, perhaps."""
+        if (described := self.described) is None:
+            return
+        for which in self.names():
+            here, there = getattr(self, which), getattr(described, which)
+            known = math.isfinite(there) and not described.is_placeholder(which)
+            known &= not (which == "acceleration" and described.assumed)
+            beyond = there - here if which == "lower" else here - there
+            if known and beyond > ROUNDED_LIMIT * abs(there):
+                yield which, here, there
 
     def with_default_acceleration(self) -> Limits:
         """The default policy for descriptions that give a velocity limit but no acceleration limit."""

@@ -13,15 +13,13 @@ In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``r
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from exciter.errors import RobotError, unknown_name
 from exciter.files import path_of
-from exciter.notes import Note, warning
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -59,25 +57,10 @@ class RobotOptions(Settings):
         return replace(self, limits=limits, lock=lock, gravity=more.gravity or self.gravity)
 
     def apply(self, robot: Robot) -> Robot:
-        described, robot = robot, robot.with_limits(**self.limits)
-        robot = replace(robot, notes=(*robot.notes, *_wider(described, robot)))
+        robot = robot.with_limits(**self.limits)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
         return robot.lock(self.lock) if self.lock else robot
-
-
-def _wider(described: Robot, robot: Robot) -> Iterator[Note]:
-    """Limits that settings set farther than the description has them: a certificate would hold for these."""
-    for old, new in zip(described.joints, robot.joints, strict=True):
-        for kind in Limits.names():
-            before, after = getattr(old.limits, kind), getattr(new.limits, kind)
-            known = math.isfinite(before) and not old.limits.is_placeholder(kind)
-            known &= not (kind == "acceleration" and old.limits.assumed)
-            if known and (after < before if kind == "lower" else after > before):
-                wide = (
-                    f"settings allow {after:g}, the description {before:g}; is that meant? Units are rad, m, s, N·m, N"
-                )
-                yield warning(f"{kind} limit", wide, new.name)
 
 
 def options_from(data: Any, source: str = "options", folder: Path | None = None) -> RobotOptions:

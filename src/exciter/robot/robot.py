@@ -244,6 +244,10 @@ class Robot:
             free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
             remarks += [one.note(named(free))] if free else []
         remarks += [warning("torque limit", text) for text in self.torque_doubts]
+        for joint in self.joints:
+            for which, here, there in joint.limits.wider():
+                words = f"settings allow {here:g}, the description {there:g}; is that meant? "
+                remarks.append(warning(f"{which} limit", f"{words}Units are rad, m, s, N·m, N", joint.name))
         remarks += [*self.notes, *(warning("forces", text) for text in self.lacking)]
         if assumed := [j.name for j in self.joints if j.limits.assumed]:
             policy = f"full speed in {TIME_TO_FULL_SPEED_S:g} s; give better ones with limits: {{acceleration: …}}"
@@ -316,9 +320,12 @@ class Robot:
                 values = dict(enumerate(np.broadcast_to(array, (self.n,))))
             for index, value in values.items():
                 changes[index][which] = float(value)
-        pairs = zip(self.joints, changes, strict=True)
-        joints = tuple(replace(j, limits=j.limits.replaced(j.name, **c)) for j, c in pairs)
-        return replace(self, joints=joints, file=None, options=None)
+        found = [j.limits.replaced(j.name, **c) for j, c in zip(self.joints, changes, strict=True)]
+        known = [
+            replace(new, described=j.limits.described or j.limits) for j, new in zip(self.joints, found, strict=True)
+        ]
+        joints = tuple(replace(j, limits=limits) for j, limits in zip(self.joints, known, strict=True))
+        return replace(self, joints=tuple(joints), file=None, options=None)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""

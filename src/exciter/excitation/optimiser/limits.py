@@ -224,16 +224,16 @@ class JointLimits:
         """Smallest distance to any bound, as a fraction of half its range; negative where broken."""
         return float((self.slack(y) / self.scale).min())
 
-    def rows(self, y: Array, slack: Array, at: Index, joint: Index) -> tuple[Array, Array, Array]:
+    def rows(self, y: Array, at: Index, joint: Index, slack: Array | None = None) -> tuple[Array, Array, Array]:
         """A (M, size) and bounds l ≤ A d ≤ u (M,) of steps d from y, for chosen rows and joints, in half ranges; slack:
-        at y, in these."""
+        at y, in these, where it is known."""
         variables = self.variables
         _, s = variables.split(y)
         scale = self.scale[at, joint]
         blocks = np.zeros((len(at), variables.n, variables.per_joint))
         blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
         out = blocks.reshape(len(at), variables.n * variables.per_joint)
-        low, high = slack[:, at, joint]
+        low, high = (self.slack(y) / self.scale if slack is None else slack)[:, at, joint]
         if variables.stretch is None:
             return out, -low, high
         _, upper, powers = self._bounds

@@ -197,7 +197,7 @@ class Minimisation:
         near[self._kept] = True
         for _ in range(self.settings.lazy_rounds):
             chosen = np.nonzero(near)
-            a, l, h = limits.rows(y, before, *chosen)
+            a, l, h = limits.rows(y, chosen[0], chosen[1], before)
             rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
             high = np.concatenate([np.full(len(extra), np.inf), h])
             deadline.check()
