@@ -107,31 +107,28 @@ def test_names_and_motions_that_mean_something_else_are_refused():
         Motion([0.0, 2.0, 1.0], *np.zeros((3, 3, 2)))
 
 
+def told_of_wider_limits(robot):
+    return [one.text.split("; is")[0] for one in robot.remarks if "wider than the description" in one.text]
+
+
 def test_limits_wider_than_those_of_the_description_are_named():
-    """Degrees for radians; narrower ones, and limits where there was none, are fine."""
-    described = load("kuka-ir361").joints[0].limits
-    said = [str(one) for one in load("kuka-ir361", lower={"joint_1": -170.0}).remarks]
-    allowed = f"settings allow -170, the description {described.lower:g}"
-    assert [one for one in said if "settings allow" in one] == [
-        f"lower limit of joint_1: {allowed}; is that meant? Units are rad, m, s, N·m, N"
-    ]
+    """Degrees for radians; narrower ones, limits where there was none, and rounded ones as ``init`` writes are fine."""
+    joints = load("kuka-ir361").joints
+    said = "lower limits in settings are wider than the description's: "
+    named = ", ".join(f"{j.name} -170 instead of {j.limits.lower:g}" for j in joints)
+    assert told_of_wider_limits(load("kuka-ir361", lower=-170.0)) == [said + named]
     fine = load("kuka-ir361", upper=0.1, velocity=0.5, acceleration=1.0, jerk=1e4)
-    assert not [one for one in fine.remarks if "settings allow" in str(one)]
-    rounded = load("gautier-khalil", velocity=0.872664626)  # as ``init`` writes it
-    assert not [one for one in rounded.remarks if "settings allow" in str(one)]
+    for robot in (fine, load("gautier-khalil", velocity=0.872664626)):
+        assert not told_of_wider_limits(robot)
+    assert not told_of_wider_limits(load("panda", velocity={"joint_7": 100.0}, lock=["joint_7"]))
 
 
 def test_limits_of_a_file_are_the_description_however_settings_come(tmp_path):
     joint = '<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
     joint += '<limit lower="-1" upper="1" velocity="2" effort="50"/></joint>'
     (tmp_path / "arm.urdf").write_text(f'<robot name="r"><link name="a"/><link name="b"/>{joint}</robot>')
-
-    def said(robot):
-        return [str(one).split("; is")[0] for one in robot.remarks if "settings allow" in str(one)]
-
-    assert said(load(tmp_path / "arm.urdf", velocity=90.0)) == [
-        "velocity limit of j: settings allow 90, the description 2"
-    ]
+    said = "velocity limits in settings are wider than the description's: j"
+    assert told_of_wider_limits(load(tmp_path / "arm.urdf", velocity=90.0)) == [f"{said} 90 instead of 2"]
     twice = load(tmp_path / "arm.urdf", velocity=0.1, acceleration=5.0).with_limits(velocity=1.5, acceleration=8.0)
-    assert not said(twice)  # the file has no acceleration limit, and 1.5 is less than its 2
-    assert said(twice.with_limits(velocity=3.0)) == ["velocity limit of j: settings allow 3, the description 2"]
+    assert not told_of_wider_limits(twice)  # the file has no acceleration limit, and 1.5 is less than its 2
+    assert told_of_wider_limits(twice.with_limits(velocity=3.0)) == [f"{said} 3 instead of 2"]

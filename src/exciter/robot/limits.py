@@ -35,9 +35,8 @@ class Limits:
     assumed: bool = field(default=False, kw_only=True, compare=False)  #: acceleration is that of the default policy
     #: why the drive may not always give the torque of the limit, in words, until one is given
     torque_doubt: str = field(default="", kw_only=True, compare=False)
-    described: Limits | None = field(
-        default=None, kw_only=True, compare=False
-    )  #: by the description, where others hold
+    #: what the description has, where settings say otherwise
+    described: Limits | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         for name in self.names():  # some tools write the largest number there is where there is no limit

@@ -8,6 +8,7 @@ parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N�
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -244,10 +245,13 @@ class Robot:
             free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
             remarks += [one.note(named(free))] if free else []
         remarks += [warning("torque limit", text) for text in self.torque_doubts]
+        wider = defaultdict[str, list[str]](list)
         for joint in self.joints:
             for which, here, there in joint.limits.wider():
-                words = f"settings allow {here:g}, the description {there:g}; is that meant? "
-                remarks.append(warning(f"{which} limit", f"{words}Units are rad, m, s, N·m, N", joint.name))
+                wider[which].append(f"{joint.name} {here:g} instead of {there:g}")
+        for which, some in wider.items():
+            words = f"{which} limits in settings are wider than the description's: {', '.join(some)}; is that meant? "
+            remarks.append(warning(f"{which} limit", f"{words}Units are rad, m, s, N·m, N"))
         remarks += [*self.notes, *(warning("forces", text) for text in self.lacking)]
         if assumed := [j.name for j in self.joints if j.limits.assumed]:
             policy = f"full speed in {TIME_TO_FULL_SPEED_S:g} s; give better ones with limits: {{acceleration: …}}"
@@ -320,11 +324,10 @@ class Robot:
                 values = dict(enumerate(np.broadcast_to(array, (self.n,))))
             for index, value in values.items():
                 changes[index][which] = float(value)
-        found = [j.limits.replaced(j.name, **c) for j, c in zip(self.joints, changes, strict=True)]
-        known = [
-            replace(new, described=j.limits.described or j.limits) for j, new in zip(self.joints, found, strict=True)
-        ]
-        joints = tuple(replace(j, limits=limits) for j, limits in zip(self.joints, known, strict=True))
+        joints = []
+        for joint, change in zip(self.joints, changes, strict=True):
+            described, new = joint.limits.described or joint.limits, joint.limits.replaced(joint.name, **change)
+            joints.append(replace(joint, limits=replace(new, described=described)))
         return replace(self, joints=tuple(joints), file=None, options=None)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
