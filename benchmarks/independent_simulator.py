@@ -45,11 +45,12 @@ class Sines:
 
     @classmethod
     def random(cls, joints: Sequence[Any], rng: np.random.Generator, duration: float) -> Sines:
-        """Each joint up to a drawn share of its range, speed or acceleration, whichever comes first."""
+        """Each joint up to a drawn share of its range, speed or acceleration, whichever comes first; sines of about the
+        same acceleration, so that slow ones move far and fast ones excite inertias."""
         n, time = len(joints), np.arange(0.0, duration, 0.01)
         low, high = np.log(MOTION_BAND_HZ)
         omega = 2.0 * np.pi * np.exp(rng.uniform(low, high, (n, MOTION_SINES)))
-        weight = rng.uniform(0.3, 1.0, (n, MOTION_SINES)) / omega
+        weight = rng.uniform(0.3, 1.0, (n, MOTION_SINES)) / omega**2
         one = cls(np.zeros(n), weight, omega, rng.uniform(0.0, 2.0 * np.pi, (n, MOTION_SINES)))
         lower, upper, speed, acceleration = np.array(
             [[j.limits.lower, j.limits.upper, j.limits.velocity, j.limits.acceleration] for j in joints]

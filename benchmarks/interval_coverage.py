@@ -15,7 +15,8 @@ Counted are, of ``ex.identify(robot, log)`` as it is, and beside it of an ``--es
   friction has no truth: links and rotors are counted only.
 - band: other motion of the true robot, torque without noise, as a log that ``found`` is validated on: the share of
   instants × joints at which |residual| ≤ ``found.validation[0].band``. Both went through the filter of the equations.
-- said: the result warns that the model lacks something (``says_model_is_wrong``).
+- said: the result says that the model lacks something (``says_model_is_wrong``); warned: by a warning that is shown
+  unasked, rather than in the judgement of its fit alone. Where the model is right, both are false alarms.
 - refused: logs with a finding for which ``identify`` refuses them; they are identified all the same.
 
 z is (value − truth)/σ: its rms is one where σ is right. For every log the regressor of the package times true base
@@ -38,13 +39,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = str(Path(__file__).resolve().parent)
+sys.path.insert(0, HERE)
 
 from independent_simulator import (
     CONDITIONS,
@@ -88,7 +89,6 @@ Record = dict[str, Any]  #: of one log, as JSON has it
 # -- one log -----------------------------------------------------------------------------------------------------------
 
 
-@cache
 def described(name: str, seed: int) -> Robot:
     """The robot as its description has it."""
     if name != RANDOM_ARM:
@@ -129,7 +129,12 @@ def kind_of(name: str) -> str:
 
 
 def says_model_is_wrong(found: ex.Identified) -> bool:
-    """Whether the result warns that its model lacks something: residuals that are alike for long."""
+    """Whether the result says that its model lacks something: a warning on its residuals, or what its fit misses."""
+    return warns_of_residuals(found) or any(one.missed for one in found.fit)
+
+
+def warns_of_residuals(found: ex.Identified) -> bool:
+    """They are alike for long: what is shown without being asked for."""
     notes = (*found.estimate.notes, *found.notes)
     return any(one.subject == "residuals" and one.severity >= Severity.WARNING for one in notes)
 
@@ -171,6 +176,7 @@ def result(robot: Robot, log: SimulatedLog, settings: Mapping[str, Any]) -> Reco
         "band_by_joint": dict(zip(names, inside.mean(axis=0).tolist(), strict=True)),
         "held_out_percent": judged.total_percent,
         "said": says_model_is_wrong(found),
+        "warned": warns_of_residuals(found),
         "missed": [f"{one.joint} {one.quantity}" for one in found.fit[0].missed],
         "verdict": found.fit[0].verdict,
         "notes": [f"{one.severity}: {one}" for one in (*found.estimate.notes, *found.notes)],
@@ -236,6 +242,7 @@ def coverage_by_kind(records: Sequence[Record], method: str) -> dict[str, float]
         "worst": min((share(p["inside"] for p in kept) for _, kept in results), default=float("nan")),
         "band": share(own["band"] for own, _ in results),
         "said": share(own["said"] for own, _ in results),
+        "warned": share(own["warned"] for own, _ in results),
         "refused": share(bool(own["problems"]) for own, _ in results),
     }
 
@@ -248,7 +255,7 @@ def z_by_kind(records: Sequence[Record], method: str) -> dict[str, float]:
             z = (p["value"] - p["true"]) / p["std"] if p["std"] > 0.0 else 0.0 if p["inside"] else np.inf
             squares[p["kind"]].append(z**2)
             squares["all"].append(z**2)
-    return {kind: float(np.sqrt(np.mean(squares[kind]))) for kind in squares}
+    return {kind: float(np.sqrt(np.mean(squares[kind]))) for kind in (*KINDS, EXTRA, "all") if kind in squares}
 
 
 def groups_of(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -289,8 +296,7 @@ def chosen_lines(records: Sequence[Record]) -> list[str]:
         lines.append(
             f"{condition}: pre-sliding on {len(deltas)} of {joints} joints, on {short} of them shorter than a step of the "
             f"encoder; √, load or ripple on {extras}; base leans in {len(leaning)} of {len(some)} logs"
-            f"{f' (median {np.degrees(np.median(leaning)):.2g}°)' if leaning else ''}; weight of the prior {span}; "
-            f"the fit misses something in {sum(bool(one['missed']) for one in some)}"
+            f"{f' (median {np.degrees(np.median(leaning)):.2g}°)' if leaning else ''}; weight of the prior {span}"
         )
     return lines
 
@@ -351,13 +357,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     ]
     about = f"{len(tasks)} logs of {given.duration:g} s at {SAMPLE_RATE_HZ:g} Hz, seed {given.seed}"
     records, clock = list[Record](), time.perf_counter()
+    os.environ["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, [os.environ.get("PYTHONPATH")])])  # of the workers
     made = over_processes(one_log, tasks, given.jobs) if given.jobs > 1 else (one_log(*task) for task in tasks)
     for one in made:
         records.append(one)
         shown = "  ".join(
             f"{m}: {one[m]['error'][:60]}"
             if "error" in one[m]
-            else f"{m}: {share(p['inside'] for p in one[m]['parameters']):.2f}, {one[m]['seconds']:.1f} s"
+            else f"{m}: {coverage_by_kind([one], m)['all']:.2f}, {one[m]['seconds']:.1f} s"
             for m in methods
         )
         spent = f"{len(records)}/{len(tasks)} {(time.perf_counter() - clock) / 60:.1f} min"
