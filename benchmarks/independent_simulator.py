@@ -1,9 +1,9 @@
-"""Logs of robots that are known exactly, by other code than the package's: Pinocchio for rigid bodies, NumPy for the rest.
+"""Logs of robots that are known exactly, by other code than the package's: Pinocchio for rigid bodies, NumPy beside.
 
-Nothing here is of ``exciter``: a robot is given by its joints (rotation, translation, axis, inertia, limits), so that an
-error of the package's own dynamics, friction or virtual robot shows as a difference and is not on both sides.
+Nothing here is of ``exciter``: a robot is given by its joints (rotation, translation, axis, inertia, limits), so that
+an error of the package's own dynamics, friction or virtual robot shows as a difference and is not on both sides.
 
-Torque of the motors, on the joint side, link positions q, motor positions q_m (the encoders'), K: stiffness of the gears:
+Torque of the motors on the joint side; q: of the links, q_m: of the motors, where encoders are; K: stiffness of gears:
 
     τ_l = rnea(q, q̇, q̈),  q_m = q + τ_l / K,
     τ = τ_l + Ia q̈_m + Fv q̇_m + Fs (1 + s exp(−(q̇_m/v_s)²)) sgn q̇_m + offset + A sin(N q_m + φ)
@@ -56,7 +56,8 @@ class Sines:
             [[j.limits.lower, j.limits.upper, j.limits.velocity, j.limits.acceleration] for j in joints]
         ).T
         half = np.minimum(0.5 * (upper - lower), WIDEST_MOTION_RAD)
-        most = np.array([half, speed, acceleration]) * rng.uniform([[0.7], [0.5], [0.5]], [[0.95], [0.9], [0.9]], (3, n))
+        part = rng.uniform([[0.7], [0.5], [0.5]], [[0.95], [0.9], [0.9]], (3, n))
+        most = part * np.array([half, speed, acceleration])
         reached = np.array([np.abs(x).max(axis=0) for x in one.at(time)])
         scale = (most / reached).min(axis=0)
         room = half - scale * reached[0]
@@ -66,9 +67,8 @@ class Sines:
     def at(self, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, q̇, q̈ (N, n)."""
         angle = time[:, None, None] * self.omega + self.phase
-        sine, cosine = np.sin(angle), np.cos(angle)
-        q = self.centre + (self.amplitude * sine).sum(axis=2)
-        return q, (self.amplitude * self.omega * cosine).sum(axis=2), -(self.amplitude * self.omega**2 * sine).sum(axis=2)
+        sine, cosine = self.amplitude * np.sin(angle), self.amplitude * np.cos(angle)
+        return self.centre + sine.sum(axis=2), (self.omega * cosine).sum(axis=2), -(self.omega**2 * sine).sum(axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +94,7 @@ class TrueRobot:
         """Of which the joints are a believable description; sizes of friction follow the limits of the drives. The
         model that is identified is right."""
         n, zero = len(joints), np.zeros(len(joints))
-        torque, speed, pace = np.array(
-            [[j.limits.torque, j.limits.velocity, j.limits.acceleration] for j in joints]
-        ).T
+        torque, speed, pace = np.array([[j.limits.torque, j.limits.velocity, j.limits.acceleration] for j in joints]).T
         return cls(
             joints=tuple(joints),
             gravity=np.array(gravity, dtype=float),
