@@ -25,7 +25,7 @@ ENCODER_STEP_RAD = 2.0 * np.pi / 2**17  #: on the joint side
 NOISE_TORQUE_SHARE = 0.02  #: σ of the torque noise, of the rms torque of the joint
 COLOURED_NOISE_TIME_S = 0.015  #: time in which the correlation of coloured noise falls to 1/e
 TORQUE_DELAY_S = 0.002  #: that the torque is logged later than the position, where the model is wrong
-SAMPLE_RATE_HZ, FINE_STEPS_PER_SAMPLE = 250.0, 4  #: of a log; instants of the simulation per sample
+SAMPLE_RATE_HZ, SIMULATION_STEP_S = 250.0, 0.001  #: of a log; between instants of the simulation, the longest
 LOG_DURATION_S, HELD_OUT_DURATION_S = 12.0, 8.0
 MOTION_SINES, MOTION_BAND_HZ = 6, (0.1, 1.5)
 WIDEST_MOTION_RAD = 2.0  #: to both sides of the middle, whatever the limits
@@ -179,9 +179,15 @@ class SimulatedLog:
 
     @classmethod
     def of(
-        cls, joints: Sequence[Any], gravity: np.ndarray, condition: str, seed: Sequence[int], duration: float
+        cls,
+        joints: Sequence[Any],
+        gravity: np.ndarray,
+        condition: str,
+        seed: Sequence[int],
+        duration: float = LOG_DURATION_S,
+        rate: float = SAMPLE_RATE_HZ,
     ) -> SimulatedLog:
-        """The robot and its motions are those of the seed, in every condition."""
+        """A robot, its motions and its noise. duration [s], rate [Hz]: of the log."""
         rng = np.random.default_rng(list(seed))
         truth = TrueRobot.random(joints, gravity, rng)
         sines, other = (Sines.random(joints, rng, length) for length in (duration, HELD_OUT_DURATION_S))
@@ -190,13 +196,14 @@ class SimulatedLog:
         wrong = condition not in RIGHT_CONDITIONS
         if wrong:
             truth = truth.beyond_the_model(size, rng)
-        step = FINE_STEPS_PER_SAMPLE if wrong else 1
-        late = int(np.rint(TORQUE_DELAY_S * SAMPLE_RATE_HZ * step)) if wrong else 0
-        fine = np.arange(-late, int(duration * SAMPLE_RATE_HZ) * step) / (SAMPLE_RATE_HZ * step)
+        step = int(np.ceil(1.0 / (rate * SIMULATION_STEP_S))) if wrong else 1  # instants per sample
+        late = int(np.rint(TORQUE_DELAY_S * rate * step)) if wrong else 0
+        fine = np.arange(-late, int(duration * rate) * step) / (rate * step)
         q, torque = truth.moved(sines, fine)
         kept = np.arange(late, len(fine), step)
-        noise = size * NOISE_TORQUE_SHARE * unit_noise((len(kept), len(size)), condition == "coloured", rng)
-        held = np.arange(int(HELD_OUT_DURATION_S * SAMPLE_RATE_HZ)) / SAMPLE_RATE_HZ
+        slow = COLOURED_NOISE_TIME_S * rate if condition == "coloured" else 0.0
+        noise = size * NOISE_TORQUE_SHARE * unit_noise((len(kept), len(size)), slow, rng)
+        held = np.arange(int(HELD_OUT_DURATION_S * rate)) / rate
         held_q, held_torque = truth.moved(other, held)
         return cls(
             truth=truth,
@@ -210,12 +217,12 @@ class SimulatedLog:
         )
 
 
-def unit_noise(shape: tuple[int, int], coloured: bool, rng: np.random.Generator) -> np.ndarray:
-    """(N, n) of variance one: white, or x_k = ρ x_{k−1} + √(1 − ρ²) w_k."""
+def unit_noise(shape: tuple[int, int], slow: float, rng: np.random.Generator) -> np.ndarray:
+    """(N, n) of variance one: x_k = ρ x_{k−1} + √(1 − ρ²) w_k with ρ = exp(−1/slow), slow in samples; 0: white."""
     white = rng.standard_normal(shape)
-    if not coloured:
+    if not slow:
         return white
-    rho = np.exp(-1.0 / (COLOURED_NOISE_TIME_S * SAMPLE_RATE_HZ))
+    rho = np.exp(-1.0 / slow)
     noise = np.empty(shape)
     noise[0] = white[0]
     for k in range(1, len(noise)):

@@ -1,7 +1,7 @@
 """Whether 95 % intervals hold the truth in 95 % of cases, and whether a result says that its model is wrong.
 
     python benchmarks/interval_coverage.py [--logs 40] [--robots ur10e …] [--conditions white …] [--estimator wls]
-                                           [--seed 1] [--json FILE]
+                                           [--seed 1] [--duration 12] [--rate 250] [--jobs 2] [--json FILE]
 
 Logs of three robots by ``independent_simulator.py`` (Pinocchio and NumPy, nothing of the package): two of the embedded
 ones and a random arm. Every log has a robot of its own that the description is believable for (masses ± 20 %, centres
@@ -199,10 +199,13 @@ def result(robot: Robot, log: SimulatedLog, settings: Mapping[str, Any]) -> Reco
     }
 
 
-def one_log(name: str, condition: str, number: int, seed: int, duration: float, estimator: str | None) -> Record:
-    """Of a robot, condition and number: always the same."""
+def one_log(
+    name: str, condition: str, number: int, seed: int, duration: float, rate: float, estimator: str | None
+) -> Record:
+    """Of a robot, condition and number: always the same, and of a true robot of its own."""
     robot = described(name, seed)
-    log = SimulatedLog.of(robot.joints, robot.gravity, condition, (seed, ROBOTS.index(name), number), duration)
+    own = (seed, ROBOTS.index(name), CONDITIONS.index(condition), number)
+    log = SimulatedLog.of(robot.joints, robot.gravity, condition, own, duration, rate)
     off = disagreement(robot, log)
     assert off < MOST_DISAGREEMENT, f"{name}, log {number}: simulator and package differ by {off:.1e} of the torque"
     methods: dict[str, Mapping[str, Any]] = {AUTOMATIC: {}}
@@ -351,18 +354,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS)
     command.add_argument("--seed", type=int, default=1)
     command.add_argument("--duration", type=float, default=LOG_DURATION_S, help="of a log [s]")
+    command.add_argument("--rate", type=float, default=SAMPLE_RATE_HZ, help="of a log [Hz]")
     command.add_argument("--estimator", metavar="WORD", help="to put beside the automatic result: wls")
     command.add_argument("--jobs", type=int, default=2, help="processes")
     command.add_argument("--json", type=Path, metavar="FILE", help="everything, log by log")
     given = command.parse_args(argv)
     methods = [AUTOMATIC, *([given.estimator] if given.estimator else [])]
     tasks = [
-        (robot, condition, number, given.seed, given.duration, given.estimator)
+        (robot, condition, number, given.seed, given.duration, given.rate, given.estimator)
         for number in range(given.logs)  # of all kinds alike, should it be ended early
         for robot in given.robots
         for condition in given.conditions
     ]
-    about = f"{len(tasks)} logs of {given.duration:g} s at {SAMPLE_RATE_HZ:g} Hz, seed {given.seed}"
+    about = f"{len(tasks)} logs of {given.duration:g} s at {given.rate:g} Hz, seed {given.seed}"
     records, clock = list[Record](), time.perf_counter()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))  # for processes
     made = over_processes(one_log, tasks, given.jobs) if given.jobs > 1 else (one_log(*task) for task in tasks)

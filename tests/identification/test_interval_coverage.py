@@ -16,7 +16,7 @@ simulator = sys.modules["independent_simulator"]
 
 
 def simulated(robot, condition="white", number=0):
-    return simulator.SimulatedLog.of(robot.joints, robot.gravity, condition, (7, number), 1.0)
+    return simulator.SimulatedLog.of(robot.joints, robot.gravity, condition, (7, number), duration=1.0)
 
 
 @pytest.mark.parametrize("name", script.ROBOTS)
