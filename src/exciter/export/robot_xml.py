@@ -90,7 +90,7 @@ def provenance(
         words.append(f"Identified too, but without a place here: {', '.join(lost)}.")
     if travels := presliding_travels(model.terms, model.robot):
         each = ", ".join(f"{name} {travel:.3g}" for name, travel in travels.items())
-        words.append(f"Dry friction builds up over a short travel [rad or m], which has no place here either: {each}.")
+        words.append(f"Dry friction builds up over a short travel [rad or m], which has no place here: {each}.")
     if not gravity:
         words.append(f"Gravity was ({', '.join(f'{v:g}' for v in model.robot.gravity)}) m/s² in the base frame.")
     return " ".join(words)

@@ -168,10 +168,10 @@ def presliding_travels(given: Iterable[terms.JointTerm], robot: Robot) -> dict[s
     """Joints with pre-sliding friction, or whose motor has it, and δ [rad or m]; the largest of several."""
     travels = dict[str, float]()
     for term in given:
-        if isinstance(shape := getattr(term, "shape", None), terms.Dahl):
-            second = isinstance(term, terms.DriveCoupling)
-            names = [term.second] if second else [robot.joint_names[j] for j in joint_indices(robot, term.joints)]
-            for name, delta in zip(names, per_joint(shape.delta, names, "delta")[:, 0].tolist(), strict=True):
+        if isinstance(term, DryFriction | terms.DriveCoupling) and isinstance(term.shape, terms.Dahl):
+            joints = (term.second,) if isinstance(term, terms.DriveCoupling) else term.joints
+            names = [robot.joint_names[j] for j in joint_indices(robot, joints)]
+            for name, delta in zip(names, per_joint(term.shape.delta, names, "delta")[:, 0].tolist(), strict=True):
                 travels[name] = max(delta, travels.get(name, 0.0))
     return travels
 

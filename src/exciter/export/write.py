@@ -130,6 +130,6 @@ def export_notes(found: IdentifiedModel, format: str, *, stateless: bool = False
     names = ", ".join(presliding_travels(found.model.terms, found.model.robot))
     if not names or not issubclass(EXPORTS[format], GeneratedCode):
         return ()
-    kept = f"dry friction of {names} depends on the way they came: functions take a state; --stateless leaves it out"
+    kept = f"dry friction of {names} depends on the way they came: functions take a state; stateless ones leave it out"
     lost = f"left out of {names}: dry friction is tanh of the speed, and does not hold a joint at rest"
     return (note("pre-sliding", lost if stateless else kept),)

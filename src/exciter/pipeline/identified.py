@@ -287,9 +287,7 @@ class Identified(Answers):
         vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
         return with_copy
 
-    def export(
-        self, path: str | Path, format: str | None = None, *, stateless: bool = False
-    ) -> tuple[Path, ...]:
+    def export(self, path: str | Path, format: str | None = None, *, stateless: bool = False) -> tuple[Path, ...]:
         """For another tool: format by its word, or by the suffix of the file. stateless: C and Python whose pre-sliding
         friction remembers nothing, and is the direction of motion."""
         path = path_of(path, "the file to write")
