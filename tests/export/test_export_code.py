@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
     CoupledSqrtViscous,
-    Dahl,
     DriveCoupling,
     GasSpring,
     GravitySpring,
@@ -38,14 +36,11 @@ from exciter.parameters.terms import (
 )
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio
+from support.compiled_code import C99, Compiled, compiled, imported, needs_gcc, needs_gpp
 from support.export_cases import as_found
 from support.paths import ROBOTS
 from support.robots import CASES, states
 
-C99 = ("gcc", "-std=c99")
-FLAGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
-needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler: gcc is not installed")
-needs_gpp = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler: g++ is not installed")
 USUAL = (RotorInertia(), Viscous(), Coulomb(), Offset())
 
 
@@ -149,42 +144,6 @@ def case(request):
     return Case(model, rng.standard_normal(len(model.base)), Motion.at(motion.q, qd, motion.qdd))
 
 
-class Compiled:
-    """The functions of a shared library, called for one instant after the other."""
-
-    def __init__(self, path, model):
-        self.library, self.prefix = ctypes.CDLL(str(path)), identifier(model.robot.name)
-        n, p = model.n, len(model.base)
-        self.shapes = {"torque": (n,), "gravity": (n,), "regressor": (n, p), "inertia_matrix": (n, n)}
-
-    def __getattr__(self, name):
-        function = getattr(self.library, f"{self.prefix}_{name}")
-        function.argtypes = [ctypes.POINTER(ctypes.c_double)] * (2 if name in ("gravity", "inertia_matrix") else 4)
-        function.restype = None
-
-        def of_many(*arrays):
-            out = np.full((len(arrays[0]), *self.shapes[name]), np.nan)
-            for k in range(len(out)):
-                rows = [np.ascontiguousarray(x[k]) for x in (*arrays, out)]
-                function(*(row.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for row in rows))
-            return out
-
-        return of_many
-
-    def texts(self, name, count):
-        found = (ctypes.c_char_p * count).in_dll(self.library, f"{self.prefix}_{name}")
-        return tuple(text.decode() for text in found)
-
-
-def compiled(path, *compiler):
-    """The shared library of a source file: no warning, whatever the compiler looks for."""
-    out = path.with_suffix(".so")
-    command = [*compiler, *FLAGS, "-O2", "-shared", "-fPIC", str(path), "-o", str(out), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return out
-
-
 # -- all of the model's functions --------------------------------------------------------------------------------------
 
 
@@ -202,18 +161,17 @@ def test_c_predicts_the_same(case, tmp_path):
 
 def test_python_predicts_the_same(case):
     text = python_module(case.model, case.values, std=np.abs(case.values))
-    module = {"__name__": "robot"}
-    exec(compile(text, "robot.py", "exec"), module)
-    case.check(module["torque"], module["gravity"], module["regressor"], module["inertia_matrix"])
-    assert module["PARAMETERS"].tolist() == case.values.tolist()
-    assert tuple(module["PARAMETER_NAMES"]) == case.model.base.names
-    assert tuple(module["JOINTS"]) == case.model.robot.joint_names
+    module = imported(text)
+    case.check(module.torque, module.gravity, module.regressor, module.inertia_matrix)
+    assert module.PARAMETERS.tolist() == case.values.tolist()
+    assert tuple(module.PARAMETER_NAMES) == case.model.base.names
+    assert tuple(module.JOINTS) == case.model.robot.joint_names
     state = case.motion.q[3], case.motion.qd[3], case.motion.qdd[3]  # one instant instead of many
     rows, tau, still, matrices = (wanted[3] for wanted in case.expected)
-    assert_allclose(module["torque"](*state), tau, atol=1e-10 * np.abs(rows).max())
-    assert_allclose(module["gravity"](state[0]), still, atol=1e-10 * np.abs(rows).max())
-    assert module["regressor"](*state).shape == rows.shape
-    assert module["inertia_matrix"](state[0]).shape == matrices.shape
+    assert_allclose(module.torque(*state), tau, atol=1e-10 * np.abs(rows).max())
+    assert_allclose(module.gravity(state[0]), still, atol=1e-10 * np.abs(rows).max())
+    assert module.regressor(*state).shape == rows.shape
+    assert module.inertia_matrix(state[0]).shape == matrices.shape
 
 
 # -- the text ----------------------------------------------------------------------------------------------------------
@@ -265,12 +223,11 @@ def test_any_name_and_cpp(tmp_path):
     code = Compiled(compiled(tmp_path / "any.c", "g++", "-x", "c++", "-std=c++11"), model)
     assert code.prefix == "robot_7_axes_f_r_alle"
     assert code.texts("joint_names", 3) == names
-    module = {}
-    exec(compile(python_module(model, values), "any.py", "exec"), module)
-    assert tuple(module["JOINTS"]) == names
+    module = imported(python_module(model, values))
+    assert tuple(module.JOINTS) == names
     motion = states(robot, 3)
     state = motion.q, motion.qd, motion.qdd
-    assert_allclose(code.torque(*state), module["torque"](*state), rtol=1e-12, atol=1e-12)
+    assert_allclose(code.torque(*state), module.torque(*state), rtol=1e-12, atol=1e-12)
 
 
 def test_the_text_is_the_same_every_time_and_says_what_stands_in_it():
@@ -322,11 +279,13 @@ def test_strings_and_comments():
 
 @pytest.mark.parametrize("write", [c_code, python_module])
 def test_terms_that_are_refused(write):
+    class Soft(Tanh):
+        """A shape of one's own."""
+
     cubic = UserTerm("Kc2", "joint_2", lambda q, qd, qdd: q**3)
-    with_memory = DriveCoupling("joint_1", "joint_2", shape=Dahl(1e-3))
     for term, words in (
-        (Coulomb(Dahl(1e-3)), r"pre-sliding.*Dahl.*joint_1.*earlier instants.*tanh"),
-        (with_memory, r"pre-sliding.*joint_2"),
+        (Coulomb(Soft(1e-3)), r"friction shape Soft of joint_1.*your own.*export yaml"),
+        (DriveCoupling("joint_1", "joint_2", shape=Soft(1e-3)), r"friction shape Soft of joint_2"),
         (cubic, r"UserTerm.*of your own.*export yaml"),
         ((LoadFriction(joints=("joint_1",)), replace(relieved("kuka-ir361"), joints=("joint_2",))), "one set of links"),
     ):

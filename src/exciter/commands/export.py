@@ -9,7 +9,7 @@ from pathlib import Path
 from exciter.commands.common import console, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.export.ros2 import write_joint_trajectory
-from exciter.export.write import write_model
+from exciter.export.write import export_notes, write_model
 from exciter.files import output_folder
 from exciter.identification.identified_model import IdentifiedModel
 
@@ -23,7 +23,12 @@ def run(arguments: argparse.Namespace) -> None:
     refuse_parts_of_sets(path, *([path.with_suffix(".h")] if arguments.format == "c" else []))
     with output_folder(path.absolute().parent):
         if arguments.format == "ros2":
+            if arguments.stateless:
+                raise ExciterError("--stateless was asked of ros2, which has no state; it is for c and python")
             written: tuple[Path, ...] = (write_joint_trajectory(path, folder),)
         else:
-            written = write_model(IdentifiedModel.read(folder), path, arguments.format)
+            found, options = IdentifiedModel.read(folder), {"stateless": arguments.stateless}
+            written = write_model(found, path, arguments.format, **options)
+            for remark in export_notes(found, arguments.format, **options):
+                console().print(str(remark))
     console().print(f"written: {', '.join(map(str, written))}")

@@ -1,7 +1,8 @@
 """Inverse dynamics, inertia matrix and base-parameter regressor as source text, laid out by templates.
 
 C99 that needs nothing but math.h, two files: the source and its header. They compile as C++ too; there is no memory
-allocation and no state. Python as one module that needs nothing but NumPy.
+allocation. Python as one module that needs nothing but NumPy. What pre-sliding friction remembers is a state that the
+caller owns and hands in; functions of a model without it, and stateless ones, depend on the present instant alone.
 
 The functions work from the base parameters β alone. Standard parameters that are β at the independent columns and zero
 elsewhere need the same torques as any full set with this β, so that Newton–Euler can use them as if they were bodies.
@@ -10,6 +11,7 @@ elsewhere need the same torques as any full set with this β, so that Newton–E
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +23,16 @@ from exciter import __version__
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.export import templates
-from exciter.export.term_expressions import MATH_FUNCTIONS, expressions, number, used_helpers, used_words
+from exciter.export.term_expressions import (
+    MATH_FUNCTIONS,
+    expressions,
+    number,
+    numbered,
+    presliding_travels,
+    sliding,
+    used_helpers,
+    used_words,
+)
 from exciter.parameters.inertial import INERTIAL_NAMES
 from exciter.parameters.terms import LoadFriction
 
@@ -30,6 +41,14 @@ if TYPE_CHECKING:
 
 ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
 CODE_LINE_WIDTH = 100  #: characters of lines of numbers
+COMMENT_WIDTH = 116  #: characters of lines of comments
+STATELESS_WORDS = (
+    "Dry friction pre-slides: after a reversal it builds up over a short travel [rad or m] ({}). That was left out on "
+    "request. In its place stands what it tends to after a few times that travel, the direction of motion, as "
+    "tanh(velocity / width). Each width is a hundredth of the joint's velocity limit (of 1 rad/s or m/s without one): "
+    "slower, a joint counts as resting. Lost are the friction that holds a joint at rest, for it fades to zero with "
+    "the velocity instead of chattering with its noise, and the way friction turns round just after a reversal."
+)
 
 
 class CTexts(NamedTuple):
@@ -40,17 +59,25 @@ class CTexts(NamedTuple):
 
 
 def c_code(
-    model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None, header: str = "dynamics.h"
+    model: DynamicModel,
+    values: ArrayLike,
+    *,
+    std: ArrayLike | None = None,
+    header: str = "dynamics.h",
+    stateless: bool = False,
 ) -> CTexts:
-    """Of the base parameters β (p,) of a model; std (p,) goes into comments. header: name of the header file."""
-    tables = _tables(model, values, std)
+    """Of the base parameters β (p,) of a model; std (p,) goes into comments. header: name of the header file.
+    stateless: pre-sliding friction without memory, as ``sliding`` has it."""
+    tables = _tables(model, values, std, stateless)
     source = _templates().get_template("inverse_dynamics.c.in").render(tables, header=header)
     return CTexts(source=source, header=_templates().get_template("inverse_dynamics.h.in").render(tables))
 
 
-def python_module(model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None) -> str:
-    """Of the base parameters β (p,) of a model; std (p,) goes into comments."""
-    tables = _tables(model, values, std)
+def python_module(
+    model: DynamicModel, values: ArrayLike, *, std: ArrayLike | None = None, stateless: bool = False
+) -> str:
+    """Of the base parameters β (p,) of a model; std (p,) goes into comments; stateless: as ``c_code`` has it."""
+    tables = _tables(model, values, std, stateless)
     functions = sorted(tables["words"] & set(MATH_FUNCTIONS) | {"cos", "sin"})
     return _templates().get_template("inverse_dynamics.py.in").render(tables, functions=functions)
 
@@ -66,13 +93,14 @@ def _templates() -> Environment:
 # -- what templates are filled with ------------------------------------------------------------------------------------
 
 
-def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> dict[str, Any]:
+def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, stateless: bool) -> dict[str, Any]:
     """Of n joints and p base parameters β, with their σ in comments.
 
     name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
     for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
     (n, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
-    that entries and helpers use."""
+    that entries and helpers use. contacts: of pre-sliding friction, whose z entries ask for. left_out: of it on
+    request, in words."""
     base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
     beta = np.array(values, dtype=float)
     if beta.shape != (len(base),):
@@ -85,7 +113,11 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> di
     if len(loading) > 1:
         raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
     column = {int(k): position for position, k in enumerate(base.independent)}
-    entries, prefix = list(_entries(model, column)), identifier(robot.name)
+    entries, prefix = list(_entries(model, column, stateless)), identifier(robot.name)
+    texts, contacts = numbered(entry.expression for entry in entries)
+    entries = [entry._replace(expression=text) for entry, text in zip(entries, texts, strict=True)]
+    travels = presliding_travels(model.terms, robot) if stateless else {}
+    left_out = STATELESS_WORDS.format(", ".join(f"{plain_text(name)} {travel:.3g}" for name, travel in travels.items()))
     helpers = used_helpers(entry.expression for entry in entries)
     words = used_words([*(e.expression for e in entries), *(h.expression for h in helpers)])
     units = [model.units[k].translate(ASCII_UNITS) or "1" for k in base.independent]
@@ -116,6 +148,8 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None) -> di
         "helpers": helpers,
         "words": words,
         "needs_load": "load" in words,
+        "contacts": contacts,
+        "left_out": textwrap.wrap(left_out, COMMENT_WIDTH) if travels else [],
         "load_bodies": model.dynamics.chain_inertias(next(iter(loading), None)),
     }
 
@@ -128,11 +162,12 @@ class Entry(NamedTuple):
     expression: str
 
 
-def _entries(model: DynamicModel, column: dict[int, int]) -> Iterator[Entry]:
+def _entries(model: DynamicModel, column: dict[int, int], stateless: bool) -> Iterator[Entry]:
     """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
-    at = 10 * model.n
+    at, robot = 10 * model.n, model.dynamics.robot
     for term, bound in zip(model.terms, model.bound, strict=True):
-        for (joint, k), text in zip(bound.rows, expressions(term, model.dynamics.robot), strict=True):
+        texts = expressions(sliding(term, robot) if stateless else term, robot)
+        for (joint, k), text in zip(bound.rows, texts, strict=True):
             if at + k in column:
                 yield Entry(joint, column[at + k], text)
         at += len(bound.names)

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import FRICTION_KEY_BY_SYMBOL, DynamicModel
 from exciter.errors import ParameterError, visible
 from exciter.export import templates
+from exciter.export.term_expressions import presliding_travels
 from exciter.identification.physical.bounds import physical_problems
 from exciter.parameters.consistency import presentable
 from exciter.parameters.conventions import UrdfInertia, to_mujoco, to_urdf
@@ -87,6 +88,9 @@ def provenance(
     lost = [f"{name} {value}" for name, value in left_out(model, chi, held).items()]
     if lost:
         words.append(f"Identified too, but without a place here: {', '.join(lost)}.")
+    if travels := presliding_travels(model.terms, model.robot):
+        each = ", ".join(f"{name} {travel:.3g}" for name, travel in travels.items())
+        words.append(f"Dry friction builds up over a short travel [rad or m], which has no place here: {each}.")
     if not gravity:
         words.append(f"Gravity was ({', '.join(f'{v:g}' for v in model.robot.gravity)}) m/s² in the base frame.")
     return " ".join(words)

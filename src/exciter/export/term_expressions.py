@@ -2,23 +2,27 @@
 
 ``q[2]``, ``qd[2]``, ``qdd[2]`` are position, velocity and acceleration of the third joint, a number in C and a row over
 samples in Python; ``load[2]`` is the torque that known bodies need there. Functions are those of C's
-math.h, which NumPy has under the same names, and the few ``HELPERS``."""
+math.h, which NumPy has under the same names, and the few ``HELPERS``. Pre-sliding friction stands as
+``contact(place, travel, start)``, which ``numbered`` turns into ``z[0]``, ``z[1]``, …: what the caller remembers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.identification.identify_config import REST_SPEED_FRACTION
 from exciter.parameters import terms
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, DryFriction
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
+UNKNOWN_SPEED_LIMIT = 1.0  #: [rad/s or m/s] of a joint whose description has none
 MATH_FUNCTIONS = ("copysign", "cos", "exp", "fabs", "fmax", "fmin", "sin", "sqrt", "tanh")  #: of math.h, and of NumPy
 
 
@@ -121,6 +125,57 @@ def used_words(texts: Iterable[str]) -> set[str]:
     return {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
 
 
+# -- friction that pre-slides ------------------------------------------------------------------------------------------
+
+
+class Contact(NamedTuple):
+    """What bends before it slides: the expression of its place, travel δ [rad or m] and z at the start, as text."""
+
+    place: str
+    travel: str
+    start: str
+
+    @property
+    def joint(self) -> int:
+        """Which it belongs to: the second of a motor that turns with two."""
+        return int(re.findall(r"q\[(\d+)\]", self.place)[-1])
+
+
+def numbered(texts: Iterable[str]) -> tuple[list[str], tuple[Contact, ...]]:
+    """Expressions with ``z[k]`` for contact k, and all contacts; terms that slide in the same way share one."""
+    pattern, given = re.compile(r"contact\((.+?), (.+?), (.+?)\)"), list(texts)
+    contacts = tuple(dict.fromkeys(Contact(*match) for text in given for match in pattern.findall(text)))
+    return [pattern.sub(lambda match: f"z[{contacts.index(Contact(*match.groups()))}]", one) for one in given], contacts
+
+
+def sliding(term: terms.JointTerm, robot: Robot) -> terms.JointTerm:
+    """Pre-sliding friction as what it tends to after a few δ of travel, the direction of motion, without memory.
+
+    z = tanh(q̇/w), w a hundredth of the velocity limit: slower, a joint counts as resting in identification too, since
+    the sign of a measured velocity is then that of its noise; a controller that used it would chatter."""
+    if type(getattr(term, "shape", None)) is not terms.Dahl:
+        return term
+    limit = robot.limit("velocity")
+    fastest: Array = np.where(np.isfinite(limit), limit, UNKNOWN_SPEED_LIMIT)
+    if isinstance(term, terms.DriveCoupling):
+        motor = abs(term.ratio) * fastest[robot.index(term.first)] + fastest[robot.index(term.second)]
+        return replace(term, shape=terms.Tanh(REST_SPEED_FRACTION * float(motor)))
+    width = dict(zip(robot.joint_names, (REST_SPEED_FRACTION * fastest).tolist(), strict=True))
+    return replace(term, shape=terms.Tanh(width)) if isinstance(term, DryFriction) else term
+
+
+def presliding_travels(given: Iterable[terms.JointTerm], robot: Robot) -> dict[str, float]:
+    """Joints with pre-sliding friction, or whose motor has it, and δ [rad or m]; the largest of several."""
+    travels = dict[str, float]()
+    for term in given:
+        if isinstance(term, DryFriction | terms.DriveCoupling) and isinstance(term.shape, terms.Dahl):
+            joints = (term.second,) if isinstance(term, terms.DriveCoupling) else term.joints
+            names = [robot.joint_names[j] for j in joint_indices(robot, joints)]
+            for name, delta in zip(names, per_joint(term.shape.delta, names, "delta")[:, 0].tolist(), strict=True):
+                travels[name] = max(delta, travels.get(name, 0.0))
+    return travels
+
+
 # -- numbers and shapes ------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +195,7 @@ def _times(value: float, text: str) -> str:
 
 
 def _direction(shape: terms.FrictionShape, names: list[str], velocities: list[str]) -> list[str]:
-    """z of the named joints, from their velocities."""
+    """z of the named joints, from their velocities; where it pre-slides, from the places that these are of."""
     if type(shape) is terms.Sign:
         return [f"direction({velocity})" for velocity in velocities]
     if type(shape) is terms.Tanh:
@@ -149,13 +204,15 @@ def _direction(shape: terms.FrictionShape, names: list[str], velocities: list[st
             f"tanh({f'({velocity})' if ' ' in velocity else velocity} / {number(width)})"
             for velocity, width in zip(velocities, widths, strict=True)
         ]
-    what = (
-        "pre-sliding friction (Dahl)" if isinstance(shape, terms.Dahl) else f"the friction shape {type(shape).__name__}"
-    )
+    if type(shape) is terms.Dahl:
+        settings = zip(per_joint(shape.delta, names, "delta"), per_joint(shape.start, names, "start"), strict=True)
+        return [
+            f"contact({velocity.replace('qd[', 'q[')}, {number(delta)}, {number(start)})"
+            for velocity, ((delta,), (start,)) in zip(velocities, settings, strict=True)
+        ]
     raise ParameterError(
-        f"{what} of {', '.join(names)} depends on earlier instants, and exported functions know only the present one; "
-        "identify with friction: as-given under identify:, and another shape: the plain coulomb, or {coulomb: {shape: "
-        "{tanh: {width: …}}}}"
+        f"the friction shape {type(shape).__name__} of {', '.join(names)} is of your own: code can be written of sign, "
+        "tanh and dahl; identify with one of them, or export yaml and add it by hand"
     )
 
 

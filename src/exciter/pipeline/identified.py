@@ -287,8 +287,9 @@ class Identified(Answers):
         vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
         return with_copy
 
-    def export(self, path: str | Path, format: str | None = None) -> tuple[Path, ...]:
-        """For another tool: format by its word, or by the suffix of the file."""
+    def export(self, path: str | Path, format: str | None = None, *, stateless: bool = False) -> tuple[Path, ...]:
+        """For another tool: format by its word, or by the suffix of the file. stateless: C and Python whose pre-sliding
+        friction remembers nothing, and is the direction of motion."""
         path = path_of(path, "the file to write")
         if format is None:
             known = {one.suffixes[0]: one.word for one in EXPORTS}  # those that were added by others, too
@@ -298,7 +299,7 @@ class Identified(Answers):
                     raise ExciterError(f"'{path.name}' may be a file of several kinds; give {' or '.join(several)}")
                 raise ExciterError(unknown_name("suffix", path.suffix, known))
             format = known[path.suffix]
-        return write_model(self.as_model, path, format)
+        return write_model(self.as_model, path, format, stateless=stateless)
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
