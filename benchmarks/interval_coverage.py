@@ -279,7 +279,8 @@ def groups_of(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def table(title: str, rows: Mapping[str, Mapping[str, float]], form: str) -> str:
-    columns = [c for c in next(iter(rows.values())) if any(not np.isnan(r.get(c, np.nan)) for r in rows.values())]
+    named = max(rows.values(), key=len)  # the others lack kinds that did not occur
+    columns = [c for c in named if any(not np.isnan(r.get(c, np.nan)) for r in rows.values())]
     lines = [f"{title:22}" + "".join(f"{column:>9}" for column in columns)]
     for name, found in rows.items():
         cells = (found.get(column, float("nan")) for column in columns)
