@@ -61,6 +61,7 @@ from independent_simulator import (
 
 import exciter as ex
 from exciter.identification.identified_model import BesideKnown
+from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.notes import Severity
 from exciter.parameters.terms.friction import Coulomb, Dahl
 from exciter.robot import Robot
@@ -135,9 +136,9 @@ def says_model_is_wrong(found: ex.Identified) -> bool:
 
 
 def warns_of_residuals(found: ex.Identified) -> bool:
-    """They are alike for long: what is shown without being asked for."""
+    """What is shown without being asked for."""
     notes = (*found.estimate.notes, *found.notes)
-    return any(one.subject == "residuals" and one.severity >= Severity.WARNING for one in notes)
+    return any(one.subject == MODEL_SUBJECT and one.severity >= Severity.WARNING for one in notes)
 
 
 def pre_sliding(found: ex.Identified) -> dict[str, float]:

@@ -41,6 +41,7 @@ from exciter.identification.selection.cutoff_choice import Remake, choose_equati
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.selection.remembered_equations import remembering
 from exciter.parameters.terms import JointTerm, LoadFriction, Offset
+from exciter.parameters.terms.term import per_joint
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter.workers import one_thread
@@ -137,16 +138,17 @@ def choose_settings(asked: Asked) -> Chosen:
         asked.step("choosing friction")
         kept, coupled = _coupled_motors(asked, kept, runs)
         choices += coupled
-    made, trial = _terms_and_prior(asked, kept, runs)
+    made = _terms_and_prior(asked, kept, runs)
     leans = list[Choice]()
     if asked.tilt and np.any(model.robot.gravity):
         asked.step("looking whether the base leans")
-        trial = replace(trial, offset=made.offset)
+        terms = frictions.freest_terms(made.terms) if asked.friction else made.terms
+        trial = replace(asked.trial(terms, runs), offset=made.offset)
         gravity, choice = prior_and_tilt.choose_tilt(trial, made.weight, trial.noise(NOISE_PRIOR_WEIGHT))
         leans.append(choice)
         if gravity is not None:  # what was chosen for a robot that stands upright may have stood for the lean
             leaning = replace(asked, model=replace(model, robot=model.robot.with_gravity(gravity)))
-            made, _ = _terms_and_prior(leaning, kept, runs)
+            made = _terms_and_prior(leaning, kept, runs)
     return replace(made, route=route, gravity=gravity, choices=(*choices, *made.choices, *leans))
 
 
@@ -162,8 +164,8 @@ def _coupled_motors(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tu
     return terms, [Choice("terms", name, f"error {listed}", "coupled motors")]
 
 
-def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> tuple[Chosen, Trial]:
-    """Friction and weight of the prior in turn, until both are of one model; then offsets. And the trial."""
+def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> Chosen:
+    """Friction and weight of the prior in turn, until both are of one model; then offsets."""
     trial = asked.trial(asked.starting(kept), runs)
     weight, why = asked.weighed(trial)
     friction: FrictionChoice | None = None
@@ -189,8 +191,7 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> t
     if asked.offset and any(isinstance(term, Offset) for term in terms):
         offset, why = prior_and_tilt.choose_offset(trial, weight, trial.noise(NOISE_PRIOR_WEIGHT))
         choices.append(why)
-    made = Chosen(runs=runs, terms=terms, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
-    return made, trial
+    return Chosen(runs=runs, terms=terms, weight=weight, offset=offset, friction=friction, choices=tuple(choices))
 
 
 def _gear_load(trial: Trial, weight: float) -> LoadFriction:
@@ -248,12 +249,22 @@ def choose_automatically(
         )
     stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
     settled = _settled(config, both, chosen)
+    if settings.dead_zone is None:
+        settled = settled.with_settings(dead_zone=slowest_seen(settled, stands, chosen.runs))
     choices += [one for one in chosen.choices if prior is not None or one.part != "weight"]
     if settings.dead_zone is None:
         choices.append(_rest_choice(settled, stands, chosen.runs))
     if settings.estimator is None:
         choices += ESTIMATOR_CHOICES[: 1 if settings.noise is not None else None]
     return Automatic(config=settled, robot=stands, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
+
+
+def slowest_seen(config: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]) -> tuple[float, ...]:
+    """[rad/s, m/s] of each joint: below it the direction of motion is not known, for within a period of the cut-off
+    that positions went through the joint moves by less than an encoder shows; at most what is usual."""
+    finest, band = frictions.position_resolution(runs), min(part.position_bandwidth for part in bounded_parts(runs))
+    usual = per_joint(config.dead_zone(runs), robot.joint_names, "dead_zone")[:, 0]
+    return tuple(np.minimum(usual, 2.0 * np.pi * band * finest).tolist())
 
 
 def prior_of(estimator: Estimator) -> Prior | None:
@@ -269,7 +280,7 @@ def _rest_choice(settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]) -
     slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(robot.joint_names, zone, strict=True) if z)
     if not slow:
         return Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out")
-    reason = "a hundredth of the fastest: a joint that is slower rests, and a sign cannot say what friction holds it"
+    reason = "slower, an encoder does not show which way a joint moves, and a sign cannot say what friction holds it"
     return Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason)
 
 

@@ -29,6 +29,7 @@ from exciter.identification.identify_config import EquationFilter, IdentifyConfi
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.uncertainty.drift import Drift
+from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
 from exciter.pipeline.design import Designed
@@ -159,8 +160,10 @@ class Identified(Answers):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a person should see: on the logs and what was made of them, and on what changed along them."""
-        return (*notable(self.logs.notes), *(drift.note for drift in self.drifts))
+        """What a person should see: on the logs and what was made of them, on what changed along them, and on what the
+        model lacks."""
+        lacking = [one for one in self.estimate.notes if one.subject == MODEL_SUBJECT]
+        return (*notable(self.logs.notes), *(drift.note for drift in self.drifts), *lacking)
 
     # -- as asked for ------------------------------------------------------------------------------------------------
 

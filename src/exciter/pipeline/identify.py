@@ -25,15 +25,18 @@ from exciter.identification.identify_config import (
     Errors,
     IdentifyConfig,
     IdentifySettings,
+    IndependentErrors,
     terms_of,
     with_uncertainty,
     word_of,
 )
+from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
+from exciter.identification.uncertainty.missing_terms import find_missing
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
@@ -103,7 +106,8 @@ def identify(
     problem, friction = with_chosen_friction(problem, judge, config, progress)
 
     progress("identifying")
-    uncertainty = covariance_of(estimator, config.uncertainty)
+    choice = friction if automatic is None else automatic.chosen.friction
+    uncertainty = covariance_of(estimator, config.uncertainty, () if choice is None else choice.doubts)
     found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
     progress("checking")
@@ -118,7 +122,7 @@ def identify(
         identification=found,
         logs=ready,
         choices=() if automatic is None else automatic.choices,
-        friction=friction if automatic is None else automatic.chosen.friction,
+        friction=choice,
         gains=gains,
         payload=payload,
         known_load=None if payload is None else known_load_of(payload, ready, equations),
@@ -322,6 +326,22 @@ def compared(
     return compare_methods(model, runs, [*methods.values()], validation, judge, covariances)
 
 
-def covariance_of(estimator: Estimator, errors: Errors) -> Uncertainty:
-    """Standard deviations as the configuration wants them."""
-    return lambda problem, estimate: with_uncertainty(problem, estimator, estimate, errors)
+def covariance_of(estimator: Estimator, errors: Errors, doubts: Sequence[Mapping[str, float]] = ()) -> Uncertainty:
+    """Standard deviations as the configuration wants them, and what errors of the model add to them: friction that
+    could be a simpler one (``FrictionChoice.doubts``), and what the residuals show that it lacks."""
+
+    def judged(problem: Problem, estimate: Estimate) -> Estimate:
+        estimate = with_uncertainty(problem, estimator, estimate, errors)
+        if isinstance(errors, IndependentErrors):
+            return estimate
+        if doubts:
+            base = problem.base
+            known = [base.standard[k] for k in base.independent]
+            changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
+            estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
+        if (lacking := find_missing(problem.bounded, estimate)) is None:
+            return estimate
+        estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
+        return replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
+
+    return judged

@@ -40,6 +40,7 @@ EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
 ROUNDING_EXCESS = 1e-6  #: of mean squares: a smaller difference is rounding
+AS_GOOD_FRACTION = 0.1  #: of the least mean square: more than this is not "as well"
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from exciter.identification.information.compressed import Compressed
@@ -103,6 +104,11 @@ class Estimate:
     def counts(self) -> dict[str, int]:
         status = self.status
         return {word: status.count(word) for word in (WELL, POOR, INSIGNIFICANT)}
+
+    def with_error(self, changes: ArrayLike, *why: Note) -> Self:
+        """With further errors, each a change (p,) that all values may be off by together, once; why: what they are."""
+        rows = np.atleast_2d(np.asarray(changes, dtype=float))
+        return replace(self, covariance=self.covariance + rows.T @ rows, assumptions=(*self.assumptions, *why))
 
     def quantile(self, level: float = 0.95) -> float:
         """How many σ a confidence interval reaches to both sides (Student)."""

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
-from exciter.identification.runs.run import Run
+from exciter.experiment.signals.noise import estimate_noise
+from exciter.identification.runs.run import Run, bounded_parts
 from exciter.parameters.terms import FrictionShape
 from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous, DriveCoupling, LoadFriction
 from exciter.parameters.terms.friction import AsymmetricCoulomb, Coulomb, Dahl, Sign, SqrtViscous, Stribeck, Viscous
@@ -25,15 +26,16 @@ from exciter.parameters.terms.rotor_offset_springs import GasSpring, GravitySpri
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.parameters.terms.user_term import UserTerm
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
 PRESLIDING_TRAVELS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)  #: [rad, m] δ that a first run tries
 USUAL_PRESLIDING_TRAVELS = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)  #: [rad, m] δ of ``usual_candidates``
 STRIBECK_VELOCITIES = (0.03, 0.1, 0.3)  #: [rad/s, m/s]
 NUMBER_IN_NAME = re.compile(r" [0-9.e-]+ (mrad|rad/s)")  #: what candidates of a family differ in
-#: Of dry friction, by name; a sign only where data clearly want it.
-DRY_FRICTION_SHAPES: dict[str, FrictionShape] = {
+#: Of dry friction, by name, from the simplest on: a sign has no state, and pre-sliding is there where data want it.
+DRY_FRICTION_SHAPES: dict[str, FrictionShape] = {"Coulomb": Sign()} | {
     f"Dahl {1e3 * delta:g} mrad": Dahl(delta) for delta in PRESLIDING_TRAVELS
-} | {"Coulomb": Sign()}
+}
 #: [rad, m] δ before one is chosen: encoders on the link see the gear bend
 FIRST_PRESLIDING_TRAVEL_MOTOR, FIRST_PRESLIDING_TRAVEL_LINK = 1e-4, 1e-3
 RIPPLE_TRAVEL_RAD = 1.0  #: less, and what repeats once per turn cannot be distinguished from a straight line
@@ -116,6 +118,12 @@ def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTe
     return (*kept, Viscous(), Coulomb(Dahl(usual_delta(side))), Offset())
 
 
+def freest_terms(terms: Sequence[JointTerm]) -> tuple[JointTerm, ...]:
+    """With friction that may rise or fall with the speed, however: what a lean of the base must do better than."""
+    kept = (term for term in terms if not isinstance(term, Stribeck | SqrtViscous))
+    return (*kept, Stribeck(velocity=STRIBECK_VELOCITIES[1]), SqrtViscous())
+
+
 def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tuple[FrictionCandidate, ...]:
     """From the simplest on, with short pre-sliding first. load: shape open, None without gears. ripple: joints turn."""
     shapes = DRY_FRICTION_SHAPES
@@ -143,9 +151,19 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
     return LoadFriction(links=links, springs=springs)
 
 
+def position_resolution(runs: Sequence[Run]) -> Array:
+    """(n,) [rad, m] that positions of the finest log show of each joint: the step of an encoder, or of one that would
+    be as noisy (σ is step/√12); 0 where no log is at hand."""
+    logs = [run.bounded.recording for run in runs]
+    noise = [estimate_noise(log.time, log.q).sigma for log in logs if log is not None]
+    return np.asarray(np.sqrt(12.0) * np.min(noise, axis=0)) if noise else np.zeros(bounded_parts(runs)[0].motion.n)
+
+
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:
-    """What joints cannot have: ripple where they do not turn, or too little, or where the weight of the links has the
-    same shape, or nearly (the base may lean a little): the prior would decide, and gears' load would be its guess."""
+    """What joints cannot have: pre-sliding shorter than the encoder resolves, which is a sign and nothing else; ripple
+    where they do not turn, or too little, or where the weight of the links has the same shape, or nearly (the base may
+    lean a little): the prior would decide, and gears' load would be its guess."""
+    finest = position_resolution(runs)
     seen = [[part.motion.q for part in run.bounded.parts] for run in runs]
     travel = np.max([np.ptp(np.concatenate(parts), axis=0) for parts in seen], axis=0)
     gravity = np.asarray(robot.gravity, dtype=float)
@@ -154,9 +172,11 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     along[k] = np.sign(gravity[k]) * np.linalg.norm(gravity)
     alone = _own_ripple(robot) & _own_ripple(robot.with_gravity(along))
     return {
-        joint.name: [Ripple()]
-        for joint, moved in zip(robot.joints, travel, strict=True)
-        if joint.name not in alone or moved < RIPPLE_TRAVEL_RAD
+        joint.name: [
+            *([] if joint.name in alone and moved >= RIPPLE_TRAVEL_RAD else [Ripple()]),
+            *(Coulomb(Dahl(delta)) for delta in PRESLIDING_TRAVELS if delta < finest),
+        ]
+        for joint, moved, finest in zip(robot.joints, travel, finest, strict=True)
     }
 
 

@@ -19,7 +19,13 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import ROUNDING_EXCESS, Score, compress, simplest_within_error
+from exciter.identification.information.compressed import (
+    AS_GOOD_FRACTION,
+    ROUNDING_EXCESS,
+    Score,
+    compress,
+    simplest_within_error,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection import friction_candidates as frictions
@@ -33,6 +39,7 @@ UNSETTLED = note(
 )
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
+CLEAR_STANDARD_ERRORS = 3.0  #: of a difference, beyond which a model is clearly worse
 CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
 
 
@@ -88,11 +95,13 @@ class JointFriction:
 
 @dataclass(frozen=True, eq=False)
 class FrictionChoice:
-    """terms: for the final model, kept ones first. per_joint: the evidence. settled: the last sweep changed nothing."""
+    """terms: for the final model, kept ones first. per_joint: the evidence. settled: the last sweep changed nothing.
+    doubts: for each joint whose friction could be a simpler one, the changes of parameters, by name, if it were."""
 
     terms: tuple[JointTerm, ...]
     per_joint: tuple[JointFriction, ...]
     settled: bool
+    doubts: tuple[Mapping[str, float], ...] = ()
 
     def __repr__(self) -> str:
         return f"<{'; '.join(f'{one.joint}: {one.chosen.candidate.name}' for one in self.per_joint)}>"
@@ -171,7 +180,26 @@ def choose_friction(
             for k in allowed[j]
         )
         per_joint.append(JointFriction(joint, table, "N" if problem.model.robot.joints[j].is_prismatic else "N·m"))
-    return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled)
+    doubts = [
+        equations.change(j, equations.columns[other], [equations.columns[k] for k in choice], noise)
+        for j, other in _doubtful(candidates, choice, scores)
+    ]
+    return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled, doubts=tuple(doubts))
+
+
+def _doubtful(
+    candidates: Sequence[frictions.FrictionCandidate], choice: Sequence[int], scores: Sequence[Mapping[int, Score]]
+) -> Iterator[tuple[int, int]]:
+    """Joints, and the simpler candidate that comes nearest to the chosen one, where it is not clearly worse: of many
+    candidates that add nothing, one predicts better by some standard errors by chance."""
+    for j, (chosen, found) in enumerate(zip(choice, scores, strict=True)):
+        best, terms = found[chosen], len(candidates[chosen].terms)
+        simpler = [k for k in found if len(candidates[k].terms) < terms]
+        if simpler:
+            other = min(simpler, key=lambda k: found[k].mean)
+            excess = found[other].mean - best.mean
+            if excess <= CLEAR_STANDARD_ERRORS * found[other].error_of_difference(best):
+                yield j, other
 
 
 def _swept(
@@ -193,7 +221,8 @@ def _swept(
             seen[j] = others
             found = equations.scores(j, [columns[k] for k in some], [columns[k] for k in choice], noise)
             scores[j] = dict(zip(some, found, strict=True))
-            family = families[some[simplest_within_error([scores[j][k] for k in some])]]
+            listed = [scores[j][k] for k in some]
+            family = families[some[simplest_within_error(listed, AS_GOOD_FRACTION)]]
             alike = [k for k in some if families[k] == family]
             choice[j] = min(alike, key=lambda k: scores[j][k].mean)
         if choice == before:
@@ -207,7 +236,8 @@ class FrictionEquations:
 
     train: without each of K folds (K, J, …); held: of the fold alone; whole: all of it (J, …). rows (K, J): in a fold.
     columns: those of 0 … c − 1 that each candidate has. nonnegative (c,). prior (m, p + 1): what is known of the rigid
-    parameters beforehand, as rows and right sides that count in every fit; none where nothing is."""
+    parameters beforehand, as rows and right sides that count in every fit; none where nothing is. names: of the p rigid
+    parameters; own_names (J, c): of friction, in the model of the joint that has it."""
 
     rigid: int
     columns: tuple[Index, ...]
@@ -217,6 +247,25 @@ class FrictionEquations:
     whole: Array
     rows: Array
     prior: Array
+    names: tuple[str, ...]
+    own_names: tuple[tuple[str, ...], ...]
+
+    def change(self, j: int, candidate: Index, chosen: Sequence[Index], noise: Array) -> dict[str, float]:
+        """Of the parameters, by name, when joint j has ``candidate`` and not what is chosen, as all others do."""
+        p, everything = self.rigid, replace(self, train=self.whole[None])
+        found = everything._factors(j, chosen, noise)
+        friction = self._friction(found, [chosen[j], candidate])[0]  # (c, 2)
+        inverse = np.linalg.pinv(found[0, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
+        own = friction[:, 1] - friction[:, 0]
+        beta = -inverse @ found[0, :p, p:-1] @ own
+        changes = dict(zip(self.names, beta.tolist(), strict=True))
+        for i, columns in enumerate(chosen):
+            used = np.union1d(columns, candidate) if i == j else columns
+            values = own[used] if i == j else -_solved(self.whole[i][:, p + used], self.whole[i][:, :p] @ beta)
+            for k, value in zip(used.tolist(), values.tolist(), strict=True):
+                name = self.own_names[i][k]
+                changes[name] = changes.get(name, 0.0) + value
+        return changes
 
     def noise(self, chosen: Sequence[Index]) -> Array:
         """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
@@ -330,6 +379,10 @@ def friction_equations(
         whole=found.by_joint,
         rows=np.array([one.rows.sum(axis=0) for one in held], dtype=float),
         prior=prior,
+        names=parameters[:p],
+        own_names=tuple(
+            tuple(union.standard[first + column].split(":", 1)[1] for column in columns) for columns in own.tolist()
+        ),
     )
 
 

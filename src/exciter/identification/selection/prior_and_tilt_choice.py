@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from exciter.identification.information.compressed import Score, simplest_within_error
+from exciter.identification.information.compressed import AS_GOOD_FRACTION, Score, simplest_within_error
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.robot.spatial import rotation_to
 from exciter.typing import Array
@@ -31,19 +31,23 @@ from exciter.typing import Array
 PRIOR_WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link is known to 1/√λ of its size
 FAINT_PRIOR_WEIGHTS = 10.0 ** np.arange(-0.5, -3.1, -0.5)  #: λ where links of the prior have not even the right size
 WRONG_PRIOR_RATIO = 2.0  #: of mean squares, to that of a faint prior: more, and links have not the right size
-AS_GOOD_FRACTION = 0.1  #: of the least mean square: more than this is not "as well"
 OFFSET_SIGMAS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 FIRST_TILT_STEP_RAD = np.radians(0.5)  #: from the middle, where leaning is tried first; then half of it
 LARGEST_TILT_RAD = np.radians(2.0)  #: so much is no error of mounting, but something else that leaning stands for
 LEAST_TILT_RAD = np.radians(0.05)  #: less is within what a level shows
 LEAST_TILT_GAIN = 0.03  #: of the error: less is not worth a setting
+LEAST_DECISIVE_TORQUE = 1e-3  #: of the largest joint's: errors below it do not decide how much a prior is worth
 TILT_ROUNDS = 3
 #: as many as a parabola has numbers
 PARABOLA_POINTS = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1]], dtype=float)
 
 
 def choose_prior_weight(trial: Trial, noise: Array) -> tuple[float, Choice]:
-    """λ, and why; noise (J,) of the equations. An estimator that is asked for uses ``weight_of_least_error``."""
+    """λ, and why; noise (J,) of the equations. An estimator that is asked for uses ``weight_of_least_error``.
+
+    A wrist of a few hundredths of a N·m may be measured so well that a link of the prior misses it by many times its
+    noise; that is no reason to believe less of all other links."""
+    noise = np.maximum(noise, LEAST_DECISIVE_TORQUE * _largest_torque(trial))
     weights, scores, faint = PRIOR_WEIGHTS, trial.scores(PRIOR_WEIGHTS, noise), trial.scores(FAINT_PRIOR_WEIGHTS, noise)
     if min(score.mean for score in scores) > WRONG_PRIOR_RATIO * min(score.mean for score in faint):
         weights, scores = np.concatenate([PRIOR_WEIGHTS, FAINT_PRIOR_WEIGHTS]), (*scores, *faint)
@@ -59,6 +63,13 @@ def choose_prior_weight(trial: Trial, noise: Array) -> tuple[float, Choice]:
     return weight, Choice("estimator", known, reason, "weight")
 
 
+def _largest_torque(trial: Trial) -> Array:
+    """(J,) rms of the joint with most torque; of those that slide, if a joint slides."""
+    size = trial.problem.compressed.rms
+    slides = np.array([joint.is_prismatic for joint in trial.problem.model.robot.joints])
+    return np.asarray(np.where(slides, size[slides].max(initial=0.0), size[~slides].max(initial=0.0)))
+
+
 def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | None, Choice]:
     """σ of offsets over the torque of their joint, and why; weight: of the prior on links, noise (J,) of equations."""
     scores = [replace(trial, offset=offset).scores(np.array([weight]), noise)[0] for offset in OFFSET_SIGMAS]
@@ -72,7 +83,8 @@ def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | No
 
 
 def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None, Choice]:
-    """Gravity (3,) [m/s²] that leans, None where it does not, and why; weight: of the prior; noise (J,)."""
+    """Gravity (3,) [m/s²] that leans from where the robot's is, None where it does not, and why; weight: of the prior;
+    noise (J,). The trial's friction should be as free as any: what it misses at low speed looks like a lean."""
     problem, robot = trial.problem, trial.problem.model.robot
     size = float(np.linalg.norm(robot.gravity))
     frame = rotation_to(np.asarray(robot.gravity) / size)  # its last axis is gravity's
@@ -89,18 +101,20 @@ def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None
     upright = best = scored(np.zeros(2))
     middle, step = np.zeros(2), FIRST_TILT_STEP_RAD
     for _ in range(TILT_ROUNDS):
-        found = _lowest([scored(middle + step * at).mean for at in PARABOLA_POINTS], middle, step)
-        if found is None or (score := scored(found)).mean >= best.mean:
-            break
-        middle, best, step = found, score, 0.5 * step
-        if simplest_within_error([upright, best]) == 0:
-            break
+        tried = [middle + step * at for at in PARABOLA_POINTS]
+        scores = [best, *map(scored, tried[1:])]
+        if (lowest := _lowest([score.mean for score in scores], middle, step)) is not None:
+            tried.append(lowest)
+            scores.append(scored(lowest))
+        k = int(np.argmin([score.mean for score in scores]))  # the parabola's, or one of those it goes through
+        middle, best, step = _within_reach(tried[k]), scores[k], 0.5 * step
     angle = float(np.linalg.norm(middle))
     listed = f"error {upright.mean:.3g} upright, {best.mean:.3g} leaning by {np.degrees(angle):.2g}°"
     if angle > 0.99 * LARGEST_TILT_RAD:
         why = f"{listed}, or more: no base leans so by mistake, something else is missing"
         return None, Choice("gravity", "as described", why)
-    gains = best.mean < (1.0 - LEAST_TILT_GAIN) * upright.mean and simplest_within_error([upright, best]) == 1
+    clear = simplest_within_error([upright, best]) == 1
+    gains = clear and best.mean < (1.0 - LEAST_TILT_GAIN) * upright.mean
     if angle < LEAST_TILT_RAD or not gains:
         return None, Choice("gravity", "as described", f"no other direction predicts clearly better: {listed}")
     gravity = leaning(middle)
@@ -110,11 +124,14 @@ def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None
 
 
 def _lowest(errors: Sequence[float], middle: Array, step: float) -> Array | None:
-    """Angles at the lowest point, if any, of the parabola through six, at most ``LARGEST_TILT_RAD`` from upright."""
+    """Angles at the lowest point, if any, of the parabola through six, at most ``LARGEST_TILT_RAD`` from the start."""
     x, y = PARABOLA_POINTS.T
     _, a, b, aa, bb, ab = np.linalg.solve(np.column_stack([np.ones(6), x, y, x**2, y**2, x * y]), errors)
     curvature = np.array([[2.0 * aa, ab], [ab, 2.0 * bb]])
     if np.linalg.eigvalsh(curvature)[0] <= 0.0:
         return None
-    found = middle - step * np.linalg.solve(curvature, [a, b])
-    return np.asarray(found * min(1.0, LARGEST_TILT_RAD / max(float(np.linalg.norm(found)), 1e-300)))
+    return _within_reach(middle - step * np.linalg.solve(curvature, [a, b]))
+
+
+def _within_reach(angles: Array) -> Array:
+    return np.asarray(angles * min(1.0, LARGEST_TILT_RAD / max(float(np.linalg.norm(angles)), 1e-300)))

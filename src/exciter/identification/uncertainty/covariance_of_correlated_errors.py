@@ -271,45 +271,62 @@ def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
     yield whole[:, -1:] - whole[:, :-1]
 
 
+@dataclass(frozen=True, eq=False)
+class Pulled:
+    """covariance (p, p) of an estimate with a prior; sandwich: the data's share; off: s², see the head of this file."""
+
+    covariance: Array
+    sandwich: Sandwich
+    off: float
+
+
+def pulled(equations: LinearEquations, fit: LinearFit, prior: Array, errors: CorrelatedErrors) -> Pulled:
+    """fit: with the prior (m, p + 1) in its root; bounds do not count, which is on the safe side."""
+    found, root = sandwich(equations, fit, errors), fit.inverse_root
+    reach = root.T @ prior[:, :-1].T  # (p, m)
+    information = fit.compressed.information(fit.weights).add(prior[:, :-1], prior[:, -1])
+    free = root @ root.T @ (information.r.T @ information.z)  # without bounds, which would pull from the prior as well
+    off = _off(prior, free, found.covariance, reach) if len(prior) else 1.0
+    share = root @ reach
+    return Pulled(covariance=found.covariance + off * share @ share.T, sandwich=found, off=off)
+
+
 def with_correlated_errors_and_prior(
     equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors
 ) -> PhysicalEstimate:
-    """For estimates that know their weights and their prior; bounds do not count, which is on the safe side."""
+    """For estimates that know their weights and their prior."""
     assert estimate.weights is not None
     assert estimate.prior is not None
     compressed, prior = equations.compressed, estimate.prior
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
-    found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
-    reach = root.T @ prior[:, :-1].T  # (b, m)
-    free = root @ information.z  # without bounds, which would pull from the prior as well
-    off = _off(prior, free, found.covariance, reach)
-    share = root @ reach
-    further = f"the prior is off by {off**0.5:.2g} times that: so far the data pulled the estimate from it"
+    found = pulled(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), prior, errors)
+    further = f"the prior is off by {found.off**0.5:.2g} times that: so far the data pulled the estimate from it"
     return replace(
         estimate,
-        covariance=found.covariance + off * share @ share.T,
-        freedom=found.freedom,
-        assumptions=(*errors.assumptions, *estimate.pulled, *(assumed(further) if off != 1.0 else ())),
+        covariance=found.covariance,
+        freedom=found.sandwich.freedom,
+        assumptions=(*errors.assumptions, *estimate.pulled, *(assumed(further) if found.off != 1.0 else ())),
     )
 
 
 def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
-    """s² ≥ 1, with which what the data pulled is as large as expected in every direction of H on average (Paule &
-    Mandel 1982). values (b,): β̂ without bounds; reach (b, m) with reachᵀ reach = H."""
+    """s², with which what the data pulled is as large as expected on average over the directions of H (Paule & Mandel
+    1982), each by H (1 − H): where the prior moves the estimate and the data can tell. The weight itself counts as one
+    more direction, seen by half, in which s is one. values (b,): β̂ without bounds; reach (b, m), reachᵀ reach = H."""
     taken, directions = np.linalg.eigh(reach.T @ reach)
     seen, along = 1.0 - taken, directions.T @ prior
     informed = seen > UNINFORMED_SHARE
     seen, along = seen[informed], along[informed]
-    if not informed.any():
-        return 1.0
+    counts = seen * (1.0 - seen)
     squares = (along[:, :-1] @ values - along[:, -1]) ** 2
     noise = np.einsum("mb,bc,mc->m", along[:, :-1], covariance, along[:, :-1])
-    noise = np.maximum(noise, seen * (1.0 - seen))  # errors as independent as the weights say, at least
+    noise = np.maximum(noise, counts)  # errors as independent as the weights say, at least
 
-    def too_large(s: float) -> float:
-        return float((squares / (noise + s * seen**2)).sum() - len(squares))
+    def too_large(exponent: float) -> float:
+        s = np.exp(exponent)
+        return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum() + 0.25 * (1.0 / s - 1.0))
 
-    most = float((squares / seen**2).mean())
-    return 1.0 if most <= 1.0 or too_large(1.0) <= 0.0 else float(optimize.brentq(too_large, 1.0, most, rtol=1e-6))
+    most = 1.0 + float((counts * squares / seen**2).sum()) * 4.0  # there even all of it is less than expected
+    return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))

@@ -7,7 +7,7 @@ correlated errors; so slow residuals of a model that misses something are not ta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 
@@ -15,10 +15,9 @@ import numpy as np
 from scipy import stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.problem import Problem
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors, sandwich
+from exciter.identification.uncertainty.further_columns import FurtherColumns
 from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
@@ -26,7 +25,7 @@ from exciter.typing import Array
 DRIFT_FALSE_ALARM_LEVEL = 0.01  #: chance of a false alarm, of all parameters together
 DRIFT_KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
 OFFSET_SYMBOL = "off"
-NO_COLUMNS, NO_CONSTANT = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+NO_CONSTANT = np.zeros((0, 0))  #: of numbers without meaning, where no offset is asked for
 
 
 @dataclass(frozen=True)
@@ -117,19 +116,14 @@ def candidates(problem: Problem) -> tuple[DriftCandidate, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Drifting:
+class Drifting(FurtherColumns):
     """The equations of a problem with one more column for every candidate."""
 
-    problem: Problem
     candidates: tuple[DriftCandidate, ...]
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return (*self.problem.names, *(f"change of {c.parameter}" for c in self.candidates))
-
     @property
-    def joints(self) -> tuple[str, ...]:
-        return self.problem.joints
+    def further_names(self) -> tuple[str, ...]:
+        return tuple(f"change of {c.parameter}" for c in self.candidates)
 
     @cached_property
     def clock(self) -> tuple[tuple[float, ...], float]:
@@ -143,35 +137,18 @@ class Drifting:
             end = last + shift
         return tuple(shifts), max(end, 1e-300)
 
-    def rows(self) -> Iterator[tuple[int, Rows]]:
-        shifts, seconds = self.clock
-        for (index, rows), constant in zip(self.problem.rows(), self._constant(), strict=False):
+    def further(self) -> Iterator[Array]:
+        (shifts, seconds), constants = self.clock, self.signal(lambda piece: np.ones_like(piece.torque))
+        if all(candidate.column >= 0 for candidate in self.candidates):
+            constants = repeat(NO_CONSTANT)
+        for (index, rows), constant in zip(self.problem.rows(), constants, strict=False):
             late = (rows.time + shifts[index]) / seconds - 0.5
             sides = rows.sides.transpose(1, 2, 0)
-            joints, before, count = sides.shape
-            more = np.zeros((joints, before + len(self.candidates), count))
-            more[:, : before - 1], more[:, -1] = sides[:, :-1], sides[:, -1]
+            more = np.zeros((len(sides), len(self.candidates), len(late)))
             for k, candidate in enumerate(self.candidates):
                 j, column = candidate.joint, candidate.column
-                more[j, before - 1 + k] = late * (constant[j] if column < 0 else sides[j, column])
-            more.flags.writeable = False
-            yield index, replace(rows, sides=more.transpose(2, 0, 1), parameters=self.names)
-
-    def _constant(self) -> Iterator[Array]:
-        """(J, N) piece by piece: a torque of one as the equations have it, which is none while a joint rests; numbers
-        without meaning where no offset is asked for."""
-        problem = self.problem
-        if all(candidate.column >= 0 for candidate in self.candidates):
-            yield from repeat(NO_CONSTANT)
-        for run, scales in zip(problem.runs, problem.scales, strict=True):
-            ones = (replace(piece, torque=np.ones_like(piece.torque)) for piece in problem.pieces(run))
-            for rows in problem.formulation.rows(problem.model, ones, NO_COLUMNS):
-                yield rows.y.T / scales[:, None]
-
-    @cached_property
-    def compressed(self) -> Compressed:
-        labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
-        return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
+                more[j, k] = late * (constant[j] if column < 0 else sides[j, column])
+            yield more
 
     def changes(self, errors: StationaryErrors) -> tuple[Drift, ...]:
         """Of every candidate that the motion tells from the other parameters."""

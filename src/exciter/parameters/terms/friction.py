@@ -378,11 +378,11 @@ class Stribeck(DryFriction):
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         columns, joints, shape = self.bound_parts(robot)
         names = [robot.joint_names[j] for j in joints]
-        return _Stribeck(columns, joints, shape, common.per_joint(self.velocity, names, "the velocity of Stribeck"))
+        return BoundStribeck(columns, joints, shape, common.per_joint(self.velocity, names, "the velocity of Stribeck"))
 
 
 @dataclass(frozen=True, eq=False)
-class _Stribeck(BoundDryFriction):
+class BoundStribeck(BoundDryFriction):
     velocity: Array
 
     def values(self, motion: Motion) -> Array:

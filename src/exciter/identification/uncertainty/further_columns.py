@@ -1,0 +1,97 @@
+"""Equations of a problem with further columns: what else may be in the torque, tested with all parameters free.
+
+A column is a torque that the model does not have, as the equations have it: through the same filter, nothing while a
+joint rests. Its coefficient is estimated beside all parameters, with their prior where they have one, and judged by a
+covariance that holds for correlated errors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.information.compressed import Compressed, compress
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.uncertainty.covariance_of_correlated_errors import CorrelatedErrors, Pulled, pulled
+from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
+from exciter.typing import Array
+
+NO_COLUMNS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FurtherColumns(ABC):
+    """The equations of a problem and one more column for each of ``further_names``."""
+
+    problem: Problem
+
+    @property
+    @abstractmethod
+    def further_names(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def further(self) -> Iterator[Array]:
+        """(J, k, N) piece by piece, as ``problem.rows`` has them; may ask for them."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return (*self.problem.names, *self.further_names)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.problem.joints
+
+    def rows(self) -> Iterator[tuple[int, Rows]]:
+        for (index, rows), more in zip(self.problem.rows(), self.further(), strict=True):
+            sides = rows.sides.transpose(1, 2, 0)
+            wide = np.concatenate([sides[:, :-1], more, sides[:, -1:]], axis=1)
+            wide.flags.writeable = False
+            yield index, replace(rows, sides=wide.transpose(2, 0, 1), parameters=self.names)
+
+    @cached_property
+    def compressed(self) -> Compressed:
+        labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
+        return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
+
+    def signal(self, made: Callable[[Processed], Array]) -> Iterator[Array]:
+        """(J, N) piece by piece: a torque (N, n) that is made of pieces of motion, as the equations have it."""
+        problem = self.problem
+        for run, scales in zip(problem.runs, problem.scales, strict=True):
+            torques = (replace(piece, torque=made(piece)) for piece in problem.pieces(run))
+            for rows in problem.formulation.rows(problem.model, torques, NO_COLUMNS):
+                yield rows.y.T / scales[:, None]
+
+    def power(self, column: int, joint: int) -> float:
+        """Mean square of a column in the equations of a joint."""
+        found = self.compressed
+        squares = (found.factors[:, joint, :, column] ** 2).sum()
+        return float(squares / max(found.rows[:, joint].sum(), 1))
+
+    def fitted(self, weights: Array, prior: Array | None, errors: CorrelatedErrors) -> tuple[Array, Pulled]:
+        """Values (p,) of all parameters and columns and their covariance; weights (J,): what rows are divided by; prior
+        (m, b + 1): what is known of the problem's own parameters, see ``PhysicalEstimate``."""
+        information, known = self._information(weights, prior)
+        root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(self.names))))
+        values = root @ information.z
+        fit = LinearFit(self.compressed, values, weights, np.arange(len(values)), root)
+        return values, pulled(self, fit, known, errors)
+
+    def values(self, weights: Array, prior: Array | None) -> Array:
+        """The values alone."""
+        information, _ = self._information(weights, prior)
+        return np.asarray(linalg.solve_triangular(information.r, information.z))
+
+    def _information(self, weights: Array, prior: Array | None) -> tuple[Information, Array]:
+        known = np.zeros((0 if prior is None else len(prior), len(self.names) + 1))
+        if prior is not None:
+            known[:, : prior.shape[1] - 1], known[:, -1] = prior[:, :-1], prior[:, -1]
+        information = self.compressed.enough().information(weights).add(known[:, :-1], known[:, -1])
+        information.refuse_singular(self.names)
+        return information, known
