@@ -24,6 +24,7 @@ from exciter.pipeline.saving import CHECKPOINT_FILE, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
+from exciter.validation.validation import ValidationVerdict
 from exciter_papers import paper_seals
 
 
@@ -67,6 +68,22 @@ def locked(text: str) -> tuple[str, float]:
         return name, float(position) if equals else 0.0
     except ValueError:
         raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
+
+
+def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
+    """Of every log, of all of a kind, of the description, and noise: as the report has them."""
+    base = verdict.judged.stacked
+    rows = [(name, *map(shown, (*percent, total))) for name, percent, total in verdict.rows]
+    headings = ("residual / torque [%]", *base.joints, base.total_name)
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))
+
+
+def print_verdict(out: Console, verdict: ValidationVerdict, command: str) -> None:
+    """The last words: two lines, and what to type next."""
+    found, careful = verdict.lines
+    out.print(f"\n{found}", style="bold", soft_wrap=True)
+    out.print(careful, style="yellow" if verdict.cautions else "green", soft_wrap=True)
+    out.print(f"next: {command}", soft_wrap=True)
 
 
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:
@@ -116,7 +133,7 @@ def plain_table(
     return table
 
 
-# -- what a long command is doing: beside what goes to standard output, and gone when it is done -----------------------
+# -- what a long command is doing: beside what goes to standard output; on a terminal gone when it is done -------------
 
 
 def screen() -> Console:
@@ -124,18 +141,29 @@ def screen() -> Console:
 
 
 @contextmanager
-def bar_with(*columns: progress.ProgressColumn) -> Iterator[progress.Progress]:
-    """A bar with these columns, behind something that turns."""
-    console = screen()
-    spinner, hidden = progress.SpinnerColumn(), not console.is_terminal
-    with progress.Progress(spinner, *columns, console=console, transient=True, disable=hidden) as bar:
-        yield bar
+def working(total: float) -> Iterator[Callable[[float, str], None]]:
+    """What is told (how much of ``total`` is done, in words): a bar on a terminal, else a plain line for new words."""
+    out, last = screen(), ""
+    if out.is_terminal:
+        words = progress.TextColumn("{task.description}", markup=False)
+        columns = (progress.SpinnerColumn(), words, progress.BarColumn(), progress.TimeElapsedColumn())
+        with progress.Progress(*columns, console=out, transient=True) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda done, words: bar.update(task, completed=done, description=words)
+        return
+
+    def line(done: float, words: str) -> None:
+        nonlocal last
+        if words != last:
+            out.print(f"… {words}", soft_wrap=True)
+        last = words
+
+    yield line
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """A bar over ``total`` steps; each is named as it begins."""
-    name, count = progress.TextColumn("{task.description}", markup=False), progress.MofNCompleteColumn()
-    with bar_with(name, progress.BarColumn(), count, progress.TimeElapsedColumn()) as bar:
-        task, begun = bar.add_task("", total=total), itertools.count()
-        yield lambda name: bar.update(task, description=name, completed=next(begun))
+    begun = itertools.count()
+    with working(total) as tell:
+        yield lambda name: tell(next(begun), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,10 @@ from exciter.validation.validation import Validation, ValidationVerdict, validat
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 #: of a parameter in result.json
-PARAMETER_KEYS = ("name", "value", "std", "relative_std_percent", "status", "unit", "expression", "interval")
+PARAMETER_KEYS = (
+    *("name", "value", "std", "relative_std_percent", "status", "unit", "expression", "interval"),
+    *("ratio_to_best", "poor_by_ratio"),
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,7 +98,8 @@ class Identified(Answers):
         low, high = found.interval()
         numbers = (found.values.tolist(), found.std.tolist(), found.units, found.relative_std_percent.tolist())
         interval = zip(low.tolist(), high.tolist(), strict=True)
-        rows = zip(found.names, *numbers, interval, found.status, base.expressions, strict=True)
+        words = (found.status, base.expressions, found.ratio_to_best.tolist(), found.poor_by_ratio)
+        rows = zip(found.names, *numbers, interval, *words, strict=True)
         return Table(Parameter(*row) for row in rows)
 
     @property
@@ -141,7 +146,8 @@ class Identified(Answers):
 
     @cached_property
     def verdict(self) -> ValidationVerdict:
-        return ValidationVerdict(self.fit, self.validation)
+        """How good it is, in words: ``lines`` are what the command ends with."""
+        return ValidationVerdict(self.fit, self.validation, self.notes)
 
     @property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:
@@ -186,6 +192,11 @@ class Identified(Answers):
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json: the promised keys first, then what else is worth keeping."""
+        return {**self._found, "verdict": self.verdict.to_dict()}
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        """The same without the verdict, which takes as long as the report."""
         found, estimate, problem, robot = self.identification, self.estimate, self.identification.problem, self.robot
         return {
             "parameters": [{key: getattr(one, key) for key in PARAMETER_KEYS} for one in self.parameters],
@@ -251,7 +262,7 @@ class Identified(Answers):
     @cached_property
     def as_model(self) -> IdentifiedModel:
         """What predicts, validates and is exported."""
-        return replace(IdentifiedModel.of(self.to_dict(), self.model, self.config), description=self.description)
+        return replace(IdentifiedModel.of(self._found, self.model, self.config), description=self.description)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""
@@ -300,6 +311,11 @@ class Identified(Answers):
             format = known[path.suffix]
         return write_model(self.as_model, path, format)
 
+    def next_command(self, folder: Path) -> str:
+        """What to type next, where its files are in ``folder``."""
+        robot = self.robot.name if self.description is None else folder / copy_name(self.description)
+        return next_command(self.verdict, folder, robot, full=bool(self.physically_consistent))
+
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
         return identification_page(
@@ -307,7 +323,6 @@ class Identified(Answers):
             self.verdict,
             self.config.to_dict(),
             self.logs.validation_runs,
-            notes=self.notes,
             answers=self,
             quality=self.quality,
         )
@@ -333,6 +348,19 @@ def open(folder: str | Path) -> Identified | Designed:
         return Designed.open(place)
     neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
     raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
+
+
+def next_command(verdict: ValidationVerdict, folder: Path, robot: str | Path, *, full: bool) -> str:
+    """What to type after a verdict on the model in ``folder``: look at a log that is not explained, validate what was
+    not, else use it. robot: its description; full: whether a set of all parameters was found."""
+    if verdict.decisive.useless:
+        words: tuple[object, ...] = ("inspect", robot, verdict.decisive.run)
+    elif not verdict.unseen:
+        words = ("validate", folder, "other.csv")
+    else:
+        form = "urdf" if full else "yaml"
+        words = ("export", folder, "--format", form, "-o", f"identified.{form}")
+    return shlex.join(["exciter", *map(str, words)])
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import ROUNDING_EXCESS
-from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.information.estimate import (
+    FAIR,
+    GOOD,
+    INSIGNIFICANT,
+    RATIO_LEGEND,
+    STATUS_LEGEND,
+    WEAK,
+    Estimate,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.cross_validated_trial import Choice
@@ -25,7 +33,7 @@ from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Wor
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
-STATUS_TONES = {WELL: "good", POOR: "fair", INSIGNIFICANT: "poor"}
+STATUS_TONES = {GOOD: "good", FAIR: "good", WEAK: "fair", INSIGNIFICANT: "poor"}
 PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass, "}
 
 
@@ -37,10 +45,11 @@ def parameters_section(found: Identification) -> Section:
         Folded("Assumptions behind the standard deviations", (Sentences(texts(estimate.assumptions)),)),
     ]
     if found.reasons:
-        contents.append(Folded("Why some parameters are not well identified", (Sentences(texts(found.reasons)),)))
+        contents.append(Folded("Why some parameters are not good", (Sentences(texts(found.reasons)),)))
     if estimate.standard is not None:
         contents.append(Folded("Standard parameters of every link", (standard_table(problem, estimate.standard),)))
-    return Section("parameters", "Parameters", explained("parameters", quantile=estimate.quantile()), contents)
+    text = explained("parameters", quantile=estimate.quantile(), status=STATUS_LEGEND, rule=RATIO_LEGEND)
+    return Section("parameters", "Parameters", text, contents)
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
@@ -54,9 +63,15 @@ def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
         "unit": [estimate.units[k] for k in order],
         "σ / value": [Bar.relative_std(estimate.relative_std_percent[k], unknown=1.0) for k in order],
         "status": [Word(one, STATUS_TONES[one]) for one in status],
+        "times the smallest [12.10]": [ratio_cell(estimate.ratio_to_best[k], estimate.poor_by_ratio[k]) for k in order],
         "in the description": problem.nominal[order],
     }
     return HtmlTable.by_column(f"{len(names)} base parameters, and their values in the robot's description", columns)
+
+
+def ratio_cell(ratio: float, poor: bool) -> Bar:
+    """σ / value over the smallest one of all, marked where the papers' rule calls it poor."""
+    return Bar(ratio, f"{number(ratio, 2 if ratio < 99.5 else 4) if ratio < 1e4 else '> 10⁴'}{' ⚑' if poor else ''}")
 
 
 def standard_table(problem: Problem, standard: Array) -> HtmlTable:
