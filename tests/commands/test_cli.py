@@ -14,6 +14,7 @@ from exciter import cli
 from exciter.commands.arguments import parser
 from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS, ROOT
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ def run(capsys, *arguments):
     with pytest.raises(SystemExit) as leaving:
         cli.main([str(a) for a in arguments])
     output = capsys.readouterr()
-    return leaving.value.code, output.out, output.err
+    return leaving.value.code, output.out, without_progress(output.err)
 
 
 def fails(capsys, *arguments):
@@ -377,4 +378,4 @@ def test_unfriendly_surroundings(environment, redirect, code, says):
     command = f"{sys.executable} -W error -m exciter {arguments}"
     done = subprocess.run(["bash", "-c", command], env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
-    assert done.stderr.strip() == says
+    assert without_progress(done.stderr).strip() == says

@@ -458,12 +458,12 @@ def test_offset_drift_is_told_in_newton_metres():
 
 
 def explained(motion: Motion):
-    """Reasons by parameter, of those not well identified."""
+    """Reasons by parameter, of those that are not good."""
     torque = model().torque(motion) + NOISE * np.random.default_rng(0).standard_normal((len(motion), 3))
     problem = problem_of(motion, torque, 30.0)
     estimate = WeightedLeastSquares().estimate(problem)
     reasons = {one.subject: one.text for one in explain(problem.compressed, estimate)}
-    assert set(reasons) == {n for n, s in zip(estimate.names, estimate.status, strict=True) if s != "well identified"}
+    assert set(reasons) == {n for n, s in zip(estimate.names, estimate.status, strict=True) if s != "good"}
     return reasons, estimate
 
 

@@ -6,12 +6,13 @@ import argparse
 import itertools
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import progress
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -24,8 +25,11 @@ from exciter.pipeline.saving import CHECKPOINT_FILE, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
-from exciter.validation.validation import ValidationVerdict
 from exciter_papers import paper_seals
+
+if TYPE_CHECKING:  # commands that judge nothing need not wait for it
+    from exciter.identification.identified_model import IdentifiedModel
+    from exciter.validation.validation import ValidationVerdict
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -78,9 +82,19 @@ def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
     out.print(plain_table(headings, rows, right=range(1, len(headings))))
 
 
-def print_verdict(out: Console, verdict: ValidationVerdict, command: str) -> None:
-    """The last words: two lines, and what to type next."""
+def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedModel, folder: Path) -> None:
+    """The last words: two lines, and what to type next. folder: of the model."""
+    from exciter.identification.identified_model import ROBOT_COPY
+
+    form = "yaml" if model.chi is None else "urdf"
+    robot = folder / f"{ROBOT_COPY}{model.description.suffix}" if model.description else model.model.robot.name
+    arguments: dict[str, tuple[object, ...]] = {
+        "inspect": (robot, verdict.decisive.run),
+        "validate": (folder, "other.csv"),
+        "export": (folder, "--format", form, "-o", f"identified.{form}"),
+    }
     found, careful = verdict.lines
+    command = shlex.join(map(str, ("exciter", verdict.next_action, *arguments[verdict.next_action])))
     out.print(f"\n{found}", style="bold", soft_wrap=True)
     out.print(careful, style="yellow" if verdict.cautions else "green", soft_wrap=True)
     out.print(f"next: {command}", soft_wrap=True)

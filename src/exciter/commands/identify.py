@@ -177,4 +177,4 @@ def run(arguments: argparse.Namespace) -> None:
             out.print(f"{len(words) - MOST_NOTES_PRINTED} more notes: --verbose, or the report", style="dim")
         written = sorted([*data[HASHES], RESULT_SEAL.name])
         out.print(f"written to {folder}: {', '.join(written)}")
-        print_verdict(out, found.verdict, found.next_command(folder))
+        print_verdict(out, found.verdict, found.as_model, folder)

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     print_notes(out, lines(checked.notes), ())
     if folder is not None:
         out.print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")
-    print_verdict(out, checked.verdict, checked.next_command)
+    print_verdict(out, checked.verdict, model, arguments.folder)
 
 
 def print_runs(out: Console, checked: Validated) -> None:

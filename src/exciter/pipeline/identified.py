@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -311,11 +310,6 @@ class Identified(Answers):
             format = known[path.suffix]
         return write_model(self.as_model, path, format)
 
-    def next_command(self, folder: Path) -> str:
-        """What to type next, where its files are in ``folder``."""
-        robot = self.robot.name if self.description is None else folder / copy_name(self.description)
-        return next_command(self.verdict, folder, robot, full=bool(self.physically_consistent))
-
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
         return identification_page(
@@ -348,19 +342,6 @@ def open(folder: str | Path) -> Identified | Designed:
         return Designed.open(place)
     neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
     raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
-
-
-def next_command(verdict: ValidationVerdict, folder: Path, robot: str | Path, *, full: bool) -> str:
-    """What to type after a verdict on the model in ``folder``: look at a log that is not explained, validate what was
-    not, else use it. robot: its description; full: whether a set of all parameters was found."""
-    if verdict.decisive.useless:
-        words: tuple[object, ...] = ("inspect", robot, verdict.decisive.run)
-    elif not verdict.unseen:
-        words = ("validate", folder, "other.csv")
-    else:
-        form = "urdf" if full else "yaml"
-        words = ("export", folder, "--format", form, "-o", f"identified.{form}")
-    return shlex.join(["exciter", *map(str, words)])
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:

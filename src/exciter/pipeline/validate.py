@@ -18,7 +18,7 @@ from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, notable
-from exciter.pipeline.identified import Identified, next_command
+from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, Given, several
 from exciter.pipeline.logs import Logs, Progress, read_logs, unseen_progress
 from exciter.pipeline.saving import REPORT_FILE, VALIDATION_SEAL, versions
@@ -61,13 +61,6 @@ class Validated:
     def verdict(self) -> ValidationVerdict:
         """How good the model is, in words: ``lines`` are what the command ends with."""
         return ValidationVerdict(Validation(()), self.validation, self.notes)
-
-    @property
-    def next_command(self) -> str:
-        """What to type next."""
-        found = self.model
-        folder, robot = found.folder or Path("found"), found.description or found.model.robot.name
-        return next_command(self.verdict, folder, robot, full=found.chi is not None)
 
     def __iter__(self) -> Iterator[RunValidation]:
         return iter(self.validation)

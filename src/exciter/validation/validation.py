@@ -360,16 +360,32 @@ class ValidationVerdict:
         return (*self.fit.rows("identification data"), *self.unseen.rows("validation data"))
 
     @property
-    def headline(self) -> str:
-        """What was found, on which data, and how sure it is: figures are of all runs ``judged``."""
+    def figures(self) -> str:
+        """How good it is, on which data, and how sure: of all runs ``judged``."""
         found, runs = self.judged.stacked, self.judged
         left, worst = found.identified, self.worst_joint
         known = [f"{MODEL_TITLES[DESCRIPTION]} {found.of(DESCRIPTION).total_percent:.3g} %"]
         known += [] if runs.floor.total_percent is None else [f"noise {runs.floor.total_percent:.3g} %"]
         size = f"residual {left.total_percent:.3g} % of the torque on {', '.join(runs.names)} ({', '.join(known)})"
         most = f", worst {found.joints[worst]} with {left.percent[worst]:.3g} % of its own"
-        size += most if len(found.joints) > 1 else ""
-        return f"{self.decisive.model.robot.name}: {self.word}: {size}; {self.decisive.estimate.counted}"
+        return f"{size}{most if len(found.joints) > 1 else ''}; {self.decisive.estimate.counted}"
+
+    @property
+    def caution(self) -> str:
+        """What to be careful about before all else."""
+        first, more = self.cautions[:1], len(self.cautions) - 1
+        also = f" ({more} more in the report)" if more > 0 else ""
+        return f"Careful: {first[0]}{also}" if first else "No warnings: nothing speaks against using it"
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """In two lines: what was found and how good it is; what to be careful about."""
+        return f"{self.decisive.model.robot.name}: {self.word}: {self.figures}", self.caution
+
+    @property
+    def next_action(self) -> str:
+        """inspect a log that is not explained, validate what was not, else export."""
+        return "inspect" if self.decisive.useless else "export" if self.unseen else "validate"
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -410,13 +426,6 @@ class ValidationVerdict:
     @property
     def _warnings(self) -> tuple[Note, ...]:
         return tuple(one for one in self.notes if one.severity >= Severity.WARNING)
-
-    @property
-    def lines(self) -> tuple[str, str]:
-        """The verdict in two lines: what was found and how good it is; what to be careful about before all else."""
-        first, more = self.cautions[:1], len(self.cautions) - 1
-        also = f" ({more} more in the report)" if more > 0 else ""
-        return self.headline, f"Careful: {first[0]}{also}" if first else "No warnings: nothing speaks against using it"
 
     def to_dict(self) -> dict[str, Any]:
         plain = {"word": self.word, "lines": list(self.lines), "total_percent": self.judged.total_percent}

@@ -186,11 +186,15 @@ def worst_joint(verdict: ValidationVerdict) -> str:
 
 
 def summary(verdict: ValidationVerdict, done: Sequence[str], ready: Sequence[str], cards: Mapping[str, str]) -> Summary:
-    """The verdict's own lines, then what was done. ready: what else to do next."""
-    sentences = [f"{one}." for one in verdict.lines]
-    steps = [f"{one[:1].upper()}{one[1:]}." for one in (*verdict.steps, *ready)]
+    """The verdict's own words, then what was done. ready: what else to do next."""
+    sentences = (f"{capital(verdict.figures)}. {verdict.caution}.", *done, worst_joint(verdict))
+    steps = [f"{capital(one)}." for one in (*verdict.steps, *ready)]
     remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(verdict.notes)))
     return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
+
+
+def capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
