@@ -90,7 +90,7 @@ def test_terminal_report_and_data_say_the_same(place, tmp_path, capsys):
     rows = [line.removeprefix(kind).split() for line in printed.out.splitlines() if line.startswith(kind)]
     assert [row[0] for row in rows] == ["other.csv", "third.csv", "all"]
     for row in rows:
-        assert " ".join(f"{figure} %" for figure in row[-4:]) in text  # joint by joint, and the total
+        assert " ".join(f"{figure} %" for figure in row[-4:]) in text  # the total, and joint by joint
     steps = printed.err.splitlines()
     assert [f"… {step}" for step in ("reading other.csv", "predicting")] == [steps[0], steps[2]]
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", printed.err)

@@ -77,8 +77,8 @@ def locked(text: str) -> tuple[str, float]:
 def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
     """Of every log, of all of a kind, of the description, and noise: as the report has them."""
     base = verdict.judged.stacked
-    rows = [(name, *map(shown, (*percent, total))) for name, percent, total in verdict.rows]
-    headings = ("residual / torque [%]", *base.joints, base.total_name)
+    rows = [(name, *map(shown, (total, *percent))) for name, percent, total in verdict.rows]
+    headings = ("residual / torque [%]", base.total_name, *base.joints)
     out.print(plain_table(headings, rows, right=range(1, len(headings))))
 
 

@@ -228,10 +228,10 @@ class Validation(Sequence[RunValidation]):
         """One for each run and, of several, one for all; then what the description leaves, and noise."""
         found = [(f"{kind}: {name}", one.baselines.identified) for name, one in zip(self.names, self, strict=True)]
         found += [(f"{kind}: all {len(self)} logs", self.stacked.identified)] if len(self) > 1 else []
-        found += [(f"  {MODEL_TITLES[DESCRIPTION]}", self.stacked.of(DESCRIPTION))] if len(self) else []
+        found += [(f"{MODEL_TITLES[DESCRIPTION]}, {kind}", self.stacked.of(DESCRIPTION))] if len(self) else []
         rows = [(name, one.percent, one.total_percent) for name, one in found]
         if len(self) and self.floor.total_percent is not None:
-            rows.append(("  noise floor", self.floor.percent, self.floor.total_percent))
+            rows.append((f"noise floor, {kind}", self.floor.percent, self.floor.total_percent))
         return tuple(rows)
 
     @property
@@ -367,8 +367,9 @@ class ValidationVerdict:
         known = [f"{MODEL_TITLES[DESCRIPTION]} {found.of(DESCRIPTION).total_percent:.3g} %"]
         known += [] if runs.floor.total_percent is None else [f"noise {runs.floor.total_percent:.3g} %"]
         size = f"residual {left.total_percent:.3g} % of the torque on {', '.join(runs.names)} ({', '.join(known)})"
-        most = f", worst {found.joints[worst]} with {left.percent[worst]:.3g} % of its own"
-        return f"{size}{most if len(found.joints) > 1 else ''}; {self.decisive.estimate.counted}"
+        own = f"({left.rms[worst]:.3g} of {found.signal[worst]:.3g} {found.units[worst]} rms)"
+        most = f"worst {found.joints[worst]} with {left.percent[worst]:.3g} % of its own {own}"
+        return f"{size}, {most}; {self.decisive.estimate.counted}"
 
     @property
     def caution(self) -> str:

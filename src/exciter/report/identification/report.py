@@ -164,7 +164,7 @@ def identification_summary(found: Identification, verdict: ValidationVerdict) ->
         "condition number, normalised columns": number(estimate.condition_number_normalized),
         "computing time of the estimate": f"{number(found.seconds, 3)} s",
     }
-    ready = "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs"
+    ready = "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
     return summary(verdict, (done, sure), (ready,) if physical else (), cards)
 
 
@@ -181,14 +181,10 @@ def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict) 
     return summary(verdict, (done,), (), residual_figures(verdict))
 
 
-def worst_joint(verdict: ValidationVerdict) -> str:
-    return explained("worst_joint", base=verdict.judged.stacked, j=verdict.worst_joint)
-
-
 def summary(verdict: ValidationVerdict, done: Sequence[str], ready: Sequence[str], cards: Mapping[str, str]) -> Summary:
     """The verdict's own words, then what was done. ready: what else to do next."""
-    sentences = (f"{capital(verdict.figures)}. {verdict.caution}.", *done, worst_joint(verdict))
-    steps = [f"{capital(one)}." for one in (*verdict.steps, *ready)]
+    sentences = (f"{capital(verdict.figures)}. {verdict.caution}.", *done)
+    steps = [*(f"{capital(one)}." for one in verdict.steps), *ready]
     remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(verdict.notes)))
     return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
 

@@ -96,7 +96,8 @@ def residuals_section(
 ) -> Section:
     """Joint by joint, beside simpler models. judge: whose equations they are; shown_runs: how many have pictures."""
     floors = [f"{run.name}: {run.found.floor.sentence}" for run in runs]
-    contents = (overview_table(verdict), *(baselines_table(run) for run in runs), Sentences(floors))
+    overview = (overview_table(verdict),) if len(runs) > 1 else ()
+    contents = (*overview, *(baselines_table(run) for run in runs), Sentences(floors))
     text = explained("residuals", judged=judged_words(judge), cut=shown_runs < len(runs), most=MOST_RUNS_SHOWN)
     return Section("residuals", "Residuals compared with simpler models", text, contents)
 
@@ -105,8 +106,8 @@ def overview_table(verdict: ValidationVerdict) -> HtmlTable:
     """What the terminal shows: every run, all of a kind, the description, and noise."""
     base, rows = verdict.judged.stacked, list[tuple[Cell, ...]]()
     for name, joints, total in verdict.rows:
-        rows.append((name.strip(), *map(Bar.percentage, (*joints, total))))
-    return HtmlTable("Residual / torque of every log", ("", *base.joints, base.total_name), rows)
+        rows.append((name, *(Bar.percentage(value, bar=False) for value in (total, *joints))))
+    return HtmlTable("Residual / torque of every log", ("data", base.total_name, *base.joints), rows)
 
 
 def baselines_table(run: ReportedRun) -> HtmlTable:
