@@ -36,6 +36,22 @@ def fails(capsys, *arguments):
     return err
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("identfy", "panda"), "did you mean 'identify'?"),
+        (("base", "panda", "--jsonn"), "did you mean '--json'?"),
+        (("validate", "found", "log.csv", "--verbosse"), "did you mean '--verbose'?"),
+        (("export", "found", "--format", "urdff", "-o", "x"), "did you mean 'urdf'?"),
+        (("export", "found", "--format", "nothing", "-o", "x"), ""),
+    ],
+)
+def test_a_word_that_is_spelled_nearly_so_is_named(capsys, words, near):
+    said = fails(capsys, *words)
+    assert near in said
+    assert ("did you mean" in said) == bool(near)
+
+
 GROUPINGS = [
     "ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3",
     "XXR2 = XX2 - YY2 - 0.25 M3",

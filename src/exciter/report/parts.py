@@ -12,7 +12,6 @@ import numpy as np
 from exciter.report.markup import PagePart, number, percent
 
 MOST_REMARKS_SHOWN = 8  #: the others are folded away
-MOST_RELATIVE_STD_PERCENT = 1000.0  #: σ in per cent of a value: more says no more than that it is not significant
 PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
 
 
@@ -124,8 +123,8 @@ class Bar:
 
     @classmethod
     def relative_std(cls, value: float, unknown: float = 0.0) -> Bar:
-        """[%] with a logarithmic bar; unknown: length of the bar where it is not finite, or says nothing any more."""
-        if not value < MOST_RELATIVE_STD_PERCENT:
+        """[%] with a logarithmic bar; unknown: length of the bar where it is not finite."""
+        if not math.isfinite(value):
             return cls(value, "–", unknown)
         decades = math.log10(max(value, 1e-3) / PERCENT_OF_EMPTY_BAR)
         return cls(value, percent(value / 100.0), decades / DECADES_OF_FULL_BAR)

@@ -34,6 +34,7 @@ from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
 STATUS_TONES = {GOOD: "good", FAIR: "good", WEAK: "fair", INSIGNIFICANT: "poor"}
+MOST_RELATIVE_STD_PERCENT = 1000.0  #: σ of a value: more says no more than that it is not significant
 PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass, "}
 
 
@@ -55,13 +56,15 @@ def parameters_section(found: Identification) -> Section:
 def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
     order = reading_order(estimate.names)
     names, status = [estimate.names[k] for k in order], [estimate.status[k] for k in order]
+    known = estimate.relative_std_percent < MOST_RELATIVE_STD_PERCENT
+    relative = np.where(known, estimate.relative_std_percent, np.inf)
     columns = {
         "parameter": names,
         "meaning": [meaning(name, problem.model.robot.joint_names) for name in names],
         "value": estimate.values[order],
         "σ": estimate.std[order],
         "unit": [estimate.units[k] for k in order],
-        "σ / value": [Bar.relative_std(estimate.relative_std_percent[k], unknown=1.0) for k in order],
+        "σ / value": [Bar.relative_std(relative[k], unknown=1.0) for k in order],
         "status": [Word(one, STATUS_TONES[one]) for one in status],
         "times the smallest [12.10]": [ratio_cell(estimate.ratio_to_best[k], estimate.poor_by_ratio[k]) for k in order],
         "in the description": problem.nominal[order],
