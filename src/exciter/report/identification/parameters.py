@@ -33,8 +33,9 @@ from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Wor
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
-STATUS_TONES = {GOOD: "good", FAIR: "good", WEAK: "fair", INSIGNIFICANT: "poor"}
+STATUS_TONES = {GOOD: "good", FAIR: "fair", WEAK: "poor", INSIGNIFICANT: "poor"}
 MOST_RELATIVE_STD_PERCENT = 1000.0  #: σ of a value: more says no more than that it is not significant
+MOST_RATIO_SHOWN = 1e4  #: of a relative σ over the smallest one
 PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass, "}
 
 
@@ -74,7 +75,8 @@ def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
 
 def ratio_cell(ratio: float, poor: bool) -> Bar:
     """σ / value over the smallest one of all, marked where the papers' rule calls it poor."""
-    return Bar(ratio, f"{number(ratio, 2 if ratio < 99.5 else 4) if ratio < 1e4 else '> 10⁴'}{' ⚑' if poor else ''}")
+    text = number(ratio, 2) if ratio < 99.5 else f"{ratio:.0f}" if ratio < MOST_RATIO_SHOWN else "> 10⁴"
+    return Bar(ratio, f"{text} ⚑" if poor else text)
 
 
 def standard_table(problem: Problem, standard: Array) -> HtmlTable:
