@@ -54,17 +54,18 @@ class RecordingError(ExciterError):
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
     names, name = list(valid), _cut(str(name))
-    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{_near(name, names)}"
+    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{did_you_mean(name, names)}"
 
 
 def not_allowed(given: Any, words: Iterable[str]) -> str:
     """Behind a setting that is none of a few words."""
     names = list(words)
-    near = _near(given, names) if isinstance(given, str) else ""
+    near = did_you_mean(given, names) if isinstance(given, str) else ""
     return f" is {shown(given)}; allowed are {', '.join(names)}{near}"
 
 
-def _near(name: str, names: list[str]) -> str:
+def did_you_mean(name: str, names: list[str]) -> str:
+    """Behind a message on a word that is none of ``names``; empty where none is like it."""
     close = get_close_matches(name[:MOST_SHOWN_CHARACTERS], names, 1)
     return f"; did you mean '{close[0]}'?" if close else ""
 

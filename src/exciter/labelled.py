@@ -117,7 +117,8 @@ def drawn_on(axes: Any) -> Any:
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: value and σ in ``unit``; interval: of 95 %; relative_std_percent: infinite where the value is 0;
-    expression: which standard parameters it combines."""
+    status: good, fair, weak or not significant; expression: which standard parameters it combines. ratio_to_best:
+    relative σ over the smallest one; poor_by_ratio: whether it is more than ten [12.10]."""
 
     name: str
     value: float
@@ -127,6 +128,8 @@ class Parameter:
     interval: tuple[float, float]
     status: str
     expression: str
+    ratio_to_best: float
+    poor_by_ratio: bool
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.value:.5g} ± {self.std:.2g} {self.unit}, {self.status}>"
@@ -163,8 +166,9 @@ class Table(tuple[Parameter, ...]):
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each parameter, indexed by name."""
         headings = ("name", "value", "std", "unit", "relative_std_percent", "lower", "upper", "status", "expression")
-        rows = [(*astuple(one)[:5], *one.interval, one.status, one.expression) for one in self]
-        return needed("pandas").DataFrame(rows, columns=list(headings)).set_index("name")
+        more = ("ratio_to_best", "poor_by_ratio")
+        rows = [(*astuple(one)[:5], *one.interval, *astuple(one)[6:]) for one in self]
+        return needed("pandas").DataFrame(rows, columns=[*headings, *more]).set_index("name")
 
     def plot(self, axes: Any = None) -> Any:
         """Relative standard deviations; returns matplotlib's axes."""

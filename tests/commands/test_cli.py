@@ -14,6 +14,7 @@ from exciter import cli
 from exciter.commands.arguments import parser
 from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS, ROOT
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ def run(capsys, *arguments):
     with pytest.raises(SystemExit) as leaving:
         cli.main([str(a) for a in arguments])
     output = capsys.readouterr()
-    return leaving.value.code, output.out, output.err
+    return leaving.value.code, output.out, without_progress(output.err)
 
 
 def fails(capsys, *arguments):
@@ -33,6 +34,22 @@ def fails(capsys, *arguments):
     assert err.count("\n") == 1, err
     assert "Traceback" not in err
     return err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("identfy", "panda"), "did you mean 'identify'?"),
+        (("base", "panda", "--jsonn"), "did you mean '--json'?"),
+        (("validate", "found", "log.csv", "--verbosse"), "did you mean '--verbose'?"),
+        (("export", "found", "--format", "urdff", "-o", "x"), "did you mean 'urdf'?"),
+        (("export", "found", "--format", "nothing", "-o", "x"), ""),
+    ],
+)
+def test_a_word_that_is_spelled_nearly_so_is_named(capsys, words, near):
+    said = fails(capsys, *words)
+    assert near in said
+    assert ("did you mean" in said) == bool(near)
 
 
 GROUPINGS = [
@@ -377,4 +394,4 @@ def test_unfriendly_surroundings(environment, redirect, code, says):
     command = f"{sys.executable} -W error -m exciter {arguments}"
     done = subprocess.run(["bash", "-c", command], env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
-    assert done.stderr.strip() == says
+    assert without_progress(done.stderr).strip() == says

@@ -16,6 +16,7 @@ import pytest
 from exciter import cli
 from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.robot import embedded_robots as embedded
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +55,7 @@ def run(capsys, *arguments):
     with pytest.raises(SystemExit) as leaving:
         cli.main([str(a) for a in arguments])
     output = capsys.readouterr()
-    return leaving.value.code, output.out, output.err
+    return leaving.value.code, output.out, without_progress(output.err)
 
 
 def command(*arguments):
@@ -70,7 +71,7 @@ def designed(tmp_path_factory):
     config.write_text(CONFIG, encoding="utf-8")
     words, environment = command("design", ROBOT, "-o", folder / "out", "--config", config, "--json")
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
-    said = [line for line in done.stderr.splitlines() if "compiling numerical kernels" not in line]
+    said = [line for line in without_progress(done.stderr).splitlines() if "compiling numerical kernels" not in line]
     assert (done.returncode, said) == (0, []), done.stderr
     return folder / "out", config, done.stdout
 

@@ -42,7 +42,7 @@ from exciter.report.identification.report import identification_page, validation
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.robot import Frame
-from exciter.validation.validation import ValidationVerdict, validate
+from exciter.validation.validation import Validation, ValidationVerdict, validate
 from support import export_cases
 from support.estimates import estimate_of
 from support.mdh_writing import write_mdh
@@ -309,15 +309,13 @@ def pages(folder, names, log):
     design_page(designed(robot), settings={"command": names[1]}).write(folder / "design.html")
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
-    notes = [note("name", name, None, log) for name in names]
-    verdict, held_out = ValidationVerdict(made.fit, made.unseen), made.validation[0].runs
-    identification_page(made.found, verdict, {"terms": [log]}, held_out, notes=notes, quality=quality).write(
-        folder / "found.html"
-    )
+    notes = tuple(note("name", name, None, log) for name in names)
+    verdict, held_out = ValidationVerdict(made.fit, made.unseen, notes), made.validation[0].runs
+    identification_page(made.found, verdict, {"terms": [log]}, held_out, quality=quality).write(folder / "found.html")
     model = IdentifiedModel(made.found.problem.model, made.found.estimate, IdentifyConfig(), {}, Path(names[2]))
     never = tuple(replace(run, name=log) for run in made.validation[0].runs)
     seen = validate(made.found.judge, made.found.estimate, never)
-    validation_page(model, seen, runs=never, notes=notes).write(folder / "validated.html")
+    validation_page(model, ValidationVerdict(Validation(()), seen, notes), runs=never).write(folder / "validated.html")
     return [Read((folder / f"{page}.html").read_text(encoding="utf-8")) for page in ("design", "found", "validated")]
 
 

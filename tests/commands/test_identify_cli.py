@@ -17,10 +17,12 @@ from exciter.experiment.recording import About, Payload, Recording, read_recordi
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.identify_config import IdentifySettings
+from exciter.identification.information.estimate import STATUS_LEGEND
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded_robots as embedded
 from exciter.settings import keys_of
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +37,7 @@ CONTRACT = (
     "physically_consistent",
     "settings",
 )
+
 SIMULATE = """
 simulate:
   truth: {seed: 1, stribeck: 0}
@@ -76,10 +79,14 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     """The contract of the command, and that what it says is true of the virtual robot."""
     out = tmp_path / "out"
     assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--validate", folder / "other.csv") == 0
-    text = capsys.readouterr().out
-    assert "validation" in text
-    assert "joint_2" in text
+    printed = capsys.readouterr()
+    text = printed.out.splitlines()
     data = result(out)
+    assert text[-3:-1] == data["verdict"]["lines"]
+    assert text[-1] == f"next: exciter export {out} --format urdf -o identified.urdf"
+    assert len(text) <= 25
+    assert "ZZR1" not in printed.out  # long tables stand in the report, and are printed with --verbose
+    assert printed.err.splitlines()[0] == "… reading log.csv"
     assert tuple(data)[: len(CONTRACT)] == CONTRACT
     assert set(data["parameters"][0]) >= {"name", "value", "std", "relative_std_percent", "status"}
     assert set(data["residuals"]) == {"joint_1", "joint_2", "joint_3"}
@@ -90,7 +97,7 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     assert data["physically_consistent"] is True
     chosen = {"filter", "friction", "estimator", "estimator: weight", "estimator: offset"}
     assert {one["setting"] for one in data["automatic"]} >= chosen
-    doubted = [one["name"] for one in data["parameters"] if one["status"] != "well identified"]
+    doubted = [one["name"] for one in data["parameters"] if one["status"] != "good"]
     assert [reason.split()[0] for reason in data["reasons"]] == doubted
     assert (out / "identified.urdf").exists()
     truth = {one["name"]: one["value"] for one in json.loads((folder / "truth.json").read_text())["base"]}
@@ -106,6 +113,21 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     settings.write_text(yaml.safe_dump(data["settings"]), encoding="utf-8")
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "again", "--config", settings) == 0
     assert result(tmp_path / "again")["parameters"] == data["parameters"]
+
+
+def test_what_to_type_next(folder, tmp_path, capsys):
+    """Validate what was not; the long tables where they are asked for."""
+    out = tmp_path / "a folder"
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--estimator", "wls", "--verbose") == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[-1] == f"next: exciter validate '{out}' other.csv"
+    assert text.splitlines()[-2].startswith("Careful: not validated: ")
+    assert re.search(r"ZZR1 .* good", text)
+    for line in (STATUS_LEGEND, "σ % / smallest"):
+        assert line in text
+    flags = ["--estimator", "wls", "--validate", folder / "other.csv"]
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, *flags) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("--format yaml -o identified.yaml")
 
 
 def test_consistent_gives_a_robot_that_predicts(folder, tmp_path):
@@ -296,7 +318,7 @@ def test_bad_input_is_one_line(bad_logs, tmp_path, capsys, monkeypatch, case):
         (tmp_path / "identify.yaml").write_text(config + "\n", encoding="utf-8")
         flags = ["--config", tmp_path / "identify.yaml"]
     assert exciter("identify", ARM, *words, "-o", tmp_path / "out", *flags) == 2
-    error = capsys.readouterr().err
+    error = without_progress(capsys.readouterr().err)
     assert error.startswith("exciter: ")
     assert error.count("\n") == 1
     assert re.search(message, error), error

@@ -39,6 +39,7 @@ from exciter.robot import embedded_robots as embedded
 from exciter.settings import fill, keys_of, written
 from support.paths import ROBOTS, ROOT
 from support.settings_conformance import conforms
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -253,7 +254,7 @@ def test_nothing_of_the_users_is_overwritten(folder, tmp_path, capsys, monkeypat
         ((motion, "-o", log, "--motion", tmp_path / "motion.txt"), "--motion is"),
     ):
         assert simulate(ARM, *arguments) == 2, arguments
-        error = capsys.readouterr().err
+        error = without_progress(capsys.readouterr().err)
         assert words in error
         assert len(error.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -346,7 +347,7 @@ def test_bad_configurations_are_one_line(text, words, folder, tmp_path, capsys):
     (tmp_path / "c.yaml").write_text(text)
     log = tmp_path / "out" / "log.csv"
     assert simulate(ARM, folder / "trajectory.json", "-o", log, "--config", tmp_path / "c.yaml") == 2
-    error = capsys.readouterr().err
+    error = without_progress(capsys.readouterr().err)
     assert words in error
     assert len(error.strip().splitlines()) == 1
     assert not log.parent.exists()
@@ -370,7 +371,7 @@ def test_bad_arguments_are_one_line(folder, tmp_path, capsys):
         ((ARM, motion, "-o", folder / "trajectory.csv" / "log.csv"), "cannot write"),
     ):
         assert simulate(*arguments) == 2
-        error = capsys.readouterr().err
+        error = without_progress(capsys.readouterr().err)
         assert words in error
         assert len(error.strip().splitlines()) == 1
     assert not log.exists()

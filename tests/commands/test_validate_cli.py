@@ -1,6 +1,8 @@
 """``exciter validate`` and ``exciter export`` on folders as people leave them: moved, damaged, mixed up."""
 
+import html
 import json
+import re
 import shutil
 
 import numpy as np
@@ -13,6 +15,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.identification.identified_model import RESULT_KINDS
 from exciter.robot import embedded_robots as embedded
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +34,7 @@ def refused(capsys, *arguments) -> str:
     """The one line of an error."""
     capsys.readouterr()
     assert exciter(*arguments) == 2
-    said = capsys.readouterr().err
+    said = without_progress(capsys.readouterr().err)
     assert said.startswith("exciter: ")
     assert said.count("\n") == 1
     return said
@@ -57,12 +60,47 @@ def place(tmp_path_factory):
 def test_what_is_printed_and_written(place, tmp_path, capsys):
     assert exciter("validate", place / "found", place / "other.csv", "-o", tmp_path / "new") == 0
     out = capsys.readouterr().out
-    for words in ("identified", "description", "gravity only", "zero", "noise floor", "… at [s]", "inertia matrix"):
+    for words in ("other.csv", "description", "noise floor", "inertia matrix"):
         assert words in out
+    assert len(out.splitlines()) <= 25
     data = json.loads((tmp_path / "new" / "validation.json").read_text(encoding="utf-8"))
     assert exciter("validate", place / "found", place / "other.csv", "--json") == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["verdict"] == data["runs"][0]["verdict"]
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"validation.json", "report.html"}
+
+
+def test_terminal_report_and_data_say_the_same(place, tmp_path, capsys):
+    """Two logs: every one named, figures of both stacked, the same two lines everywhere, and what to type next."""
+    folder = tmp_path / "new"
+    flags = ("--config", place / "simulate.yaml", "--seed", 7, "-q")
+    assert exciter("simulate", ARM, place / "other.json", "-o", tmp_path / "third.csv", *flags) == 0
+    logs = (place / "other.csv", tmp_path / "third.csv")
+    assert exciter("validate", place / "found", *logs, "-o", folder) == 0
+    printed = capsys.readouterr()
+    *_, first, second, command = printed.out.splitlines()
+    data = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
+    assert data["verdict"]["lines"] == [first, second]
+    assert "on other.csv, third.csv (" in first
+    assert f"residual {data['all_runs']['models']['identified']['total_percent']:.3g} % of the torque" in first
+    assert command == f"next: exciter export {place / 'found'} --format urdf -o identified.urdf"
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page))).replace("\u2212", "-")
+    assert f"R{first.partition(': r')[2]}. {second}." in text
+    kind = "validation data: "
+    rows = [line.removeprefix(kind).split() for line in printed.out.splitlines() if line.startswith(kind)]
+    assert [row[0] for row in rows] == ["other.csv", "third.csv", "all"]
+    for row in rows:
+        assert " ".join(f"{figure} %" for figure in row[-4:]) in text  # the total, and joint by joint
+    steps = printed.err.splitlines()
+    assert [f"… {step}" for step in ("reading other.csv", "predicting")] == [steps[0], steps[2]]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", printed.err)
+
+
+def test_verbose_has_the_long_tables(place, capsys):
+    assert exciter("validate", place / "found", place / "other.csv", "--verbose") == 0
+    out = capsys.readouterr().out
+    for words in ("identified model", "gravity only", "no model", "noise floor", "largest residual", "… at [s]"):
+        assert words in out
 
 
 def test_an_arm_on_the_ceiling_is_judged_there(place, capsys):
@@ -142,7 +180,7 @@ def test_damaged_results_are_refused(place, tmp_path, capsys):
 
 def refused_or_done(capsys, *arguments) -> str:
     code = exciter(*arguments)
-    said = capsys.readouterr().err
+    said = without_progress(capsys.readouterr().err)
     assert code == 0 or (code == 2 and said.count("\n") == 1), said
     return "refused" if code else "done"
 

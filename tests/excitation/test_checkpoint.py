@@ -20,6 +20,7 @@ from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.robot import load
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -223,7 +224,7 @@ def test_the_command_says_it_in_one_line(capsys, tmp_path):
     with pytest.raises(SystemExit) as leaving:
         cli.main(["design", "gautier-khalil", "-o", str(tmp_path), "--starts", "1", "--resume"])
     assert leaving.value.code == 2
-    said = capsys.readouterr().err
+    said = without_progress(capsys.readouterr().err)
     assert said.count("\n") == 1
     assert "damaged one" in said
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.json"]

@@ -11,7 +11,8 @@ from exciter.notes import done, grouped, note, problem, warning
 TIME = np.array([0.0, 0.1, 0.2])
 TORQUE = Labelled("torque", np.arange(6.0).reshape(3, 2), ("a", "b"), ("N·m", "N"), TIME, "time [s]")
 ROWS = Table(
-    Parameter(f"Fv{k}", 1.0 + k, 0.1, "N·m·s/rad", 10.0, (0.8, 1.2), "well identified", f"Fv{k}") for k in range(3)
+    Parameter(f"Fv{k}", 1.0 + k, 0.1, "N·m·s/rad", 10.0, (0.8, 1.2), "fair", f"Fv{k}", 1.0 + 10 * k, k > 0)
+    for k in range(3)
 )
 
 
@@ -41,7 +42,9 @@ def test_pandas_has_the_same_names_and_numbers():
     assert isinstance(frame, pandas.DataFrame)
     assert frame.index.name == "time [s]"
     assert np.array_equal(frame["a [N·m]"], TORQUE["a"])
-    assert ROWS.to_pandas().loc["Fv2", "value"] == 3.0
+    table = ROWS.to_pandas()
+    assert table.loc["Fv2", ["value", "upper", "status", "ratio_to_best"]].tolist() == [3.0, 1.2, "fair", 21.0]
+    assert table["poor_by_ratio"].tolist() == [False, True, True]
 
 
 def test_pictures_are_one_line():

@@ -76,6 +76,7 @@ from exciter.parameters.terms import (
 from exciter.pipeline import identify as pipeline_identify
 from exciter.robot import Motion, Robot, load
 from support.robots import CASES, smooth_motion
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -747,6 +748,6 @@ def test_logs_that_are_too_little_to_choose_from(
     capsys.readouterr()
     write_recording(recorded(moved(seconds=0.6)), tmp_path / "short.csv")
     assert exciter("identify", ARM, tmp_path / "short.csv", "-o", tmp_path / "short") == 2
-    error = capsys.readouterr().err.strip()
+    error = without_progress(capsys.readouterr().err).strip()
     assert "\n" not in error
     assert "record longer" in error

@@ -28,6 +28,7 @@ from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
 from exciter.validation.validation import validate
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +46,7 @@ WORDS = (
     "Percentages are of the measured torque through a Butterworth low-pass of 7.3 Hz, order 3, forwards and backwards; "
     "the prediction went through the same, and every sample counts, at rest too."
 )
+
 WINDOWS = [[0.0, 11.0], [12.5, 20.0]]  # a gap: what lies beside it is an edge
 
 
@@ -216,7 +218,7 @@ def test_bad_settings_are_refused_in_one_line(folder, tmp_path, capsys, given, t
     path = tmp_path / "identify.yaml"
     path.write_text(yaml.safe_dump({"identify": {**SETTINGS, "evaluation": given}}), encoding="utf-8")
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "out", "--config", path) == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = without_progress(capsys.readouterr().err).strip().splitlines()
     assert told in line
     assert not (tmp_path / "out").exists()
 

@@ -39,6 +39,7 @@ from exciter.parameters.terms import (
 )
 from exciter.robot import load
 from support.real_data import real_recording, require_data
+from support.robots import CASES, smooth_motion
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +72,26 @@ def run_of(terms: tuple[JointTerm, ...], values: dict[str, float], noise: float,
 
 def chosen(choice: FrictionChoice) -> list[str]:
     return [joint.chosen.candidate.name for joint in choice.per_joint]
+
+
+def test_joints_that_slide_have_lengths():
+    """The number in a name is millimetres and m/s there; asked for by its name of a joint that turns, it is found."""
+    gantry = CASES["gantry"]()
+    path = smooth_motion(gantry, np.arange(400) / 50.0)
+    noise = np.random.default_rng(0).standard_normal(path.q.shape)
+    model = DynamicModel(gantry, (Viscous(), Coulomb()))
+    few = [one for one in usual_candidates(deltas=(1e-3,), velocities=(0.1,)) if "√" not in one.name]
+    choice = choose_friction(Problem(model, (Run.at(path, model.torque(path, model.nominal) + noise, 50.0),)), few)
+    units = set()
+    for joint, one in zip(choice.per_joint, gantry.joints, strict=True):
+        names = " ".join(row.candidate.name for row in joint.table)
+        length, speed = ("1 mm", "0.1 m/s") if one.is_prismatic else ("1 mrad", "0.1 rad/s")
+        assert f"Dahl {length}" in names
+        assert f"Stribeck {speed}" in names
+        assert ("mrad" in names) != one.is_prismatic
+        units.add(joint.unit)
+    assert units == {"N", "N·m"}
+    assert choice.held_out("viscous + Dahl 1 mrad").shape == (gantry.n,)
 
 
 def test_each_joint_gets_its_own_model():

@@ -138,3 +138,23 @@ def test_bands_reach_so_many_sigma_to_both_sides() -> None:
     band = Band(torque, std, measured, 2.0)
     assert [side.tolist() for side in band.interval] == [[[0.0, -2.5]], [[2.0, -1.5]]]
     assert [side.tolist() for side in band.prediction_interval] == [[[-3.0, -8.0]], [[5.0, 4.0]]]
+
+
+def test_status_is_absolute_and_the_papers_rule_stands_beside_it():
+    """0.2 % is good, however well another parameter is known; borders are 5 % and 20 %, then 95 % from zero."""
+    relative = np.array([0.01, 0.2, 4.99, 5.01, 19.9, 20.1, 50.0, 52.0, 1e11])  # [%] of a value of one
+    count = len(relative)
+    names = tuple("abcdefghi")
+    covariance = np.diag((relative / 100.0) ** 2)
+    found = Estimate(names, ("",) * count, np.ones(count), covariance, ("j",), np.ones(1), 1e9)
+    assert found.status == (*("good",) * 3, *("fair",) * 2, *("weak",) * 2, *("not significant",) * 2)
+    np.testing.assert_allclose(found.ratio_to_best, relative / 0.01)
+    assert found.poor_by_ratio == (False, *(True,) * (count - 1))
+    assert found.counted == "3 of 9 parameters good, 2 fair, 2 weak, 2 not significant"
+    assert repr(found) == f"<estimate: {found.counted}>"
+    zero = replace(found, values=np.zeros(count))
+    assert set(zero.status) == {"not significant"}
+    assert np.isinf(zero.ratio_to_best).all()
+    certain = replace(found, covariance=np.zeros((count, count)))
+    assert set(certain.status) == {"good"}
+    assert not any(certain.poor_by_ratio)

@@ -25,6 +25,7 @@ from exciter.pipeline.identified import unsealed_result
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.load import RobotOptions
+from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +179,7 @@ def refused(request, design, capsys, monkeypatch):
         monkeypatch.setattr(begun, lambda *_: pytest.fail("limits were prepared before the file was read"))
         with pytest.raises(SystemExit) as left:
             main([*map(str, words)])
-        error = capsys.readouterr().err
+        error = without_progress(capsys.readouterr().err)
         assert left.value.code == 2
         assert error.count("\n") == 1
         assert not (design / "slow").exists()
@@ -234,7 +235,7 @@ def test_no_command_writes_one_file_over_a_file_of_a_result(words, name, design,
     before = entries(tmp_path)
     with pytest.raises(SystemExit) as left:
         main([command, str(design) if command == "export" else ROBOT_NAME, *rest])
-    error = capsys.readouterr().err
+    error = without_progress(capsys.readouterr().err)
     assert left.value.code == 2
     assert error.count("\n") == 1
     assert f"/{name}' is " in error
@@ -584,7 +585,7 @@ def test_a_joint_name_that_cannot_be_written_is_refused_before_the_search(tmp_pa
     path.write_text(ONE_JOINT.format(name=name, mesh=""), encoding="utf-8")
     with pytest.raises(SystemExit) as left:
         main(["design", str(path), "-o", str(out)])
-    said = capsys.readouterr().err
+    said = without_progress(capsys.readouterr().err)
     assert left.value.code == 2
     assert "rename" in said
     assert said.count("\n") == 1

@@ -25,15 +25,16 @@ from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.information.estimate import STATUS_LEGEND
 from exciter.identification.runs.run import load_torque
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_candidates import FRICTION_PARTS, FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction
-from exciter.notes import LONGEST_NOTE_LINE, lines, note, shortened, warning
+from exciter.notes import LONGEST_NOTE_LINE, lines, note, problem, shortened, warning
 from exciter.parameters.parameter_names import DRIVE_TITLES, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
-from exciter.report.identification.report import Answers, identification_page, validation_page, worst_joint
+from exciter.report.identification.report import Answers, identification_page, validation_page
 from exciter.report.identification.runs import reported_runs
 from exciter.robot import embedded_robots as embedded
 from exciter.settings.write import in_full, named
@@ -41,7 +42,7 @@ from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import friction_curves, friction_entries
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.residuals import ResidualSpectrum, densities
-from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
+from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, graded, validate
 from exciter_papers.known_load import recover_known_load
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
@@ -63,8 +64,8 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [replace(one, log=log) for log, found in quality.items() for one in found.warnings]
     notes += [note("delay", f"{k} ms", joint, "run 2.csv") for k, joint in enumerate(robot.joint_names)]
-    verdict, held_out = ValidationVerdict(arm.fit, arm.unseen), arm.validation[0].runs
-    page = identification_page(arm.found, verdict, {"terms": ["viscous"]}, held_out, notes=notes, quality=quality)
+    verdict, held_out = ValidationVerdict(arm.fit, arm.unseen, tuple(notes)), arm.validation[0].runs
+    page = identification_page(arm.found, verdict, {"terms": ["viscous"]}, held_out, quality=quality)
     page.write(path)
     return path.read_text(encoding="utf-8")
 
@@ -104,8 +105,13 @@ def test_three_sentences_in_plain_language(arm, report):
         in lead.replace("\u202f", " ")
     )
     assert "by weighted least squares on the inverse dynamic model" in lead
-    assert "on validation data (run 2.csv) it is" in lead
-    assert lead.index("well identified") < lead.index("ten times the smallest one") < lead.index("not significant")
+    told = ValidationVerdict(arm.fit, arm.unseen)
+    assert f"R{told.figures[1:]}. Careful: {told.cautions[0]}" in lead  # as the terminal says it
+    assert told.lines[0] == f"kuka-ir361: {told.word}: {told.figures}"
+    assert "of the torque on run 2.csv" in told.figures
+    assert told.figures.endswith(arm.found.estimate.counted)
+    assert f"Of a parameter, {STATUS_LEGEND}." in lead
+    assert f"{sum(arm.found.estimate.poor_by_ratio)} are not reliably identified" in lead
     assert "validated on held-out motion" in lead
     assert not re.search(r"WeightedLeast|InverseDynamic|ParallelFilter|\w+\(\w+=", words(report))
 
@@ -147,6 +153,8 @@ def test_settings_to_repeat_it(report):
 def test_residuals_are_those_of_the_identification(arm, report):
     """By compressed equations there, sample by sample here; and every table has its unit."""
     tables = re.findall(r"<table.*?</table>", section(report, "residuals"), re.S)
+    overview, *tables = tables
+    assert words(overview).startswith("Residual / torque of every log")
     assert len(tables) == 2
     for table, judged in zip(tables, (arm.found.fit, arm.found.validation[0]), strict=True):
         rows = [row for row in cells(table) if row]
@@ -290,7 +298,8 @@ def test_validation_report(arm, tmp_path):
     never = arm.validation[0].runs
     validation = validate(found.judge, found.estimate, never)
     quality = {never[0].name: Quality(found.judge.joints, 800, 8.0, RATE, ())}
-    validation_page(model, validation, runs=never, quality=quality).write(tmp_path / "r.html")
+    verdict = ValidationVerdict(NO_RUNS, validation)
+    validation_page(model, verdict, runs=never, quality=quality).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "were validated on 1 run (run 2.csv" in words(text)
     keys = re.findall(r'<section id="([^"]+)"', text)
@@ -319,28 +328,78 @@ def spoilt_run(arm: Identified, percent: list[float]) -> RunValidation:
 
 
 def test_the_worst_joint_is_the_one_of_whose_torque_most_is_left(arm):
-    """Not the one that is most above its noise; and not one that is down to its noise."""
+    """Not the one that is most above its noise, and also where it is down to its noise."""
     run = spoilt_run(arm, [6.0, 40.0, 9.0])
-    sigma = np.array([0.001, 0.3, 0.002]) * run.floor.signal
-    words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
+    sigma = np.array([0.001, 0.4, 0.002]) * run.floor.signal
+    quiet = replace(run, floor=replace(run.floor, sigma=sigma))
+    said = ValidationVerdict(NO_RUNS, Validation((quiet,))).figures
     rms, signal = run.baselines.identified.rms[1], run.baselines.signal[1]
-    assert words.startswith("The worst joint is joint_2: its residual is 40")
-    assert f"({rms:.3g} of {signal:.3g} N·m rms)" in words
-    sigma[1] = 0.4 * run.floor.signal[1]
-    words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
-    assert words.startswith("The worst joint is joint_3")
+    assert f", worst joint_2 with 40 % of its own ({rms:.3g} of {signal:.3g} N·m rms); " in said
 
 
 def test_what_to_do_next_follows_from_what_was_seen(arm):
     fit, never = spoilt_run(arm, [1.0, 1.0, 15.0]), spoilt_run(arm, [1.0, 1.0, 1.0])
-    log = arm.found.problem.runs[0].name
-    still = Quality(arm.found.judge.joints, 800, 8.0, RATE, (warning("small motion", "it rests", "joint_1"),))
-    alone = " ".join(next_steps(arm.found, ValidationVerdict(Validation((fit,)), NO_RUNS), {log: still}))
-    assert "validate on it" in alone
-    assert "exciter design" in alone
-    assert "Do not rely on the predicted torque of joint_3" in alone
-    tried = " ".join(next_steps(arm.found, ValidationVerdict(NO_RUNS, Validation((never,))), {"other.csv": still}))
-    assert not re.search("--validate|exciter design|Do not rely", tried)  # a log for validation may rest
+    still = warning("small motion", "it rests", "joint_1", fit.run)
+    alone = ValidationVerdict(Validation((fit,)), NO_RUNS, (still,))
+    assert [step.split(";")[0].split(":")[0] for step in alone.steps[:3]] == [
+        "not validated",
+        "the motion excites too little, so that prior knowledge decides part of the parameters",
+        "do not rely on the predicted torque of joint_3",
+    ]
+    tried = ValidationVerdict(NO_RUNS, Validation((never,)), (replace(still, log="other.csv"),))
+    assert not re.search("validate on it|exciter design|do not rely", " ".join(tried.steps))  # it may rest
+
+
+def test_the_second_line_names_what_is_gravest(arm):
+    """A problem, then a model that is of no use, then a warning on the model, then what the residuals ask for."""
+    run = spoilt_run(arm, [1.0, 1.0, 1.0])
+    on_log, on_model = warning("delay", "3 ms", None, run.run), warning("model error", "something is missing")
+    notes = (on_log, note("gravity", "leans"), on_model)
+
+    def second(run: RunValidation, notes) -> str:
+        return ValidationVerdict(Validation((run,)), NO_RUNS, notes).lines[1]
+
+    assert second(run, ()).startswith("Careful: not validated: ")
+    assert second(run, notes).startswith("Careful: model error: something is missing (")
+    assert second(run, (on_log,)).startswith("Careful: not validated: ")
+    assert second(left_in_all(run, 300.0), notes).startswith("Careful: run 1.csv: worse than no model: residual 300 %")
+    assert second(run, (*notes, problem("units", "are wrong"))).startswith("Careful: units: are wrong (")
+    sure = replace(arm.found.estimate, covariance=1e-12 * arm.found.estimate.covariance)
+    judged = replace(run, estimate=sure, structures=(), floor=replace(run.floor, sigma=None))
+    fine = ValidationVerdict(NO_RUNS, Validation((judged,)))
+    assert fine.cautions == ()
+    assert fine.lines[1] == "No warnings: nothing speaks against using it"
+
+
+def test_several_runs_are_one_headline_with_all_samples_stacked(arm):
+    """By other means: the residuals of both, joined and measured anew."""
+    both = Validation((*arm.fit.runs, *arm.unseen.runs))
+    measured, left = (
+        np.concatenate([getattr(run.prediction, which) for run in both]) for which in ("measured", "residual")
+    )
+    np.testing.assert_allclose(
+        both.stacked.identified.percent,
+        100.0 * np.sqrt((left**2).sum(axis=0) / (measured**2).sum(axis=0)),
+        rtol=1e-9,
+    )
+    assert both.total_percent == pytest.approx(100.0 * np.linalg.norm(left) / np.linalg.norm(measured), rel=1e-9)
+    verdict = ValidationVerdict(NO_RUNS, both)
+    assert "on run 1.csv, run 2.csv (" in verdict.figures
+    assert f"residual {both.total_percent:.3g} % of the torque" in verdict.figures
+    rows = [row[0] for row in verdict.rows]
+    kind = "validation data"
+    assert rows[:4] == [f"{kind}: run 1.csv", f"{kind}: run 2.csv", f"{kind}: all 2 logs", f"description, {kind}"]
+    quiet = np.minimum(both[0].floor.sigma, both[1].floor.sigma)
+    loud = np.maximum(both[0].floor.sigma, both[1].floor.sigma)
+    assert ((quiet <= both.floor.sigma) & (both.floor.sigma <= loud)).all()
+    unknown = replace(both[0], floor=replace(both[0].floor, sigma=None))
+    assert Validation((unknown, both[1])).floor.total_percent is None
+
+
+def test_forces_and_torques_that_are_added_are_said_to_be(arm):
+    base = arm.fit.stacked
+    assert base.total_name == "total"
+    assert replace(base, units=("N", "N·m", "N·m")).total_name == "total (N and N·m added)"
 
 
 def test_notes_are_short_and_those_of_several_logs_are_one():
@@ -490,22 +549,28 @@ def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
 
 def left_in_all(run: RunValidation, percent: float) -> RunValidation:
     """The same, of whose whole torque so much is left."""
-    found = replace(run.baselines.identified, total_percent=percent)
+    factor = percent / run.total_percent
+    found = run.baselines.identified
+    found = replace(found, rms=factor * found.rms, total_percent=percent)
     return replace(run, baselines=replace(run.baselines, models=(found, *run.baselines.models[1:])))
 
 
 @pytest.mark.parametrize(("left", "grade"), [(4.9, "good"), (5.0, "fair"), (14.9, "fair"), (15.0, "poor")])
-def test_the_worst_run_never_seen_decides_on_the_grade(arm, left, grade):
-    """However bad the fit is, and however many runs do better."""
+def test_all_runs_never_seen_decide_on_the_grade(arm, left, grade):
+    """However bad the fit is; the worst of them is looked at, and named where it alone would be worse."""
     run = spoilt_run(arm, [1.0, 1.0, 1.0])
-    fit, unseen = (
-        Validation((left_in_all(run, 80.0),)),
-        Validation(tuple(left_in_all(run, x) for x in (1.0, left, 2.0))),
-    )
-    verdict = ValidationVerdict(fit, unseen)
+    fit = Validation((left_in_all(run, 80.0),))
+    one = ValidationVerdict(fit, Validation((left_in_all(run, left),)))
+    assert one.grade == one.tone == grade
+    sizes = (0.5 * left, 1.2 * left, 0.4 * left)
+    runs = tuple(left_in_all(run, x) for x in sizes)
+    named = tuple(replace(one, baselines=replace(one.baselines, run=f"{k}.csv")) for k, one in enumerate(runs))
+    verdict = ValidationVerdict(fit, unseen := Validation(named))
+    assert unseen.total_percent == pytest.approx(np.sqrt(np.mean(np.square(sizes))), rel=1e-6)
     assert verdict.decisive is unseen.runs[1]
-    assert verdict.grade == verdict.tone == grade
     assert verdict.sentences[0] == unseen.runs[1].verdict
+    assert verdict.grade == graded(unseen.total_percent)
+    assert verdict.weak_runs == (("1.csv",) if graded(sizes[1]) != verdict.grade else ())
     assert ValidationVerdict(fit, NO_RUNS).decisive is fit.runs[0]
     with pytest.raises(ExciterError, match="there are none"):
         ValidationVerdict(NO_RUNS, NO_RUNS)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from exciter import __version__
-from exciter.errors import shown, visible
+from exciter.errors import did_you_mean, shown, visible
 from exciter_papers import NAMES
 
 MOST_COUNTED_DIGITS = 18
@@ -73,10 +73,22 @@ FURTHER: dict[str, dict[str, Any]] = {
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line, and name what is spelled nearly so."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"exciter: {visible(' '.join(message.split()))}; see '{self.prog} --help'\n")
+        near = ""
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            near = did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
+        elif flags := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
+            near = did_you_mean(flags[1], [*self._option_string_actions])
+        self.exit(2, f"exciter: {visible(' '.join(message.split()))}{near}; see '{self.prog} --help'\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What is left over is an error of the command it was given to, which knows its flags."""
+        found, more = super().parse_known_args(args, namespace)
+        if more:
+            self.error(f"unrecognized arguments: {' '.join(more)}")
+        return found, more
 
 
 def parser() -> Parser:

@@ -6,12 +6,13 @@ import argparse
 import itertools
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import progress
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,6 +26,10 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
 from exciter_papers import paper_seals
+
+if TYPE_CHECKING:  # commands that judge nothing need not wait for it
+    from exciter.identification.identified_model import IdentifiedModel
+    from exciter.validation.validation import ValidationVerdict
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -67,6 +72,32 @@ def locked(text: str) -> tuple[str, float]:
         return name, float(position) if equals else 0.0
     except ValueError:
         raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
+
+
+def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
+    """Of every log, of all of a kind, of the description, and noise: as the report has them."""
+    base = verdict.judged.stacked
+    rows = [(name, *map(shown, (total, *percent))) for name, percent, total in verdict.rows]
+    headings = ("residual / torque [%]", base.total_name, *base.joints)
+    out.print(plain_table(headings, rows, right=range(1, len(headings))))
+
+
+def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedModel, folder: Path) -> None:
+    """The last words: two lines, and what to type next. folder: of the model."""
+    from exciter.identification.identified_model import ROBOT_COPY
+
+    form = "yaml" if model.chi is None else "urdf"
+    robot = folder / f"{ROBOT_COPY}{model.description.suffix}" if model.description else model.model.robot.name
+    arguments: dict[str, tuple[object, ...]] = {
+        "inspect": (robot, verdict.decisive.run),
+        "validate": (folder, "other.csv"),
+        "export": (folder, "--format", form, "-o", f"identified.{form}"),
+    }
+    found, careful = verdict.lines
+    command = shlex.join(map(str, ("exciter", verdict.next_action, *arguments[verdict.next_action])))
+    out.print(f"\n{found}", style="bold", soft_wrap=True)
+    out.print(careful, style="yellow" if verdict.cautions else "green", soft_wrap=True)
+    out.print(f"next: {command}", soft_wrap=True)
 
 
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:
@@ -116,7 +147,7 @@ def plain_table(
     return table
 
 
-# -- what a long command is doing: beside what goes to standard output, and gone when it is done -----------------------
+# -- what a long command is doing: beside what goes to standard output; on a terminal gone when it is done -------------
 
 
 def screen() -> Console:
@@ -124,18 +155,29 @@ def screen() -> Console:
 
 
 @contextmanager
-def bar_with(*columns: progress.ProgressColumn) -> Iterator[progress.Progress]:
-    """A bar with these columns, behind something that turns."""
-    console = screen()
-    spinner, hidden = progress.SpinnerColumn(), not console.is_terminal
-    with progress.Progress(spinner, *columns, console=console, transient=True, disable=hidden) as bar:
-        yield bar
+def working(total: float) -> Iterator[Callable[[float, str], None]]:
+    """What is told (how much of ``total`` is done, in words): a bar on a terminal, else a plain line for new words."""
+    out, last = screen(), ""
+    if out.is_terminal:
+        words = progress.TextColumn("{task.description}", markup=False)
+        columns = (progress.SpinnerColumn(), words, progress.BarColumn(), progress.TimeElapsedColumn())
+        with progress.Progress(*columns, console=out, transient=True) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda done, words: bar.update(task, completed=done, description=words)
+        return
+
+    def line(done: float, words: str) -> None:
+        nonlocal last
+        if words != last:
+            out.print(f"… {words}", soft_wrap=True)
+        last = words
+
+    yield line
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """A bar over ``total`` steps; each is named as it begins."""
-    name, count = progress.TextColumn("{task.description}", markup=False), progress.MofNCompleteColumn()
-    with bar_with(name, progress.BarColumn(), count, progress.TimeElapsedColumn()) as bar:
-        task, begun = bar.add_task("", total=total), itertools.count()
-        yield lambda name: bar.update(task, description=name, completed=next(begun))
+    begun = itertools.count()
+    with working(total) as tell:
+        yield lambda name: tell(next(begun), name)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from exciter.commands.common import console, plain_table, screen, steps, with_flags
+from exciter.commands.common import console, plain_table, steps, with_flags
 from exciter.commands.design import progress_bar as search_bar
 from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.dynamics.model import DynamicModel
@@ -146,6 +146,8 @@ class Story:
             step("writing")
             data = found.write(self.folder)
         self.say("; ".join(data["runs"][0]["words"][:2]))
+        for line in found.verdict.lines:
+            self.say(line)
         rows = []
         for one in data["comparison"]["methods"]:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
@@ -217,7 +219,8 @@ def compiled(model: DynamicModel) -> float:
     """[s] that the numerical kernels take to be ready, compiled or from the disk."""
     clock = time.perf_counter()
     code = "from exciter.commands.demo import prepare_limits; prepare_limits()"
-    with screen().status("preparing numerical kernels …"):
+    with steps(1) as step:
+        step("preparing numerical kernels")
         beside = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             rows = model.rows(Motion.at(np.zeros((8, model.n))), model.layout(model.base.independent))

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import bar_with, console, print_notes
+from exciter.commands.common import console, print_notes, working
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
@@ -70,15 +69,16 @@ def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
 @contextmanager
 def progress_bar(starts: int) -> Iterator[Any]:
     """Starts done, the best value, the time."""
-    best = TextColumn("{task.fields[best]}")
-    with bar_with(TextColumn("designing"), BarColumn(), MofNCompleteColumn(), best, TimeElapsedColumn()) as bar:
-        task = bar.add_task("", total=starts, best="")
+    with working(starts) as tell:
+        counted, best = -1, ""
 
-        def tell(report: SearchProgress) -> None:
-            value = f"best {report.value:.4g}" if np.isfinite(report.value) else ""
-            bar.update(task, completed=report.done, best=value)
+        def told(report: SearchProgress) -> None:
+            nonlocal counted, best
+            if report.done != counted:  # a pipe gets a line for every start, not for every step of it
+                counted, best = report.done, f", best {report.value:.4g}" if np.isfinite(report.value) else ""
+            tell(report.done, f"designing: {report.done} of {starts} starts{best}")
 
-        yield tell
+        yield told
 
 
 def stopped_words(designed: Design) -> str:

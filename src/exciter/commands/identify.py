@@ -5,18 +5,32 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
 
 from rich.console import Console
 from rich.text import Text
 
-from exciter.commands.common import console, plain_table, print_notes, shown, steps, with_flags
+from exciter.commands.common import (
+    console,
+    plain_table,
+    print_notes,
+    print_residuals,
+    print_verdict,
+    steps,
+    with_flags,
+)
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.identification import JudgedRun
 from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
 from exciter.identification.identify_config import judged_words
-from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.information.estimate import (
+    FAIR,
+    GOOD,
+    INSIGNIFICANT,
+    RATIO_LEGEND,
+    STATUS_LEGEND,
+    WEAK,
+    Estimate,
+)
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
@@ -30,23 +44,16 @@ from exciter.validation.comparison import Comparison
 
 SENTENCE_TABLE_COLUMNS = 100  #: [columns] of tables with sentences in them
 CHOSEN_VALUE_COLUMNS = 30  #: of them, for what was chosen
+MOST_NOTES_PRINTED = 5  #: unless --verbose
 MOST_DISAGREEING_PARAMETERS = 3  #: parameters on which methods disagree
-STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
+STATUS_STYLES = {GOOD: "green", FAIR: "default", WEAK: "yellow", INSIGNIFICANT: "dim"}
 
 
-def print_result(result: Identified) -> None:
-    out, found, estimate = console(), result.identification, result.estimate
-    print_parameters(out, estimate)
-    if result.choices:
-        print_choices(out, result.choices)
-    if result.friction is not None:
-        print_friction(out, result.friction)
-    print_residuals(out, (found.fit, *found.validation))
+def print_result(out: Console, result: Identified) -> None:
+    """Residuals, what was asked for beside the parameters, and the gravest notes."""
+    print_residuals(out, result.verdict)
     if result.config.settings.evaluation is not None:
-        out.print(judged_words(found.judge.formulation))
-    full = estimate.standard if found.physically_consistent else None
-    if full is not None and (lost := left_out(found.problem.model, full)):
-        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
+        out.print(judged_words(result.identification.judge.formulation))
     if result.comparison is not None:
         print_comparison(out, result.comparison)
     if (gains := result.gains) is not None:
@@ -58,23 +65,37 @@ def print_result(result: Identified) -> None:
         out.print("\n".join((f"payload on {load.frame}: {words}", *texts(load.notes))))
     for sentence in () if result.known_load is None else result.known_load.sentences:
         out.print(sentence)
-    print_notes(out, lines(result.notes), ())
+
+
+def print_long_tables(out: Console, result: Identified) -> None:
+    """Parameters, and what was chosen."""
+    print_parameters(out, result.estimate)
+    if result.choices:
+        print_choices(out, result.choices)
+    if result.friction is not None:
+        print_friction(out, result.friction)
+    full = result.estimate.standard if result.physically_consistent else None
+    if full is not None and (lost := left_out(result.model, full)):
+        out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
     rows = []
     for k in reading_order(estimate.names):
         relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]
-        percent = f"{relative:.0f}" if 99.5 <= relative < 999.5 else f"{relative:.2g}" if relative < 99.5 else "> 999"
+        percent = f"{relative:.0f}" if 99.5 <= relative < 999.5 else f"{relative:.2g}" if relative < 99.5 else "–"
         numbers = (f"{estimate.values[k]:.5g}", f"{estimate.std[k]:.2g}", percent)
-        rows.append((estimate.names[k], estimate.units[k], *numbers, Text(status, style=STATUS_STYLES[status])))
-    out.print(plain_table(("parameter", "unit", "value", "σ", "σ %", "status"), rows, right=(2, 3, 4)))
+        times = float(estimate.ratio_to_best[k])
+        ratio = "–" if status == INSIGNIFICANT else f"{times:.0f}" if times >= 99.5 else f"{times:.2g}"
+        rule = Text(f"{ratio} ⚑" if estimate.poor_by_ratio[k] else f"{ratio}  ")
+        word = Text(status, style=STATUS_STYLES[status])
+        rows.append((estimate.names[k], estimate.units[k], *numbers, word, rule))
+    headings = ("parameter", "unit", "value", "σ", "σ %", "status", "σ % / smallest")
+    out.print(plain_table(headings, rows, right=(2, 3, 4, 6)))
     assumption, *more = texts(estimate.assumptions)
     out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}")
-    out.print(
-        "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
-        "interval\n"
-    )
+    out.print(f"95 % intervals are value ± {estimate.quantile():.3g} σ; {STATUS_LEGEND}")
+    out.print(f"⚑: {RATIO_LEGEND}\n")
 
 
 def print_choices(out: Console, choices: Sequence[Choice]) -> None:
@@ -99,21 +120,6 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
     if not choice.settled:
         out.print(UNSETTLED.text)
     out.print()
-
-
-def print_residuals(out: Console, judged: Sequence[JudgedRun]) -> None:
-    files = [PurePath(one.run).name for one in judged]
-    names = files if len(set(files)) == len(files) else [one.run for one in judged]
-    rows = []
-    for k, one in enumerate(judged):
-        kind = "fit" if k == 0 else "validation"
-        for name, left in ((f"{kind}: {names[k]}", one.residuals), ("  … by the description", one.description)):
-            rows.append((name, *map(shown, (*left.percent, left.total_percent))))
-    headings = ("residual / torque [%]", *judged[0].residuals.joints, "total")
-    out.print(plain_table(headings, rows, right=range(1, len(headings))))
-    for one in judged[1:]:
-        if one.residuals.total_percent >= one.description.total_percent:
-            out.print(f"on {one.run} the model is no better than the description", style="yellow")
 
 
 def print_comparison(out: Console, comparison: Comparison) -> None:
@@ -161,6 +167,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text(data), end="")
     else:
-        print_result(found)
+        out, words = console(), lines(found.notes)
+        if arguments.verbose:
+            print_long_tables(out, found)
+        print_result(out, found)
+        kept = None if arguments.verbose else MOST_NOTES_PRINTED
+        print_notes(out, words[:kept], ())
+        if len(words) > len(words[:kept]):
+            out.print(f"{len(words) - MOST_NOTES_PRINTED} more notes: --verbose, or the report", style="dim")
         written = sorted([*data[HASHES], RESULT_SEAL.name])
-        console().print(f"written to {folder}: {', '.join(written)}")
+        out.print(f"written to {folder}: {', '.join(written)}")
+        print_verdict(out, found.verdict, found.as_model, folder)

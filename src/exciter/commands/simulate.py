@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from exciter.commands.common import bar_with, chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets
+from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets, working
 from exciter.errors import ExciterError
 from exciter.excitation.files.trajectory_files import read_trajectory
 from exciter.experiment.recording.own_log_format import check_beside
@@ -68,9 +67,8 @@ def check_paths(arguments: argparse.Namespace) -> None:
 @contextmanager
 def progress_bar() -> Iterator[Tell]:
     """Part of the motion that is done."""
-    with bar_with(TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda part: bar.update(task, completed=part)
+    with working(1.0) as tell:
+        yield lambda part: tell(part, f"simulating: {10 * int(10 * part)} %")  # a pipe gets a line for every tenth
 
 
 def print_simulated(out: Console, simulated: Simulated) -> None:

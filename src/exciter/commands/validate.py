@@ -10,12 +10,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from exciter.commands.common import console, plain_table, print_notes, shown, steps
+from exciter.commands.common import console, plain_table, print_notes, print_residuals, print_verdict, shown, steps
 from exciter.files import json_text, output_folder
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
+from exciter.notes import lines
 from exciter.pipeline.saving import REPORT_FILE, VALIDATION_SEAL
 from exciter.pipeline.validate import Validated, validate
+from exciter.validation.baselines import MODEL_TITLES
 from exciter.validation.validation import RunValidation
 
 
@@ -32,15 +34,24 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text(data), end="")
         return
-    print_validation(console(), checked)
+    out = console()
+    if arguments.verbose:
+        print_runs(out, checked)
+    print_residuals(out, checked.verdict)
     if model.config.settings.evaluation is not None:
-        console().print(judged_words(model.config.evaluation(())))
+        out.print(judged_words(model.config.evaluation(())))
+    for one in checked:
+        out.print(f"{one.name}: {one.verdict}")
+    out.print(f"inertia matrix: {checked.inertia.verdict}")
+    print_notes(out, lines(checked.notes), ())
     if folder is not None:
-        console().print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")
+        out.print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")
+    print_verdict(out, checked.verdict, model, arguments.folder)
 
 
-def print_validation(out: Console, checked: Validated) -> None:
-    for one in checked.validation.runs:
+def print_runs(out: Console, checked: Validated) -> None:
+    """Every log beside simpler models, and all that was found of it."""
+    for one in checked:
         out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
         for sentence in one.sentences:
@@ -48,19 +59,19 @@ def print_validation(out: Console, checked: Validated) -> None:
         out.print()
     for sentence in checked.sentences:
         out.print(sentence)
-    print_notes(out, map(str, checked.notes), ())
+    out.print()
 
 
 def print_models(out: Console, one: RunValidation) -> None:
     """Residuals of every model relative to the torque, joint by joint, and the noise floor."""
     baselines, floor, worst = one.baselines, one.floor, one.baselines.identified
-    left = [(model.model, *model.percent, model.total_percent) for model in baselines.models]
+    left = [(MODEL_TITLES[model.model], *model.percent, model.total_percent) for model in baselines.models]
     if floor.total_percent is not None and floor.percent is not None:
         left.append(("noise floor", *floor.percent, floor.total_percent))
     rows = [(name, *map(shown, values)) for name, *values in left]
     units = zip(worst.worst, baselines.units, strict=True)
     largest = (f"{shown(value)} {unit}" if math.isfinite(value) else shown(value) for value, unit in units)
-    rows.append(("worst, identified", *largest, ""))
+    rows.append(("largest residual", *largest, ""))
     rows.append(("… at [s]", *(shown(value, 5) for value in worst.when), ""))
-    headings = ("residual / torque [%]", *baselines.joints, "total")
+    headings = ("residual / torque [%]", *baselines.joints, baselines.total_name)
     out.print(plain_table(headings, rows, right=range(1, len(headings))))

@@ -63,7 +63,7 @@ class Identification:
 
     @cached_property
     def reasons(self) -> tuple[Note, ...]:
-        """Why parameters are not well identified, a note on each of them."""
+        """Why parameters are not good, a note on each of them."""
         return explain(self.problem.compressed, self.estimate)
 
 

@@ -46,7 +46,10 @@ from exciter.validation.validation import Validation, ValidationVerdict, validat
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 #: of a parameter in result.json
-PARAMETER_KEYS = ("name", "value", "std", "relative_std_percent", "status", "unit", "expression", "interval")
+PARAMETER_KEYS = (
+    *("name", "value", "std", "relative_std_percent", "status", "unit", "expression", "interval"),
+    *("ratio_to_best", "poor_by_ratio"),
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +98,8 @@ class Identified(Answers):
         low, high = found.interval()
         numbers = (found.values.tolist(), found.std.tolist(), found.units, found.relative_std_percent.tolist())
         interval = zip(low.tolist(), high.tolist(), strict=True)
-        rows = zip(found.names, *numbers, interval, found.status, base.expressions, strict=True)
+        words = (found.status, base.expressions, found.ratio_to_best.tolist(), found.poor_by_ratio)
+        rows = zip(found.names, *numbers, interval, *words, strict=True)
         return Table(Parameter(*row) for row in rows)
 
     @property
@@ -142,7 +146,8 @@ class Identified(Answers):
 
     @cached_property
     def verdict(self) -> ValidationVerdict:
-        return ValidationVerdict(self.fit, self.validation)
+        """How good it is, in words: ``lines`` are what the command ends with."""
+        return ValidationVerdict(self.fit, self.validation, self.notes)
 
     @property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:
@@ -189,6 +194,11 @@ class Identified(Answers):
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json: the promised keys first, then what else is worth keeping."""
+        return {**self._found, "verdict": self.verdict.to_dict()}
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        """The same without the verdict, which takes as long as the report."""
         found, estimate, problem, robot = self.identification, self.estimate, self.identification.problem, self.robot
         return {
             "parameters": [{key: getattr(one, key) for key in PARAMETER_KEYS} for one in self.parameters],
@@ -254,7 +264,7 @@ class Identified(Answers):
     @cached_property
     def as_model(self) -> IdentifiedModel:
         """What predicts, validates and is exported."""
-        return replace(IdentifiedModel.of(self.to_dict(), self.model, self.config), description=self.description)
+        return replace(IdentifiedModel.of(self._found, self.model, self.config), description=self.description)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""
@@ -311,7 +321,6 @@ class Identified(Answers):
             self.verdict,
             self.config.to_dict(),
             self.logs.validation_runs,
-            notes=self.notes,
             answers=self,
             quality=self.quality,
         )

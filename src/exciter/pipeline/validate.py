@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from exciter.robot import Robot
 from exciter.validation import validation
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.simulation import SimulationCheck, simulate_run
-from exciter.validation.validation import RunValidation, Validation
+from exciter.validation.validation import RunValidation, Validation, ValidationVerdict
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +57,11 @@ class Validated:
         """What a person should see."""
         return notable(self.logs.notes)
 
+    @cached_property
+    def verdict(self) -> ValidationVerdict:
+        """How good the model is, in words: ``lines`` are what the command ends with."""
+        return ValidationVerdict(Validation(()), self.validation, self.notes)
+
     def __iter__(self) -> Iterator[RunValidation]:
         return iter(self.validation)
 
@@ -75,6 +81,7 @@ class Validated:
             "model": str(model.folder),
             "joints": list(model.model.robot.joint_names),
             **self.validation.to_dict(),
+            "verdict": self.verdict.to_dict(),
             "inertia_matrix": self.inertia.to_dict(),
             "simulation": [one.to_dict() for one in self.simulations],
             "notes": [str(one) for one in self.notes],
@@ -99,9 +106,8 @@ class Validated:
         """The whole report, which a notebook shows, and ``write`` keeps."""
         return validation_page(
             self.model,
-            self.validation,
+            self.verdict,
             runs=self.logs.runs,
-            notes=self.notes,
             quality=self.logs.quality,
             inertia_matrix=self.inertia,
             simulation=self.simulations,

@@ -33,6 +33,8 @@ from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, NO_COLUMNS, P
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
+#: what tables call them
+MODEL_TITLES = {IDENTIFIED: "identified model", DESCRIPTION: "description", GRAVITY: "gravity only", ZERO: "no model"}
 MOST_FLOOR_SAMPLES = 200_000  #: that the noise is estimated from
 LONGEST_GAP_INTERVALS = 2.5  #: sampling intervals: longer gaps are not interpolated
 FRICTION_JUMP_SIGMAS = 5.0  #: larger differences between periods are steps of friction, not noise
@@ -56,14 +58,40 @@ class ModelResidual:
 
 @dataclass(frozen=True, eq=False)
 class Baselines:
-    """Of N ``instants`` of a run; signal (J,): rms of what was measured, in ``units``. models: ``MODELS``, in order."""
+    """Of N ``instants`` of a run; signal (J,): rms of what was measured, in ``units``; equations (J,): how many a joint
+    has, none while it rests. models: ``MODELS``, in order."""
 
     run: str
     joints: tuple[str, ...]
     units: tuple[str, ...]
     instants: int
     signal: Array
+    equations: Array
     models: tuple[ModelResidual, ...]
+
+    @classmethod
+    def stacked(cls, runs: Sequence[Baselines]) -> Baselines:
+        """Of several runs as if they were one: squares of all their samples added. When: of the run that has it."""
+        first, equations = runs[0], np.sum([run.equations for run in runs], axis=0)
+        squares = [[np.nan_to_num(run.equations * one.rms**2) for one in run.models] for run in runs]
+        summed, largest = np.sum(squares, axis=0), [[one.worst for one in run.models] for run in runs]
+        worst, at = np.fmax.reduce(largest), np.nanargmax(np.nan_to_num(largest, nan=-1.0), axis=0)
+        when = np.take_along_axis(np.array([[one.when for one in run.models] for run in runs]), at[None], axis=0)[0]
+        models, signal = _residuals(summed, equations, worst, when)
+        return replace(
+            first,
+            run=", ".join(run.run for run in runs),
+            instants=sum(run.instants for run in runs),
+            signal=signal,
+            equations=equations,
+            models=models,
+        )
+
+    @property
+    def total_name(self) -> str:
+        """What stands above figures of all joints: where some slide and some turn, their squares are added as numbers,
+        [N²] to [(N·m)²]."""
+        return "total (N and N·m added)" if len(set(self.units)) > 1 else "total"
 
     def of(self, model: str) -> ModelResidual:
         return self.models[MODELS.index(model)]
@@ -108,17 +136,29 @@ def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Base
     first = Prediction.join(held)
     first = first if len(first) <= MOST_PREDICTED_INSTANTS else first[:MOST_PREDICTED_INSTANTS]
     prediction = replace(first, run=run, complete=instants <= MOST_PREDICTED_INSTANTS)
-    rests = counted <= 0.0
-    if rests.all():
+    if (counted <= 0.0).all():
         raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
+    models, signal = _residuals(squares, counted, worst, when)
+    found = Baselines(
+        run=run,
+        joints=problem.joints,
+        units=equation_units(problem),
+        instants=instants,
+        signal=signal,
+        equations=counted,
+        models=models,
+    )
+    return found, prediction
+
+
+def _residuals(squares: Array, counted: Array, worst: Array, when: Array) -> tuple[tuple[ModelResidual, ...], Array]:
+    """Of sums of squares (models, J) over ``counted`` (J,) equations; and the rms of what was measured."""
+    rests = counted <= 0.0
     rms = np.sqrt(squares / np.where(rests, np.nan, np.maximum(counted, 1.0)))
     signal = np.maximum(squares[-1], 1e-300)
     percent, worst, when = (np.where(rests, np.nan, x) for x in (100.0 * np.sqrt(squares / signal), worst, when))
     totals = (100.0 * np.sqrt(squares.sum(axis=1) / signal.sum())).tolist()
-    models = tuple(map(ModelResidual, MODELS, rms, percent, worst, when, totals))
-    units = equation_units(problem)
-    found = Baselines(run=run, joints=problem.joints, units=units, instants=instants, signal=rms[-1], models=models)
-    return found, prediction
+    return tuple(map(ModelResidual, MODELS, rms, percent, worst, when, totals)), rms[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +170,18 @@ class NoiseFloor:
     sigma: Array | None
     signal: Array
     way: str
+
+    @classmethod
+    def stacked(cls, floors: Sequence[NoiseFloor], runs: Sequence[Baselines]) -> NoiseFloor:
+        """Of several runs as if they were one; not known where that of one of them is not."""
+        signal, way = Baselines.stacked(runs).signal, "; ".join(dict.fromkeys(one.way for one in floors))
+        known = [one.sigma for one in floors if one.sigma is not None]
+        if len(known) < len(floors):
+            return cls(joints=floors[0].joints, sigma=None, signal=signal, way=way)
+        squares = np.sum([np.nan_to_num(run.equations * s**2) for run, s in zip(runs, known, strict=True)], axis=0)
+        counted = np.sum([run.equations for run in runs], axis=0)
+        sigma = np.sqrt(squares / np.where(counted > 0.0, counted, np.nan))
+        return cls(joints=floors[0].joints, sigma=sigma, signal=signal, way=way)
 
     @property
     def percent(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -13,18 +13,26 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.quality.quality import Quality
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.files import finite
 from exciter.identification.identification import Identification
-from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.estimate import INSIGNIFICANT, WEAK, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_autocorrelation import Whiteness
 from exciter.labelled import Labelled
+from exciter.notes import Note, Severity
+from exciter.notes import lines as note_lines
 from exciter.typing import Array
 from exciter.validation import residuals
-from exciter.validation.baselines import DESCRIPTION, Baselines, NoiseFloor, baselines_and_prediction, noise_floor
+from exciter.validation.baselines import (
+    DESCRIPTION,
+    MODEL_TITLES,
+    Baselines,
+    NoiseFloor,
+    baselines_and_prediction,
+    noise_floor,
+)
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
 from exciter.validation.prediction import Prediction
 from exciter.validation.structure import Structure, structures
@@ -38,6 +46,7 @@ GOOD_MODEL_PERCENT, FAIR_MODEL_PERCENT = 5.0, 15.0  #: of the torque: with a sma
 MOST_RUNS_SHOWN = 6  #: of a kind that are looked at closely
 MOST_NAMES_LISTED = 3  #: in a sentence
 POOR_MOTION = ("small motion", "poor excitation")  #: findings of the quality check
+ResidualRow = tuple[str, Array, float]  #: what it is of; [%] of the torque, per joint and of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +133,19 @@ class RunValidation:
         return tuple(f"{name} ({ratio:.2g} times its noise)" for name, ratio in above)
 
     @property
+    def useless(self) -> bool:
+        """Whether no model, or that of the description, does as well."""
+        worse = self.total_percent >= NO_BETTER_FACTOR * self.baselines.of(DESCRIPTION).total_percent
+        return self.total_percent >= 100.0 or (worse and not self.down_to_noise)
+
+    @property
     def verdict(self) -> str:
         total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
         why = f": {self.missed[0].sentence}" if self.missed else ""
         if total >= 100.0:
             return f"worse than no model: residual {total:.3g} % of the torque; are joints, signs and units right?"
-        if total >= NO_BETTER_FACTOR * before and not self.down_to_noise:
+        if self.useless:
             return f"no better than the description: residual {total:.3g} %, its own {before:.3g} %{why}"
         if floor is None:
             return f"residual {total:.3g} % of the torque; how much of it is noise cannot be known{why}"
@@ -184,14 +199,48 @@ class Validation(Sequence[RunValidation]):
 
     @property
     def worst(self) -> RunValidation:
+        """With the largest percentage."""
         return max(self, key=lambda run: run.total_percent)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Files of the runs; with their folders where two have one name."""
+        files = tuple(one.name for one in self)
+        return files if len(set(files)) == len(files) else tuple(one.run for one in self)
+
+    @cached_property
+    def stacked(self) -> Baselines:
+        """Of all runs together: all their samples stacked, so that a long run counts for more than a short one."""
+        return self[0].baselines if len(self) == 1 else Baselines.stacked([one.baselines for one in self])
+
+    @cached_property
+    def floor(self) -> NoiseFloor:
+        """The same of the noise."""
+        runs = [one.baselines for one in self]
+        return self[0].floor if len(self) == 1 else NoiseFloor.stacked([one.floor for one in self], runs)
+
+    @property
+    def total_percent(self) -> float:
+        """[%] residual over all joints and runs, of the torque."""
+        return self.stacked.identified.total_percent
+
+    def rows(self, kind: str) -> tuple[ResidualRow, ...]:
+        """One for each run and, of several, one for all; then what the description leaves, and noise."""
+        found = [(f"{kind}: {name}", one.baselines.identified) for name, one in zip(self.names, self, strict=True)]
+        found += [(f"{kind}: all {len(self)} logs", self.stacked.identified)] if len(self) > 1 else []
+        found += [(f"{MODEL_TITLES[DESCRIPTION]}, {kind}", self.stacked.of(DESCRIPTION))] if len(self) else []
+        rows = [(name, one.percent, one.total_percent) for name, one in found]
+        if len(self) and self.floor.total_percent is not None:
+            rows.append((f"noise floor, {kind}", self.floor.percent, self.floor.total_percent))
+        return tuple(rows)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         return tuple(f"{one.run}: {one.verdict}" for one in self)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"runs": [one.to_dict() for one in self]}
+        stacked = {"models": self.stacked.to_dict(), "floor": self.floor.to_dict()} if len(self) else {}
+        return {"runs": [one.to_dict() for one in self], "all_runs": stacked}
 
 
 def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = None) -> Validation:
@@ -234,10 +283,14 @@ def _apart(prediction: Prediction, problem: Problem) -> Prediction:
 
 @dataclass(frozen=True, eq=False)
 class ValidationVerdict:
-    """Of a model, by runs identified from (``fit``) and by held-out ones (``unseen``); one of both may have none."""
+    """Of a model, by runs identified from (``fit``) and by held-out ones (``unseen``); one of both may have none.
+    notes: on the model and its logs; warnings among them are cautions.
+
+    Terminal, report and notebook say what stands here, so that all say the same."""
 
     fit: Validation
     unseen: Validation
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         if not (self.fit or self.unseen):
@@ -251,34 +304,45 @@ class ValidationVerdict:
         """Not too many of a kind; those identified from first."""
         return (*self.fit.runs[:MOST_RUNS_SHOWN], *self.unseen.runs[:MOST_RUNS_SHOWN])
 
+    @property
+    def judged(self) -> Validation:
+        """The held-out runs, where there are any; else those identified from."""
+        return self.unseen or self.fit
+
     @cached_property
     def decisive(self) -> RunValidation:
-        """The worst held-out run, where there is one; else the worst of those identified from."""
-        return (self.unseen or self.fit).worst
+        """The worst run of those: what is looked at in detail."""
+        return self.judged.worst
 
     @property
     def grade(self) -> str:
-        """good, fair or poor, by the residual over all joints."""
-        left = self.decisive.total_percent
-        return "good" if left < GOOD_MODEL_PERCENT else "fair" if left < FAIR_MODEL_PERCENT else "poor"
+        """good, fair or poor, by the residual over all joints and all runs ``judged``."""
+        return graded(self.judged.total_percent)
 
     @property
     def weak_joints(self) -> tuple[str, ...]:
         """With a large residual relative to their own torque, however little that counts in the total."""
-        base = self.decisive.baselines
+        base = self.judged.stacked
         return tuple(base.joints[k] for k in np.flatnonzero(base.identified.percent >= FAIR_MODEL_PERCENT))
 
     @property
+    def weak_runs(self) -> tuple[str, ...]:
+        """Runs that would have a worse grade alone."""
+        grades = ("good", "fair", "poor")
+        worse = (grades.index(graded(one.total_percent)) > grades.index(self.grade) for one in self.judged)
+        return tuple(name for name, weak in zip(self.judged.names, worse, strict=True) if weak)
+
+    @property
     def tone(self) -> str:
-        """good, fair or poor: as the grade, and no better than fair where joints are weak."""
-        return "fair" if self.grade == "good" and self.weak_joints else self.grade
+        """good, fair or poor: as the grade, and no better than fair where joints or runs are weak."""
+        return "fair" if self.grade == "good" and (self.weak_joints or self.weak_runs) else self.grade
 
     @property
     def word(self) -> str:
         """``good model but for joint_2, validated on held-out motion``."""
         what, validated = ("model", "validated on held-out motion") if self.unseen.runs else ("fit", "not validated")
-        but = f" but for {some_of(self.weak_joints)}" if self.tone != self.grade else ""
-        return f"{self.grade} {what}{but}, {validated}"
+        weak = some_of((*self.weak_runs, *self.weak_joints)) if self.tone != self.grade else ""
+        return f"{self.grade} {what}{f' but for {weak}' if weak else ''}, {validated}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -287,10 +351,86 @@ class ValidationVerdict:
 
     @property
     def worst_joint(self) -> int:
-        """With the largest residual relative to its own torque, of those above their noise, where there are such."""
-        left = self.decisive.baselines.identified.percent
-        above = left > DOWN_TO_NOISE_FACTOR * self.decisive.floor.percent
-        return int(np.nanargmax(np.where(above, left, np.nan) if above.any() else left))
+        """With the largest residual relative to its own torque, over all runs ``judged``."""
+        return int(np.nanargmax(self.judged.stacked.identified.percent))
+
+    @property
+    def rows(self) -> tuple[ResidualRow, ...]:
+        """Residuals of every run, of all of a kind, of the description, and noise."""
+        return (*self.fit.rows("identification data"), *self.unseen.rows("validation data"))
+
+    @property
+    def figures(self) -> str:
+        """How good it is, on which data, and how sure: of all runs ``judged``."""
+        found, runs = self.judged.stacked, self.judged
+        left, worst = found.identified, self.worst_joint
+        known = [f"{MODEL_TITLES[DESCRIPTION]} {found.of(DESCRIPTION).total_percent:.3g} %"]
+        known += [] if runs.floor.total_percent is None else [f"noise {runs.floor.total_percent:.3g} %"]
+        size = f"residual {left.total_percent:.3g} % of the torque on {', '.join(runs.names)} ({', '.join(known)})"
+        own = f"({left.rms[worst]:.3g} of {found.signal[worst]:.3g} {found.units[worst]} rms)"
+        most = f"worst {found.joints[worst]} with {left.percent[worst]:.3g} % of its own {own}"
+        return f"{size}, {most}; {self.decisive.estimate.counted}"
+
+    @property
+    def caution(self) -> str:
+        """What to be careful about before all else."""
+        first, more = self.cautions[:1], len(self.cautions) - 1
+        also = f" ({more} more in the report)" if more > 0 else ""
+        return f"Careful: {first[0]}{also}" if first else "No warnings: nothing speaks against using it"
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """In two lines: what was found and how good it is; what to be careful about."""
+        return f"{self.decisive.model.robot.name}: {self.word}: {self.figures}", self.caution
+
+    @property
+    def next_action(self) -> str:
+        """inspect a log that is not explained, validate what was not, else export."""
+        return "inspect" if self.decisive.useless else "export" if self.unseen else "validate"
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What the residuals and the motion ask to be careful about, and what to do, the most urgent first."""
+        said = []
+        if not self.unseen:
+            why = "a fit alone does not tell how well the model predicts"
+            said.append(f"not validated: {why}; record other motion and validate on it")
+        names, grave = {run.run for run in self.fit}, self._warnings
+        if any(one.subject in POOR_MOTION and one.log in names for one in grave):
+            why = "the motion excites too little, so that prior knowledge decides part of the parameters"
+            until = "until then trust the model for motion like that of the logs"
+            said.append(f"{why}; let the robot move more (exciter design), {until}")
+        if weak := self.weak_joints:
+            why = f"{FAIR_MODEL_PERCENT:g} % of it or more is missed; where the torque is small this may not matter"
+            said.append(f"do not rely on the predicted torque of {', '.join(weak)}: {why}")
+        if missed := self.decisive.missed:
+            most = max(missed, key=lambda one: one.share)
+            said.append(f"the residual of {most.joint} depends on {most.quantity}: the model may lack a term")
+        elif above := self.decisive.above:
+            said.append(f"more than noise is left of {some_of(above)}: the model may lack a term")
+        counts = self.decisive.estimate.counts
+        if unsure := [f"{counts[word]} {word}" for word in (WEAK, INSIGNIFICANT) if counts[word]]:
+            why = "torques are predicted all the same, but do not use these values one by one"
+            said.append(f"{' and '.join(unsure)} of {sum(counts.values())} parameters: {why}")
+        return tuple(said)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The gravest first: problems, a useless model, warnings on the model itself, ``steps``, warnings on logs."""
+        grave, useless = self._warnings, self.decisive.useless
+        problems = note_lines(one for one in grave if one.severity == Severity.PROBLEM)
+        warnings = [one for one in grave if one.severity == Severity.WARNING and one.subject not in POOR_MOTION]
+        of_model, of_logs = (note_lines(one for one in warnings if (one.log is None) is own) for own in (True, False))
+        judged = [f"{self.decisive.name}: {self.decisive.verdict}"] if useless else []
+        return (*problems, *judged, *of_model, *self.steps, *of_logs)
+
+    @property
+    def _warnings(self) -> tuple[Note, ...]:
+        return tuple(one for one in self.notes if one.severity >= Severity.WARNING)
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {"word": self.word, "lines": list(self.lines), "total_percent": self.judged.total_percent}
+        return {**plain, "worst_joint": self.judged.stacked.joints[self.worst_joint], "cautions": list(self.cautions)}
 
     @cached_property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:
@@ -299,31 +439,12 @@ class ValidationVerdict:
         return friction_curves(one.model, one.estimate, [run.prediction for run in self.shown])
 
 
+def graded(percent: float) -> str:
+    """good, fair or poor: by the residual in per cent of the torque."""
+    return "good" if percent < GOOD_MODEL_PERCENT else "fair" if percent < FAIR_MODEL_PERCENT else "poor"
+
+
 def some_of(names: Sequence[str]) -> str:
     """The first ones, and how many more there are."""
     more = len(names) - MOST_NAMES_LISTED
     return ", ".join(names[:MOST_NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
-def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mapping[str, Quality]) -> list[str]:
-    """What to do with a model, or about it, the most urgent first. quality: of the logs, by name."""
-    steps = []
-    if not verdict.unseen.runs:
-        steps.append("Record other motion and validate on it: a fit alone does not tell how well the model predicts.")
-    names = {run.name for run in found.problem.runs}
-    seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
-    if not seen.isdisjoint(POOR_MOTION):
-        why = "this motion excites too little, so that prior knowledge decides part of the parameters"
-        until = "Until then trust the model for motion like that of the logs."
-        steps.append(f"Let the robot move more (exciter design): {why}. {until}")
-    if weak := verdict.weak_joints:
-        why = "the residual is large, see What the model misses. Where the torque itself is small this may not matter."
-        steps.append(f"Do not rely on the predicted torque of {', '.join(weak)}: {why}")
-    if missed := verdict.decisive.missed:
-        most = max(missed, key=lambda one: one.share)
-        what = f"The residual of {most.joint} depends on {most.quantity}"
-        steps.append(f"{what}: the model may lack a term. See What the model misses.")
-    if found.physically_consistent:
-        ready = "exciter export writes the model for simulators and controllers"
-        steps.append(f"{ready}; exciter validate judges it on other logs.")
-    return steps

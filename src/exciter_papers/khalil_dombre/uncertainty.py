@@ -13,7 +13,7 @@ import exciter as ex
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Chebyshev, SecondOrder
 from exciter.identification.estimators.least_squares import Essential
-from exciter.identification.information.estimate import POOR_STD_RATIO, Estimate
+from exciter.identification.information.estimate import INSIGNIFICANT, POOR_STD_RATIO, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
@@ -72,7 +72,8 @@ def run(effort: Effort) -> Part:
     words = f"{repetitions} repetitions × {len(set_up.true_values())} parameters"
     theory = {way: np.median(found[RAW].std[way] / expected_std(), axis=1) for way in WAYS}
     decimated = estimate(set_up.noisy_torque((UNCERTAINTY_SEED, 0), percent), ex.InverseDynamic(DECIMATE))
-    poorly = decimated.status.count("poorly identified")
+    words_and_rule = zip(decimated.status, decimated.poor_by_ratio, strict=True)
+    poorly = sum(poor for word, poor in words_and_rule if word != INSIGNIFICANT)
     findings = (
         claim(
             SAID["careful"],

@@ -15,8 +15,21 @@ from exciter.identification.information.problem import Problem
 from exciter.notes import Note, note
 from exciter.typing import Array
 
-POOR_STD_RATIO = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
-WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
+#: [%] relative σ below which a value is good: its 95 % interval is some ± 10 % (border of Rackl 2012, II-D)
+GOOD_STD_PERCENT = 5.0
+#: [%] the same of a fair one: the ends of its 95 % interval, some ± 40 %, differ by a factor of 2.3 at most
+FAIR_STD_PERCENT = 20.0
+POOR_STD_RATIO = 10.0  #: relative σ over the smallest one: more is not reliably identified by the rule after [12.10]
+GOOD, FAIR, WEAK, INSIGNIFICANT = "good", "fair", "weak", "not significant"
+STATUS_WORDS = (GOOD, FAIR, WEAK, INSIGNIFICANT)  #: of a parameter, the surest first
+STATUS_LEGEND = (
+    f"{GOOD}: σ below {GOOD_STD_PERCENT:g} % of the value, {FAIR}: below {FAIR_STD_PERCENT:g} %, {WEAK}: more, "
+    f"{INSIGNIFICANT}: zero lies within the 95 % interval"
+)
+RATIO_LEGEND = (
+    f"the papers compare with the parameter that is known best: σ / value more than {POOR_STD_RATIO:g} times the "
+    "smallest one is not reliably identified by their rule [12.10], however small it is"
+)
 
 
 def assumed(*texts: str) -> tuple[Note, ...]:
@@ -71,8 +84,7 @@ class Estimate:
         )
 
     def __repr__(self) -> str:
-        counted = ", ".join(f"{count} {word}" for word, count in self.counts.items() if count)
-        return f"<estimate of {len(self.names)} parameters: {counted}>"
+        return f"<estimate: {self.counted}>"
 
     @property
     def std(self) -> Array:
@@ -92,18 +104,36 @@ class Estimate:
 
     @property
     def status(self) -> tuple[str, ...]:
-        """Per parameter: not significant when zero is within its 95 % interval, poorly identified when its relative σ
-        is more than ten times the smallest one [12.10], else well identified."""
+        """Per parameter, one of ``STATUS_WORDS``: not significant when zero is within its 95 % interval, else by its
+        relative σ alone."""
         relative = self.relative_std_percent
-        limit = POOR_STD_RATIO * relative[relative > 0.0].min(initial=np.inf)
         insignificant = np.abs(self.values) <= self.quantile() * self.std
-        words = np.where(insignificant, INSIGNIFICANT, np.where(relative > limit, POOR, WELL))
-        return tuple(str(word) for word in words)
+        sizes = [insignificant, relative < GOOD_STD_PERCENT, relative < FAIR_STD_PERCENT]
+        return tuple(str(word) for word in np.select(sizes, [INSIGNIFICANT, GOOD, FAIR], WEAK))
+
+    @property
+    def ratio_to_best(self) -> Array:
+        """(p,) relative σ over the smallest one, by which the papers judge [12.10]; infinite for one that is zero."""
+        relative = self.relative_std_percent
+        known = np.isfinite(relative)
+        return np.where(known, np.where(known, relative, 0.0) / relative[relative > 0.0].min(initial=np.inf), np.inf)
+
+    @property
+    def poor_by_ratio(self) -> tuple[bool, ...]:
+        """Per parameter: whether the rule after [12.10] calls it not reliably identified, however small its σ is."""
+        return tuple(bool(poor) for poor in self.ratio_to_best > POOR_STD_RATIO)
 
     @property
     def counts(self) -> dict[str, int]:
         status = self.status
-        return {word: status.count(word) for word in (WELL, POOR, INSIGNIFICANT)}
+        return {word: status.count(word) for word in STATUS_WORDS}
+
+    @property
+    def counted(self) -> str:
+        """``31 of 36 parameters good, 3 fair, 2 not significant``."""
+        good, *others = self.counts.items()
+        words = "".join(f", {count} {word}" for word, count in others if count)
+        return f"{good[1]} of {len(self.names)} parameters {GOOD}{words}"
 
     def with_error(self, changes: ArrayLike, *why: Note) -> Self:
         """With further errors, each a change (p,) that all values may be off by together, once; why: what they are."""

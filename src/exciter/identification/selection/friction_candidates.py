@@ -49,7 +49,7 @@ FRICTION_PARTS: dict[type, tuple[str, str]] = {
     Dahl: (
         "Dahl",
         "Fs z, dry friction that builds up over a short travel δ after a reversal (pre-sliding) instead of jumping: "
-        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian (of a metre for prismatic joints)",
+        "dz/dq = (1 − z sgn q̇)/δ; the number is δ in thousandths of a radian, or of a metre where the joint slides",
     ),
     SqrtViscous: ("√", "Fr √|q̇| sgn q̇: rises steeply at low speed and less above, as in lubricated gears"),
     LoadFriction: (
@@ -201,6 +201,11 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
     bent = [replace(term, shape=shape) if isinstance(term, DriveCoupling) else term for term in kept]
     roots = tuple(CoupledSqrtViscous(t.first, t.second, t.ratio) for t in couplings)
     return [("pre-sliding", tuple(bent)), ("pre-sliding and √", (*bent, *roots))]
+
+
+def in_metres(name: str) -> str:
+    """The name of a candidate on a joint that slides: its δ is a length, its v a speed."""
+    return name.replace(" mrad", " mm").replace(" rad/s", " m/s")
 
 
 def distinct_terms(candidates: Iterable[FrictionCandidate]) -> list[JointTerm]:

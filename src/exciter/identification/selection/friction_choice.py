@@ -120,7 +120,8 @@ class FrictionChoice:
         """(J,) [N·m] rms held out: of what was chosen, or of the candidate of that name on every joint."""
         if name is None:
             return np.array([joint.chosen.rms for joint in self.per_joint])
-        found = [[row.rms for row in joint.table if row.candidate.name == name] for joint in self.per_joint]
+        either = (name, frictions.in_metres(name))
+        found = [[row.rms for row in joint.table if row.candidate.name in either] for joint in self.per_joint]
         if not found[0]:
             names = ", ".join(row.candidate.name for row in self.per_joint[0].table)
             raise ParameterError(f"there is no candidate '{name}'; there are {names}")
@@ -169,9 +170,11 @@ def choose_friction(
     per_joint = []
     for j, joint in enumerate(problem.joints):
         best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
+        slides = problem.model.robot.joints[j].is_prismatic
+        own = [replace(one, name=frictions.in_metres(one.name)) for one in candidates] if slides else candidates
         table = tuple(
             JudgedCandidate(
-                candidate=candidates[k],
+                candidate=own[k],
                 rms=float(noise[j] * np.sqrt(scores[j][k].mean)),
                 excess=scores[j][k].mean / best.mean - 1.0,
                 error=scores[j][k].error_of_difference(best) / best.mean,
@@ -179,7 +182,7 @@ def choose_friction(
             )
             for k in allowed[j]
         )
-        per_joint.append(JointFriction(joint, table, "N" if problem.model.robot.joints[j].is_prismatic else "N·m"))
+        per_joint.append(JointFriction(joint, table, "N" if slides else "N·m"))
     doubts = [
         equations.change(j, equations.columns[other], [equations.columns[k] for k in choice], noise)
         for j, other in _doubtful(candidates, choice, scores)

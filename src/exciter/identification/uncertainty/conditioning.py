@@ -1,5 +1,5 @@
 """How well the motion determines parameters: singular values of W, correlations of the estimates, and why a parameter
-is not well identified: its share of the torque is small, or another one does the same."""
+is not good: its share of the torque is small, or another one does the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import WELL, Estimate
+from exciter.identification.information.estimate import GOOD, Estimate
 from exciter.notes import Note, note
 from exciter.typing import Array
 
@@ -42,14 +42,14 @@ class Conditioning:
 
 
 def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
-    """A note on every parameter that is not well identified, from the equations it was estimated with."""
+    """A note on every parameter that is not good, from the equations it was estimated with."""
     if estimate.names != compressed.parameters:
         raise ParameterError("the estimate is of other parameters than the equations")
     notes = []
     for k, (name, status) in enumerate(zip(estimate.names, estimate.status, strict=True)):
-        if status != WELL and estimate.std[k] == 0.0:
+        if status != GOOD and estimate.std[k] == 0.0:
             notes.append(note(name, f"{name} is {status}: it was not estimated"))
-        elif status != WELL:
+        elif status != GOOD:
             sigma = f"σ {estimate.std[k]:.2g} {estimate.units[k]}".rstrip()
             reason = _others(estimate, k) or _share(compressed, estimate, k)
             notes.append(note(name, f"{name} is {status} ({sigma}): {reason}"))

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import ROUNDING_EXCESS
-from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.information.estimate import (
+    FAIR,
+    GOOD,
+    INSIGNIFICANT,
+    RATIO_LEGEND,
+    STATUS_LEGEND,
+    WEAK,
+    Estimate,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.cross_validated_trial import Choice
@@ -25,7 +33,9 @@ from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Wor
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
-STATUS_TONES = {WELL: "good", POOR: "fair", INSIGNIFICANT: "poor"}
+STATUS_TONES = {GOOD: "good", FAIR: "fair", WEAK: "poor", INSIGNIFICANT: "poor"}
+MOST_RELATIVE_STD_PERCENT = 1000.0  #: σ of a value: more says no more than that it is not significant
+MOST_RATIO_SHOWN = 1e4  #: of a relative σ over the smallest one
 PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass, "}
 
 
@@ -37,26 +47,36 @@ def parameters_section(found: Identification) -> Section:
         Folded("Assumptions behind the standard deviations", (Sentences(texts(estimate.assumptions)),)),
     ]
     if found.reasons:
-        contents.append(Folded("Why some parameters are not well identified", (Sentences(texts(found.reasons)),)))
+        contents.append(Folded("Why some parameters are not good", (Sentences(texts(found.reasons)),)))
     if estimate.standard is not None:
         contents.append(Folded("Standard parameters of every link", (standard_table(problem, estimate.standard),)))
-    return Section("parameters", "Parameters", explained("parameters", quantile=estimate.quantile()), contents)
+    text = explained("parameters", quantile=estimate.quantile(), status=STATUS_LEGEND, rule=RATIO_LEGEND)
+    return Section("parameters", "Parameters", text, contents)
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
     order = reading_order(estimate.names)
     names, status = [estimate.names[k] for k in order], [estimate.status[k] for k in order]
+    known = estimate.relative_std_percent < MOST_RELATIVE_STD_PERCENT
+    relative = np.where(known, estimate.relative_std_percent, np.inf)
     columns = {
         "parameter": names,
         "meaning": [meaning(name, problem.model.robot.joint_names) for name in names],
         "value": estimate.values[order],
         "σ": estimate.std[order],
         "unit": [estimate.units[k] for k in order],
-        "σ / value": [Bar.relative_std(estimate.relative_std_percent[k], unknown=1.0) for k in order],
+        "σ / value": [Bar.relative_std(relative[k], unknown=1.0) for k in order],
         "status": [Word(one, STATUS_TONES[one]) for one in status],
+        "times the smallest [12.10]": [ratio_cell(estimate.ratio_to_best[k], estimate.poor_by_ratio[k]) for k in order],
         "in the description": problem.nominal[order],
     }
     return HtmlTable.by_column(f"{len(names)} base parameters, and their values in the robot's description", columns)
+
+
+def ratio_cell(ratio: float, poor: bool) -> Bar:
+    """σ / value over the smallest one of all, marked where the papers' rule calls it poor."""
+    text = number(ratio, 2) if ratio < 99.5 else f"{ratio:.0f}" if ratio < MOST_RATIO_SHOWN else "> 10⁴"
+    return Bar(ratio, f"{text} ⚑" if poor else text)
 
 
 def standard_table(problem: Problem, standard: Array) -> HtmlTable:

@@ -12,23 +12,24 @@ from exciter.experiment.quality.quality import Quality
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.information.estimate import GOOD, STATUS_LEGEND
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import FrictionChoice
-from exciter.notes import Note, lines, texts
+from exciter.notes import lines, texts
 from exciter.report.identification import checks, parameters
 from exciter.report.identification.runs import friction_sections, quality_section, residual_analysis, run_sections
 from exciter.report.markup import explained, number, percent
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Cards, Remarks, Section, Sentences, Summary, Word
 from exciter.settings.write import in_full, named
-from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
+from exciter.validation.baselines import DESCRIPTION
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulationCheck
-from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
+from exciter.validation.validation import ValidationVerdict
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -52,14 +53,13 @@ def identification_page(
     settings: Mapping[str, Any] = NOTHING,
     validation: Sequence[Run] = (),
     *,
-    notes: Sequence[Note] = (),
     answers: Answers = Answers(),  # noqa: B008  frozen
     quality: Mapping[str, Quality] = NOTHING,
 ) -> Page:
     """The report.
 
-    verdict: how the model does on identification data and on validation data. settings: plain data that asks for the
-    same again, shown as YAML. validation: the validation data, for their files. notes: to stand at the top. quality:
+    verdict: how the model does on identification data and on validation data; its notes stand at the top. settings:
+    plain data that asks for the same again, shown as YAML. validation: the validation data, for their files. quality:
     what the check of each log found, by its name."""
     problem = found.problem
     values = {
@@ -89,24 +89,22 @@ def identification_page(
         settings_section(values, settings, "identify.yaml", model=problem.model),
     ]
     title = f"Identification of {problem.model.robot.name}"
-    return Page(title, identification_summary(found, verdict, notes, quality), sections)
+    return Page(title, identification_summary(found, verdict), sections)
 
 
 def validation_page(
     identified: IdentifiedModel,
-    validation: Validation,
+    verdict: ValidationVerdict,
     *,
     runs: Sequence[Run] = (),
-    notes: Sequence[Note] = (),
     quality: Mapping[str, Quality] = NOTHING,
     inertia_matrix: InertiaMatrix | None = None,
     simulation: Sequence[SimulationCheck] = (),
 ) -> Page:
     """The report of an identified model on validation data.
 
-    runs: the same as they were read, for their hashes and how they were processed. notes: to stand at the top. quality:
-    what the check of each log found, by its name."""
-    verdict = ValidationVerdict(Validation(()), validation)
+    runs: the same as they were read, for their hashes and how they were processed. quality: what the check of each log
+    found, by its name."""
     values = {
         "identified model": str(identified.folder or "not saved"),
         "identified by": str(identified.data.get("versions", {}).get("exciter", "not stated")),
@@ -123,7 +121,7 @@ def validation_page(
         settings_section(values, identified.config.to_dict(), "identify.yaml", model=identified.model),
     ]
     title = f"Validation of {identified.model.robot.name}"
-    return Page(title, validation_summary(identified, verdict, notes), sections)
+    return Page(title, validation_summary(identified, verdict), sections)
 
 
 def shown(section: Callable[..., Section], found: Any, *more: Any) -> list[Section]:
@@ -145,77 +143,62 @@ def hashes(runs: Sequence[Run]) -> str:
 # -- the head: a verdict, what was done in a few sentences, and a few figures ------------------------------------------
 
 
-def identification_summary(
-    found: Identification, verdict: ValidationVerdict, notes: Sequence[Note], quality: Mapping[str, Quality]
-) -> Summary:
-    problem, estimate, unseen = found.problem, found.estimate, verdict.unseen
-    well, less, none_of = estimate.counts.values()
+def identification_summary(found: Identification, verdict: ValidationVerdict) -> Summary:
+    problem, estimate = found.problem, found.estimate
     done = explained(
         "identified",
         problem=problem,
         count=len(estimate.names),
-        runs=some_of([PurePath(run.name).name for run in problem.runs]),
+        runs=", ".join(PurePath(run.name).name for run in problem.runs),
         seconds=sum(run.span[1] - run.span[0] for run in problem.runs if run.span),
         equations=int(problem.compressed.rows.sum()),
         estimator=named(found.estimator),
         formulation=named(problem.formulation),
     )
-    validated = unseen.worst if unseen.runs else None
-    fit = explained("fit", run=verdict.fit.worst, unseen=validated, description=DESCRIPTION)
     physical = found.physically_consistent
-    sure = explained("sure", well=well, less=less, none_of=none_of, physical=physical)
+    sure = explained("sure", poor=sum(estimate.poor_by_ratio), status=STATUS_LEGEND, physical=physical)
     cards = {
         **residual_figures(verdict),
-        "parameters well identified": f"{well} of {len(estimate.names)}",
+        f"parameters that are {GOOD}": f"{estimate.counts[GOOD]} of {len(estimate.names)}",
         "condition number": number(estimate.condition_number),
         "condition number, normalised columns": number(estimate.condition_number_normalized),
         "computing time of the estimate": f"{number(found.seconds, 3)} s",
     }
-    sentences = (done, fit, worst_joint(verdict), sure)
-    return summary(verdict, sentences, next_steps(found, verdict, quality), notes, cards)
+    ready = "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
+    return summary(verdict, (done, sure), (ready,) if physical else (), cards)
 
 
-def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict, notes: Sequence[Note]) -> Summary:
+def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict) -> Summary:
     runs = verdict.unseen.runs
     done = explained(
         "validated",
         robot=identified.model.robot,
         count=len(identified.estimate.names),
         runs=len(runs),
-        names=some_of([run.name for run in runs]),
+        names=", ".join(verdict.unseen.names),
         seconds=sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs),
-        worst=verdict.unseen.worst,
-        description=DESCRIPTION,
     )
-    return summary(verdict, (done, worst_joint(verdict)), (), notes, residual_figures(verdict))
+    return summary(verdict, (done,), (), residual_figures(verdict))
 
 
-def worst_joint(verdict: ValidationVerdict) -> str:
-    return explained("worst_joint", base=verdict.decisive.baselines, j=verdict.worst_joint)
-
-
-def summary(
-    verdict: ValidationVerdict,
-    sentences: Sequence[str],
-    steps: Sequence[str],
-    notes: Sequence[Note],
-    cards: Mapping[str, str],
-) -> Summary:
-    """steps: what to do next."""
-    remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(notes)))
+def summary(verdict: ValidationVerdict, done: Sequence[str], ready: Sequence[str], cards: Mapping[str, str]) -> Summary:
+    """The verdict's own words, then what was done. ready: what else to do next."""
+    sentences = (f"{capital(verdict.figures)}. {verdict.caution}.", *done)
+    steps = [*(f"{capital(one)}." for one in verdict.steps), *ready]
+    remarks = (Remarks(Word("next", "good"), steps), Remarks(Word("note", "fair"), lines(verdict.notes)))
     return Summary(Word(verdict.word, verdict.tone), sentences, (*remarks, Cards(cards)))
 
 
-def residual_share(run: RunValidation, model: str = IDENTIFIED) -> str:
-    """Over the measured torque, by a model."""
-    return percent(run.baselines.of(model).total_percent / 100)
+def capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
-    """Of the worst run of each kind; of the description and of the noise on the decisive one."""
-    kinds = {"identification data": verdict.fit, "validation data": verdict.unseen}
-    shown = {f"residual / torque, {words}": residual_share(kind.worst) for words, kind in kinds.items() if kind.runs}
-    shown["residual / torque, parameters of the description"] = residual_share(verdict.decisive, DESCRIPTION)
-    floor = verdict.decisive.floor.total_percent
+    """Of all runs of a kind together; of the description and of the noise on those that are judged."""
+    kinds, judged = {"identification data": verdict.fit, "validation data": verdict.unseen}, verdict.judged
+    shown = {f"residual / torque, {name}": percent(kind.total_percent / 100) for name, kind in kinds.items() if kind}
+    described = judged.stacked.of(DESCRIPTION).total_percent
+    shown["residual / torque, parameters of the description"] = percent(described / 100)
+    floor = judged.floor.total_percent
     shown["noise floor / torque"] = "not known" if floor is None else percent(floor / 100)
     return shown

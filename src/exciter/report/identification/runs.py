@@ -19,12 +19,23 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import judged_words
 from exciter.notes import Severity, texts
 from exciter.report.markup import PagePart, explained, number, percent
-from exciter.report.parts import Bar, Folded, HtmlTable, JointChoice, Paragraph, Section, Sentences, Word, per_joint
+from exciter.report.parts import (
+    Bar,
+    Cell,
+    Folded,
+    HtmlTable,
+    JointChoice,
+    Paragraph,
+    Section,
+    Sentences,
+    Word,
+    per_joint,
+)
 from exciter.report.plot import HeatMap, Line, Plot, band_lines
 from exciter.report.scene import Replay, Scene, SideViews
 from exciter.robot.robot import Robot
 from exciter.settings.write import named
-from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, ModelResidual, NoiseFloor
+from exciter.validation.baselines import MODEL_TITLES, ModelResidual, NoiseFloor
 from exciter.validation.friction_curves import NOT_OF_VELOCITY, FrictionCurve
 from exciter.validation.prediction import Prediction
 from exciter.validation.residuals import Histogram
@@ -74,18 +85,29 @@ def run_sections(verdict: ValidationVerdict, judge: Formulation) -> Iterator[Sec
     """Residuals of all of them, by the equations of ``judge``; the robot and the torques of those that are shown."""
     runs = reported_runs(verdict)
     shown = [run for run in runs if run.found in verdict.shown]
-    yield residuals_section(runs, judge, len(shown))
+    yield residuals_section(verdict, runs, judge, len(shown))
     yield replay_section(verdict.decisive.model.robot, shown)
     for run in shown:
         yield torque_section(run)
 
 
-def residuals_section(runs: Sequence[ReportedRun], judge: Formulation, shown_runs: int) -> Section:
+def residuals_section(
+    verdict: ValidationVerdict, runs: Sequence[ReportedRun], judge: Formulation, shown_runs: int
+) -> Section:
     """Joint by joint, beside simpler models. judge: whose equations they are; shown_runs: how many have pictures."""
     floors = [f"{run.name}: {run.found.floor.sentence}" for run in runs]
-    contents = (*(baselines_table(run) for run in runs), Sentences(floors))
+    overview = (overview_table(verdict),) if len(runs) > 1 else ()
+    contents = (*overview, *(baselines_table(run) for run in runs), Sentences(floors))
     text = explained("residuals", judged=judged_words(judge), cut=shown_runs < len(runs), most=MOST_RUNS_SHOWN)
     return Section("residuals", "Residuals compared with simpler models", text, contents)
+
+
+def overview_table(verdict: ValidationVerdict) -> HtmlTable:
+    """What the terminal shows: every run, all of a kind, the description, and noise."""
+    base, rows = verdict.judged.stacked, list[tuple[Cell, ...]]()
+    for name, joints, total in verdict.rows:
+        rows.append((name, *(Bar.percentage(value, bar=False) for value in (total, *joints))))
+    return HtmlTable("Residual / torque of every log", ("data", base.total_name, *base.joints), rows)
 
 
 def baselines_table(run: ReportedRun) -> HtmlTable:
@@ -98,16 +120,13 @@ def baselines_table(run: ReportedRun) -> HtmlTable:
         return [Bar.percentage(value, bar=bar) for value in (*of.percent, total)]
 
     columns = {
-        "joint": (*base.joints, "all"),
+        "joint": (*base.joints, base.total_name),
         "unit": (*base.units, ""),
         "measured torque, rms": [*base.signal, *nothing],
         "residual, rms": [*found.rms, *nothing],
         "largest residual": [*found.worst, *nothing],
         "at [s]": [*(found.when - run.start), *nothing],
-        "identified model": percentages(found, bar=True),
-        "description": percentages(base.of(DESCRIPTION)),
-        "gravity only": percentages(base.of(GRAVITY)),
-        "no model": percentages(base.of(ZERO)),
+        **{MODEL_TITLES[one.model]: percentages(one, bar=one is found) for one in base.models},
         "noise floor": percentages(floor),
     }
     return HtmlTable.by_column(f"Residuals on {run.name} ({run.kind})", columns)
