@@ -90,11 +90,13 @@ class RecordingFile:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is allowed, but seldom meant."""
+        """What is allowed, but seldom meant; and what is left out of the files."""
+        found = [note for source in dict.fromkeys(source for source, _ in self.columns.values()) for note in source.notes]
         if self.given.drive.keeps_power:
-            return ()
+            return tuple(replace(note, log=str(self.path)) for note in found)
         text = "torque is not the transpose of drive: position, so that power differs between motors and joints; with "
-        return (warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant", None, str(self.path)),)
+        found.append(warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant"))
+        return tuple(replace(note, log=str(self.path)) for note in found)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
