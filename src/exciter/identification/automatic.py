@@ -33,7 +33,7 @@ from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
-from exciter.identification.runs.run import Run, bounded_parts, common_side
+from exciter.identification.runs.run import Run, bounded_parts, common_side, may_lean
 from exciter.identification.selection import friction_candidates as frictions
 from exciter.identification.selection import prior_and_tilt_choice as prior_and_tilt
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
@@ -239,8 +239,7 @@ def choose_automatically(
                 friction=settings.friction != FRICTION_AS_GIVEN,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
-                tilt=config.robot.gravity is None
-                and all(run.recording is None or run.recording.about.gravity is None for run in runs),
+                tilt=may_lean(config.robot.gravity, runs),
                 values=known.values,
                 folds=settings.folds,
                 step=step,

@@ -165,7 +165,8 @@ def read_logs(
                         f"gravity is {list(stated)} here and {list(gravity)} in another log; split them"
                     )
                 if (own := config.robot.gravity) is not None and not np.allclose(stated, own):
-                    text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say"
+                    text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say: the log counts, "
+                    text += "and whether the base leans is not asked"
                     notes.append(warning("gravity", text, None, name))
                 if not np.allclose(stated, robot.gravity):
                     notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))

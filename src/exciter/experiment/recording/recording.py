@@ -17,6 +17,7 @@ from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
+from exciter.robot.stated_gravity import GravityVector
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
 from exciter.settings.field_markers import Kind, wrong
 from exciter.typing import Array, BoolArray, Index
@@ -95,8 +96,9 @@ class NoteText(Kind):
 class About(Settings):
     """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
 
-    gravity: in the base frame [m/s²], None: as the robot description says. filter: before the sampling of torque or
-    current. gains: torque at the joint per ampere [N·m/A]. notes: anything else, in words.
+    gravity: in the base frame [m/s²], about this, or exactly (``ExactGravity``); None: as the robot description says.
+    filter: before the sampling of torque or current. gains: torque at the joint per ampere [N·m/A]. notes: anything
+    else, in words.
 
     side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
     and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it."""
@@ -104,7 +106,7 @@ class About(Settings):
     refusal: ClassVar[type[ExciterError]] = RecordingError
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
+    gravity: Annotated[Triple | None, GravityVector()] = None
     payload: Payload | None = None
     filter: AnalogFilter | None = None
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None

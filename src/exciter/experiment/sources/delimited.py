@@ -7,8 +7,8 @@ What the user does not say of a file is found from its first lines:
 - the first line is a header when it has words where the next line has numbers; a comment before the first row is one
   when it has as many words as there are columns.
 
-A logger that is killed while it writes leaves part of a line at the end of its file: fewer cells than columns, or a last
-cell that is the beginning of a number (``cut_line``). That line is left out, and told; any other broken line is refused."""
+A logger that is killed while it writes leaves part of a line at the end of its file: fewer cells than columns, or a
+last cell that is the beginning of a number. That line is left out, and told; any other broken line is refused."""
 
 from __future__ import annotations
 
@@ -313,10 +313,16 @@ class DelimitedText(Source):
         """Whether a line, the file's last, begins as a row does and ends too early."""
         row = [] if self.comment in line else cells(line, self.delimiter)  # a remark is no row
         *whole, last = row or ["no row"]
-        if len(row) > self._width or len(last) > NUMBER_CHARACTERS_LIMIT or any(self.notation.number(cell) is None for cell in whole):
+        if (
+            len(row) > self._width
+            or len(last) > NUMBER_CHARACTERS_LIMIT
+            or any(self.notation.number(cell) is None for cell in whole)
+        ):
             return False
         words = (*MISSING_WORDS, *self.notation.missing)
-        begun = BEGUN_NUMBER.fullmatch(last.replace(self.notation.decimal, ".")) or any(word.startswith(last.strip('"').lower()) for word in words)
+        begun = BEGUN_NUMBER.fullmatch(last.replace(self.notation.decimal, ".")) or any(
+            word.startswith(last.strip('"').lower()) for word in words
+        )
         return bool(begun) and (len(row) < self._width or self.notation.number(last) is None)
 
     def _interleaved_names(self, k: int) -> tuple[str, ...]:
