@@ -240,7 +240,11 @@ class RecordingSettings(Settings):
         each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
         same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return recording.About(**given, gains=each, side=torque or (recording.MOTOR_SIDE if geared else None))
+        unusable = [name for part in (self.torque, self.current) if part is not None for name in part.unusable]
+        if set(joints) <= set(unusable):
+            raise RecordingError(f"{where}: torque: unusable names every joint; then there is nothing to identify from")
+        side = torque or (recording.MOTOR_SIDE if geared else None)
+        return recording.About(**given, gains=each, side=side, unusable=tuple(dict.fromkeys(unusable)))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:

@@ -144,6 +144,7 @@ def model_rows(
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
+            rests[:, list(piece.silent)] = True  # nor is there one of a joint whose torque is unusable
             sides[rests] = 0.0
             yield Rows(
                 time=piece.motion.time[part],
@@ -154,6 +155,11 @@ def model_rows(
                 torque_bandwidth=piece.torque_bandwidth,
                 present=1.0 - rests.mean(axis=0) if rests.any() else None,
             )
+
+
+def present_share(piece: Processed) -> Array | None:
+    """``Rows.present`` of equations without a dead zone: none of joints whose torque is unusable."""
+    return np.where(np.isin(np.arange(piece.motion.n), piece.silent), 0.0, 1.0) if piece.silent else None
 
 
 def _read_only(array: Array) -> Array:

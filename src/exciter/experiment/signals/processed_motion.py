@@ -94,7 +94,8 @@ class Processed:
     torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
     estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
-    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
+    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. silent: numbers of
+    joints whose torque is unusable, so that they have no equations."""
 
     motion: Motion
     torque: Array
@@ -107,6 +108,7 @@ class Processed:
     series: FourierSeries | None = None
     wrench: Array | None = None
     temperature: Array | None = None
+    silent: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self, "torque", "wrench", "temperature")

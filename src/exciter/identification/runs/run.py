@@ -101,6 +101,11 @@ class Run:
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
 
     @property
+    def silent(self) -> tuple[int, ...]:
+        """Numbers of the joints whose torque is unusable (``Recording.silent``)."""
+        return () if self.recording is None else self.recording.silent
+
+    @property
     def sources(self) -> tuple[SourceFile, ...]:
         """The files it came from."""
         if isinstance(self.parts, NotKept):

@@ -18,6 +18,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
+from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.parameters.terms import FrictionShape
 from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous, DriveCoupling, LoadFriction
 from exciter.parameters.terms.friction import AsymmetricCoulomb, Coulomb, Dahl, Sign, SqrtViscous, Stribeck, Viscous
@@ -84,6 +85,10 @@ class FrictionCandidate:
                 )
 
 
+OFFSET_ALONE = FrictionCandidate("offset", (Offset(),))  #: of a joint that never moves
+NO_FRICTION = FrictionCandidate("none: its torque is unusable", ())
+
+
 @dataclass(frozen=True)
 class LabelledTerm(JointTerm):
     """A term whose parameters have a label: several of a kind can be in one model."""
@@ -141,6 +146,11 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
         if isinstance(term, SPRING_TERMS)
     )
     return LoadFriction(links=links, springs=springs)
+
+
+def fixed_friction(unseen: UnseenJoints) -> dict[str, FrictionCandidate]:
+    """Of joints that runs tell nothing of, by name."""
+    return dict.fromkeys(unseen.still, OFFSET_ALONE) | dict.fromkeys(unseen.silent, NO_FRICTION)
 
 
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:
