@@ -28,6 +28,7 @@ from exciter.robot import Robot
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
+NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
 EXPLAINED_TORQUE = "explained torque"  #: a finding of the quality check
 Progress = Callable[[str], None]  #: names the step that begins
 
@@ -159,6 +160,7 @@ def read_logs(
         with naming(name):
             file = _opened(given, name, data)
             notes = [replace(one, log=name) for one in file.notes]
+            notes += [note("torque", NO_TORQUE, joint, name) for joint in file.about.unusable]
             if (stated := file.about.gravity) is not None:
                 if gravity is not None and not np.allclose(stated, gravity):  # the robot must have stood alike
                     raise RecordingError(

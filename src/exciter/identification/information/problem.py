@@ -75,6 +75,16 @@ class Problem:
         known = dict(zip(self.model.standard, self.model.nominal, strict=True))
         return np.asarray(self.base.base_values([known.get(name, 0.0) for name in self.base.standard]))
 
+    def refuse_silent(self, method: str) -> None:
+        """Where a method wants the torque of every joint, and that of some is unusable."""
+        for run in self.runs:
+            if run.silent:
+                joints = ", ".join(self.model.robot.joint_names[j] for j in run.silent)
+                raise RecordingError(
+                    f"{run.name}: the torque of {joints} is unusable, and {method} needs that of every joint: use "
+                    "consistent, wls or huber"
+                )
+
     @property
     def joints(self) -> tuple[str, ...]:
         """Equations of an instant."""

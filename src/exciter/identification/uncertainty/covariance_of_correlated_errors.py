@@ -213,6 +213,7 @@ def with_correlated_errors(
     worth = "; ".join(
         f"{joint}: {have} rows are worth {least:.0f} independent ones"
         for joint, have, least in zip(equations.joints, rows, np.minimum(found.independent, rows), strict=True)
+        if have
     )
     notes = [done("covariance", f"covariance with lags up to {found.reach:.3g} s; {worth}")]
     if not found.faded:
