@@ -12,7 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
+from exciter.experiment.quality import check
+from exciter.experiment.recording import (
+    About,
+    AnalogFilter,
+    Payload,
+    Recording,
+    SourceFile,
+    open_recording,
+    read_recording,
+)
 from exciter.experiment.recording.description import (
     LOG_FORMATS,
     NATIVE_NPZ,
@@ -23,10 +32,12 @@ from exciter.experiment.recording.description import (
 )
 from exciter.experiment.recording.recording import Repairs
 from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS, times
+from exciter.robot import load
 from exciter.robot.stated_gravity import ExactGravity
 from exciter.settings import fill, keys_of, written
 from support.bags import bag
 from support.paths import ROOT, SHARED_DATA
+from support.quality_logs import clean
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms
 
@@ -225,6 +236,50 @@ def test_gravity_about_and_exactly(tmp_path):
             assert back == vector
             assert [isinstance(one, ExactGravity) for one in (recording.about.gravity, back)] == [exact, exact]
         assert written(recording.about)["gravity"] == ({"exactly": list(vector)} if exact else list(vector))
+
+
+@pytest.mark.parametrize("section", ["torque", "current"])
+def test_a_torque_that_is_unusable(tmp_path, section):
+    """It is zero, torque and current alike, whatever the log has; written back, it is still called so."""
+    recording = described(tmp_path, **{section: {**basic()[section], "unusable": "b"}})
+    assert (recording.about.unusable, recording.silent) == (("b",), (1,))
+    for name, values in (("torque", RAW[2]), ("current", RAW[3])):
+        np.testing.assert_array_equal(getattr(recording, name), values * [1, 0])
+    np.testing.assert_array_equal(recording.q, RAW[0])
+    for name in ("copy.npz", "copy.csv"):
+        back = read_recording(recording.save(tmp_path / name))
+        assert back.about == recording.about
+        np.testing.assert_array_equal(back.torque, recording.torque)
+    assert "torque:\n  unusable: [b]\n" in (tmp_path / "copy.yaml").read_text()
+    again = fill(RecordingSettings, written(open_recording(tmp_path / "recording.yaml").given), "again")
+    assert getattr(again, section).unusable == ("b",)
+
+
+def test_unusable_torques_follow_their_joints():
+    """By name, also where a robot has fewer joints, in another order, or names for joints that had none."""
+    robot = load("gautier-khalil")
+    rows = np.arange(20.0).reshape(5, 4)
+    wide = Recording(("x", *robot.joint_names[::-1]), TIME, rows, torque=rows, about=About(unusable=("x", "joint_3")))
+    arranged = wide.arranged(robot)
+    assert (arranged.about.unusable, arranged.silent) == (("joint_3",), (2,))
+    unnamed = Recording.of(TIME, rows[:, :3], rows[:, :3], about=About(unusable=("joint 2",)))
+    assert unnamed.arranged(robot).about.unusable == ("joint_2",)
+    np.testing.assert_array_equal(unnamed.arranged(robot).torque[:, 1], 0.0)
+    with pytest.raises(RecordingError, match="torque: unusable: unknown joint 'y'"):
+        Recording.of(TIME, rows, rows, about=About(unusable=("y",)))
+
+
+def test_the_check_of_a_log_sees_the_delay_that_is_left(tmp_path):
+    """The torque comes 6 ms late; where that is said, what is found is as much less, whatever friction adds to it."""
+    recording, robot = clean("panda", 3, seconds=12.0, delay=0.006)
+    recording.save(tmp_path / "log.csv")
+    found = []
+    for delay in ({}, {"delay": {"torque": 0.006}}):
+        (tmp_path / "said.yaml").write_text(yaml.safe_dump({"file": "log.csv", "format": "exciter", **delay}))
+        quality = check(open_recording(tmp_path / "said.yaml").chunks(1000), robot)
+        (one,) = (finding for finding in quality.findings if finding.subject == "delay")
+        found.append(one.numbers["delay"])
+    assert found[0] - found[1] == pytest.approx(0.006, abs=3e-4)
 
 
 def test_drive_signs_and_offset(tmp_path):
@@ -554,6 +609,9 @@ BAD = [
     ({"windows": [{"lines": [0, 1]}]}, "unknown key 'lines'; valid names: seconds, rows, percent"),
     ({"windows": [{"rows": [7, 9]}]}, "they ask for rows 7 … 9, and the log ends at 0.9 s"),
     ({"windows": [{"percent": [1, 2]}]}, "they ask for 1 … 2 %, and the log ends at 0.9 s"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["c"]}}, "torque: unusable: unknown joint 'c'"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": [1]}}, r"torque: unusable is \[1\]; give a list of names"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["a", "b"]}}, "torque: unusable names every joint; then"),
     ({"delay": 0.002}, "delay is 0.002; give a mapping with some of the keys velocity, torque, current, wrench"),
     ({"delay": {"torque": 2}}, r"delay: torque is 2; give a number ≥ -1, at most 1 \[s\]"),
     ({"delay": {"torque": [0.1]}}, "delay: torque has 1 numbers; the robot has 2 joints"),
