@@ -178,8 +178,8 @@ def test_a_joint_that_never_moves_has_no_friction(settings):
 
 def test_least_squares_of_a_joint_that_never_moves_says_what_to_lock():
     still = log(1, still=(1,), name="gautier-khalil")
-    message = r"wls cannot determine ZZR1, .*, for joint_2 never moves in these logs: lock what stands still \(--lock "
-    with pytest.raises(ExciterError, match=message + r"joint_2=0\.3\), give a log") as told:
+    message = r"wls cannot determine ZZR1, .*, for joint_2 never moves in these logs: lock what stands still \(lock: "
+    with pytest.raises(ExciterError, match=message + r"{joint_2: 0\.3}\), give a log") as told:
         ex.identify("gautier-khalil", still, estimator="wls")
     assert "\n" not in str(told.value)
     found = ex.identify(load("gautier-khalil", lock={"joint_2": 0.3}), still, estimator="wls")

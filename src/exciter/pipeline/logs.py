@@ -25,6 +25,7 @@ from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.pipeline.inspect import Given, naming
 from exciter.robot import Robot
+from exciter.robot.stated_gravity import agrees
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
@@ -166,11 +167,13 @@ def read_logs(
                     raise RecordingError(
                         f"gravity is {list(stated)} here and {list(gravity)} in another log; split them"
                     )
-                if (own := config.robot.gravity) is not None and not np.allclose(stated, own):
+                own = config.robot.gravity
+                differs = own is None or not agrees(stated, own)  # else what settings say is what the log is about
+                if own is not None and differs:
                     text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say: the log counts, "
                     text += "and whether the base leans is not asked"
                     notes.append(warning("gravity", text, None, name))
-                if not np.allclose(stated, robot.gravity):
+                if differs and not np.allclose(stated, robot.gravity):
                     notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))
                     robot = robot.with_gravity(stated)
                 gravity = stated

@@ -1,7 +1,8 @@
 """Gravity as a person states it, in settings and of a log: about this, or exactly.
 
 Nobody levels a base to a twentieth of a degree: a plain vector, ``[0, 0, -9.81]`` or ``{about: [0, 0, -9.81]}``, is
-where an identification may look for a base that leans a little. ``{exactly: [0, 0, -9.81]}`` is not asked about."""
+where an identification may look for a base that leans a little, and what it finds still is what was stated.
+``{exactly: [0, 0, -9.81]}`` is not asked about."""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from exciter.errors import shown
 from exciter.settings.field_markers import Kind, Vector, inside, wrong
 
 ABOUT, EXACTLY = "about", "exactly"
 GRAVITY_UNIT = "m/s²"
+LARGEST_TILT_RAD = np.radians(2.0)  #: so much is no error of mounting, but something else that leaning stands for
+SAME_LENGTH = 0.01  #: relative: gravity differs by half of it between places
 
 
 class ExactGravity(tuple[float, float, float]):
@@ -49,3 +54,14 @@ class GravityVector(Kind):
             for word in (ABOUT, EXACTLY)
         ]
         return {"anyOf": [vector, *said]}
+
+
+def agrees(stated: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Whether a robot that stands so, ``other`` [m/s²], is one that ``stated`` speaks of."""
+    if isinstance(stated, ExactGravity):
+        return bool(np.allclose(stated, other))
+    sizes = [float(np.linalg.norm(one)) for one in (stated, other)]
+    if min(sizes) == 0.0:
+        return max(sizes) == 0.0
+    angle = np.arctan2(np.linalg.norm(np.cross(stated, other)), np.dot(stated, other))
+    return bool(abs(sizes[0] / sizes[1] - 1.0) <= SAME_LENGTH and angle <= LARGEST_TILT_RAD)

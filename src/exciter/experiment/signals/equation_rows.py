@@ -157,11 +157,6 @@ def model_rows(
             )
 
 
-def present_share(piece: Processed) -> Array | None:
-    """``Rows.present`` of equations without a dead zone: none of joints whose torque is unusable."""
-    return np.where(np.isin(np.arange(piece.motion.n), piece.silent), 0.0, 1.0) if piece.silent else None
-
-
 def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array

@@ -119,6 +119,11 @@ class Processed:
             if values is not None and values.shape != expected:
                 raise RecordingError(f"{name} has shape {values.shape}; expected {expected}")
 
+    @property
+    def present(self) -> Array | None:
+        """(n,) part of the instants in which a joint has an equation, as in ``Rows``: none where it is silent."""
+        return np.where(np.isin(np.arange(self.motion.n), self.silent), 0.0, 1.0) if self.silent else None
+
     def __len__(self) -> int:
         return len(self.motion)
 

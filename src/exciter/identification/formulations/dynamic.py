@@ -18,7 +18,7 @@ import numpy as np
 from exciter.dynamics.model import BaseReaction, DynamicModel, random_states
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows, present_share
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows
 from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.formulation import Formulation, blocks, differentiated, instants_first, losses
@@ -115,7 +115,7 @@ def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: In
                 joints=model.robot.joint_names,
                 parameters=2 * names,
                 torque_bandwidth=piece.torque_bandwidth,
-                present=present_share(piece),
+                present=piece.present,
             )
 
 

@@ -30,7 +30,7 @@ from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
-from exciter.robot.stated_gravity import ExactGravity
+from exciter.robot.stated_gravity import ExactGravity, agrees
 from exciter.typing import Array, Index
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
@@ -171,10 +171,10 @@ def common_side(runs: Iterable[Run]) -> str | None:
 
 def may_lean(stated: Triple | None, runs: Iterable[Run]) -> bool:
     """Whether gravity may lean a little beside what settings and runs state [m/s²]: not where one states it exactly,
-    nor where they differ, so that one of them is wrong by more than that."""
+    nor where they differ by more than that, so that one of them is wrong."""
     logs = [run.recording for run in runs if run.recording is not None]
     every = [one for one in (stated, *(log.about.gravity for log in logs)) if one is not None]
-    return not any(isinstance(one, ExactGravity) or not np.allclose(one, every[0]) for one in every)
+    return not any(isinstance(one, ExactGravity) or not agrees(one, every[0]) for one in every)
 
 
 def load_chi(model: DynamicModel, payload: Payload) -> Array:

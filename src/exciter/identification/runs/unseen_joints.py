@@ -73,8 +73,8 @@ class UnseenJoints:
         still = [name for name in self.still if name not in self.silent]
         why = [f"{', '.join(still)} never move{'s' * (len(still) == 1)} in these logs"] if still else []
         why += [f"the torque of {', '.join(self.silent)} is unusable"] if self.silent else []
-        at = " ".join(f"--lock {name}={self.still[name]:.4g}" for name in still)
-        lock = f"lock what stands still ({at}), " if still else ""
+        at = ", ".join(f"{name}: {self.still[name]:.4g}" for name in still)
+        lock = f"lock what stands still (lock: {{{at}}}), " if still else ""
         return f"{' and '.join(why)}: {lock}give a log that shows it, or take an estimator with a prior (consistent)"
 
 

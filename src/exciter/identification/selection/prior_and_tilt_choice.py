@@ -26,6 +26,7 @@ import numpy as np
 from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.robot.spatial import rotation_to
+from exciter.robot.stated_gravity import LARGEST_TILT_RAD
 from exciter.typing import Array
 
 PRIOR_WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link is known to 1/√λ of its size
@@ -34,7 +35,6 @@ WRONG_PRIOR_RATIO = 2.0  #: of mean squares, to that of a faint prior: more, and
 AS_GOOD_FRACTION = 0.1  #: of the least mean square: more than this is not "as well"
 OFFSET_SIGMAS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 FIRST_TILT_STEP_RAD = np.radians(0.5)  #: from the middle, where leaning is tried first; then half of it
-LARGEST_TILT_RAD = np.radians(2.0)  #: so much is no error of mounting, but something else that leaning stands for
 LEAST_TILT_RAD = np.radians(0.05)  #: less is within what a level shows
 LEAST_TILT_GAIN = 0.03  #: of the error: less is not worth a setting
 TILT_ROUNDS = 3

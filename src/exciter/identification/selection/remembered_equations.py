@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel, TermMemory
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, present_share
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
@@ -84,7 +84,7 @@ class _KnownColumns:
                 sides=instants_first(sides),
                 joints=model.robot.joint_names,
                 parameters=tuple(model.standard[k] for k in place),
-                present=present_share(pieces[0]),
+                present=pieces[0].present,
             )
 
     def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
