@@ -88,6 +88,17 @@ def test_without_saying_so_such_a_log_is_refused():
     assert check(bad, arm()).usable
 
 
+def test_a_log_without_a_joints_torque_validates_the_others():
+    found = ex.identify(arm(), log(1), estimator="wls")
+    one, other = (ex.validate(found, log(2, unusable=(2,), garbage=size)) for size in (1e3, 1e-9))
+    assert one.to_dict()["simulation"] == other.to_dict()["simulation"]
+    assert one[0].total_percent == other[0].total_percent < 1.0
+    open_loop, closed = one.simulations[0].open_loop, one.simulations[0].closed_loop
+    assert open_loop.relative[-1] < 0.5
+    assert np.isnan(closed.percent).tolist() == [False, False, True, False, False, False]
+    assert any("unusable" in sentence for sentence in open_loop.sentences)
+
+
 def test_what_is_identified_around_a_joint_is_right():
     found = ex.identify(arm(), log(1, unusable=(2,)), estimator="wls")
     equations, estimate = found.identification.problem, found.identification.estimate

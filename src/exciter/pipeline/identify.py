@@ -189,6 +189,10 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     config = ready.config
     if (known := config.known_parameters) is None:
         return ready, None
+    for run in ready.runs:
+        if run.silent:
+            joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
+            raise RecordingError(f"{run.name}: the current of {joints} is unusable: no drive gain can be found for it")
     progress("finding drive gains")
     found = identify_gains(config.model(ready.robot), ready.runs, known, config.judge(ready.runs))
     gains = found.about_gains
