@@ -11,6 +11,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.noise import choose_cutoff, earlier_low_pass, estimate_noise, quantisation_step
+from exciter.experiment.signals.noise import moves as moving
 from exciter.experiment.signals.resample import resample
 from exciter.robot.motion import Motion
 from support.real_data import require_data
@@ -241,3 +242,30 @@ def test_joints_that_stand_still_do_no_harm():
     recording = Recording(("a", "b", "c"), time, q, torque=q)
     for route in (FilteredDifferences(), SmoothingSpline()):
         assert np.abs(route.apply(recording).motion.qdd[:, 1:]).max() < 1e-6
+
+
+def test_equal_numbers_do_not_move() -> None:
+    """The spread of a constant that is not zero is rounding, and its noise is zero."""
+    time = np.arange(500) / 200.0
+    q = np.full((500, 3), [0.3, 0.0, 0.7])
+    assert not moving(Recording(("a", "b", "c"), time, q)).any()
+    q[:, 1] = np.sin(time)
+    q[:, 2] += 1e-5 * np.random.default_rng(0).standard_normal(500)
+    assert moving(Recording(("a", "b", "c"), time, q)).tolist() == [False, True, False]
+
+
+def test_a_joint_that_is_held_does_not_choose_the_cutoff() -> None:
+    """All that it shows is noise, which would best be lost altogether."""
+    time, rng = np.arange(4000) / 200.0, np.random.default_rng(0)
+    q = np.column_stack([np.sin(time) + 0.3 * np.sin(2.7 * time), np.full(len(time), 0.3)])
+    recording = Recording(("a", "b"), time, q + 1e-5 * rng.standard_normal(q.shape), torque=q)
+    together, alone = (
+        choose_cutoff(recording.q, 200.0, asked=moving(recording)),
+        choose_cutoff(recording.q[:, :1], 200.0),
+    )
+    assert together.cutoff == pytest.approx(alone.cutoff)
+    assert choose_cutoff(recording.q, 200.0).cutoff < 0.5 * alone.cutoff
+    for route in (FilteredDifferences(), SmoothingSpline()):
+        found = route.apply(recording).motion
+        exact = np.cos(found.time) + 0.81 * np.cos(2.7 * found.time)
+        assert np.abs(found.qd[200:-200, 0] - exact[200:-200]).max() < 0.01

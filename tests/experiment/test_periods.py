@@ -9,8 +9,8 @@ import pytest
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
+from exciter.experiment.recording.delayed_signals import local_cubic
 from exciter.experiment.signals.periods import average_periods, estimate_period
-from exciter.experiment.signals.resample import local_cubic
 from exciter.notes import texts
 
 pytestmark = pytest.mark.slow

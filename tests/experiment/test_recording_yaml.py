@@ -12,7 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
+from exciter.experiment.quality import check
+from exciter.experiment.recording import (
+    About,
+    AnalogFilter,
+    Payload,
+    Recording,
+    SourceFile,
+    open_recording,
+    read_recording,
+)
 from exciter.experiment.recording.description import (
     LOG_FORMATS,
     NATIVE_NPZ,
@@ -23,9 +32,12 @@ from exciter.experiment.recording.description import (
 )
 from exciter.experiment.recording.recording import Repairs
 from exciter.experiment.recording.signal_columns import LARGEST_SI, UNITS, times
-from exciter.settings import fill, keys_of
+from exciter.robot import load
+from exciter.robot.stated_gravity import ExactGravity
+from exciter.settings import fill, keys_of, written
 from support.bags import bag
 from support.paths import ROOT, SHARED_DATA
+from support.quality_logs import clean
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms
 
@@ -143,6 +155,131 @@ def test_windows_keep_both_ends(tmp_path):
     recording = described(tmp_path, windows=[[-1, 0.1], [0.3, 0.5]])
     np.testing.assert_array_equal(recording.time, [0.0, 0.1, 0.3])
     np.testing.assert_array_equal(recording.torque, RAW[2][[0, 1, 3]])
+
+
+@pytest.mark.parametrize(
+    ("windows", "rows"),
+    [
+        ([{"seconds": [-1, 0.1]}], [0, 1]),
+        ([{"rows": [1, 3]}], [1, 2]),
+        ([{"rows": [3, 99]}], [3, 4]),
+        ([{"percent": [0, 40]}], [0, 1]),
+        ([{"percent": [40, 100]}], [2, 3, 4]),
+        ([{"percent": [0, 20]}, [0.3, 0.4], {"rows": [4, 5]}, {"percent": [90, 100]}], [0, 3, 4]),
+    ],
+)
+def test_windows_in_rows_and_per_cent(tmp_path, windows, rows):
+    np.testing.assert_array_equal(described(tmp_path, windows=windows).torque, RAW[2][rows])
+    file = open_recording(tmp_path / "recording.yaml")
+    np.testing.assert_array_equal(np.concatenate([piece.torque for piece in file.chunks(2)]), RAW[2][rows])
+    assert fill(RecordingSettings, written(file.given), "again").windows == file.given.windows
+
+
+def delayed_log(folder: Path, delay: float, jitter: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Times and true torques of a log whose torque is written ``delay`` [s] late."""
+    time = 0.001 * np.arange(3000) + jitter * np.random.default_rng(3).uniform(-1.0, 1.0, 3000)
+    torque = lambda t: np.column_stack([np.sin(20 * t), np.cos(15 * t)])  # noqa: E731
+    table = np.column_stack([time, np.sin(time), np.cos(time), torque(time - delay)])
+    np.savetxt(folder / "log.csv", table, delimiter=",", header="t,q1,q2,m1,m2", comments="", fmt="%.17g")
+    return time, torque(time)
+
+
+@pytest.mark.parametrize("delay", [0.004, 0.00237, -0.0031])
+@pytest.mark.parametrize("rows", [7, 500, 5000])
+def test_a_delay_is_undone(tmp_path, delay, rows):
+    """The torque of the log comes late by ``delay``; behind it, each stands beside its own position."""
+    time, torque = delayed_log(tmp_path, delay, 2e-4)
+    shared = {"velocity": None, "current": None, "torque": {"columns": "m", "unit": "N·m"}}
+    late = described(tmp_path, **shared)
+    assert np.abs(late.torque - torque).max() > 0.02
+    whole = described(tmp_path, **shared, delay={"torque": delay})
+    kept = np.isin(time, whole.time)
+    assert len(time) - len(whole) == pytest.approx(abs(delay) / 0.001, abs=2)
+    np.testing.assert_array_equal(whole.q[:, 0], np.sin(time[kept]))
+    np.testing.assert_allclose(whole.torque, torque[kept], atol=1e-6)
+    file = open_recording(tmp_path / "recording.yaml")
+    pieces = list(file.chunks(rows))
+    assert max(map(len, pieces)) <= rows
+    np.testing.assert_array_equal(Recording.join(pieces).torque, whole.torque)
+    assert [note.subject for note in file.notes] == ["delay"]
+    assert fill(RecordingSettings, written(file.given), "again", joints=("a", "b")).delay == file.given.delay
+
+
+def test_a_delay_of_one_joint_of_whole_samples_is_a_shift(tmp_path):
+    """Bits and missing values are kept; a gap, and what is logged twice, bridges nothing."""
+    delayed_log(tmp_path, 0.0)
+    lines = (tmp_path / "log.csv").read_text().splitlines()
+    cells = lines[101].split(",")
+    lines[101] = ",".join([*cells[:3], "nan", "nan"])  # sample 100
+    gone = [*lines[:1001], *lines[1201:1501], lines[1500], *lines[1501:]]  # 0.2 s lost, a sample twice
+    (tmp_path / "log.csv").write_text("\n".join(gone))
+    shared = {"velocity": None, "current": None, "torque": {"columns": "m", "unit": "N·m"}}
+    plain = described(tmp_path, **shared)
+    moved = described(tmp_path, **shared, delay={"torque": {"a": 0.002, "b": 0}})
+    np.testing.assert_array_equal(moved.torque[:, 1], plain.torque[: len(moved), 1])
+    at = {round(1000 * t): x for t, x in zip(plain.time, plain.torque[:, 0], strict=True)}
+    expected = np.array([at.get(round(1000 * t) + 2, np.nan) for t in moved.time])
+    np.testing.assert_array_equal(moved.torque[:, 0], expected)
+    assert np.isnan(expected).sum() == 3  # the missing one, and two before the gap
+    half = described(tmp_path, **shared, delay={"torque": 0.0005}).torque[:, 0]
+    assert np.isnan(half).sum() == 4 + 1  # where the cubic meets the missing one; before the gap
+    assert np.nanmax(np.abs(half)) < 1.001
+
+
+def test_gravity_about_and_exactly(tmp_path):
+    vector = (0.0, 1.0, -9.81)
+    for said, exact in ((list(vector), False), ({"about": list(vector)}, False), ({"exactly": list(vector)}, True)):
+        recording = described(tmp_path, gravity=said)
+        assert recording.about.gravity == vector
+        for name in ("copy.npz", "copy.csv"):
+            back = read_recording(recording.save(tmp_path / name)).about.gravity
+            assert back == vector
+            assert [isinstance(one, ExactGravity) for one in (recording.about.gravity, back)] == [exact, exact]
+        assert written(recording.about)["gravity"] == ({"exactly": list(vector)} if exact else list(vector))
+
+
+@pytest.mark.parametrize("section", ["torque", "current"])
+def test_a_torque_that_is_unusable(tmp_path, section):
+    """It is zero, torque and current alike, whatever the log has; written back, it is still called so."""
+    recording = described(tmp_path, **{section: {**basic()[section], "unusable": "b"}})
+    assert (recording.about.unusable, recording.silent) == (("b",), (1,))
+    for name, values in (("torque", RAW[2]), ("current", RAW[3])):
+        np.testing.assert_array_equal(getattr(recording, name), values * [1, 0])
+    np.testing.assert_array_equal(recording.q, RAW[0])
+    for name in ("copy.npz", "copy.csv"):
+        back = read_recording(recording.save(tmp_path / name))
+        assert back.about == recording.about
+        np.testing.assert_array_equal(back.torque, recording.torque)
+    assert "torque:\n  unusable: [b]\n" in (tmp_path / "copy.yaml").read_text()
+    again = fill(RecordingSettings, written(open_recording(tmp_path / "recording.yaml").given), "again")
+    assert getattr(again, section).unusable == ("b",)
+
+
+def test_unusable_torques_follow_their_joints():
+    """By name, also where a robot has fewer joints, in another order, or names for joints that had none."""
+    robot = load("gautier-khalil")
+    rows = np.arange(20.0).reshape(5, 4)
+    wide = Recording(("x", *robot.joint_names[::-1]), TIME, rows, torque=rows, about=About(unusable=("x", "joint_3")))
+    arranged = wide.arranged(robot)
+    assert (arranged.about.unusable, arranged.silent) == (("joint_3",), (2,))
+    unnamed = Recording.of(TIME, rows[:, :3], rows[:, :3], about=About(unusable=("joint 2",)))
+    assert unnamed.arranged(robot).about.unusable == ("joint_2",)
+    np.testing.assert_array_equal(unnamed.arranged(robot).torque[:, 1], 0.0)
+    with pytest.raises(RecordingError, match="torque: unusable: unknown joint 'y'"):
+        Recording.of(TIME, rows, rows, about=About(unusable=("y",)))
+
+
+def test_the_check_of_a_log_sees_the_delay_that_is_left(tmp_path):
+    """The torque comes 6 ms late; where that is said, what is found is as much less, whatever friction adds to it."""
+    recording, robot = clean("panda", 3, seconds=12.0, delay=0.006)
+    recording.save(tmp_path / "log.csv")
+    found = []
+    for delay in ({}, {"delay": {"torque": 0.006}}):
+        (tmp_path / "said.yaml").write_text(yaml.safe_dump({"file": "log.csv", "format": "exciter", **delay}))
+        quality = check(open_recording(tmp_path / "said.yaml").chunks(1000), robot)
+        (one,) = (finding for finding in quality.findings if finding.subject == "delay")
+        found.append(one.numbers["delay"])
+    assert found[0] - found[1] == pytest.approx(0.006, abs=3e-4)
 
 
 def test_drive_signs_and_offset(tmp_path):
@@ -463,7 +600,25 @@ BAD = [
     ({"offset": {"values": [1, 2]}}, "offset has no unit; give one of rad, deg, rev, m, mm"),
     ({"offset": [1, 2]}, r"offset is \[1, 2\]; give a mapping"),
     ({"windows": [0, 1]}, r"windows 1 is 0; give a list of 2 numbers \[s\]"),
-    ({"windows": [[1, 0]]}, r"windows is \[\[1.0, 0.0\]\]; windows \[start, end\] must be in order"),
+    ({"windows": [[1, 0]]}, r"windows 1: seconds is \[1.0, 0.0\]; a window ends behind its start"),
+    ({"windows": [{}]}, "windows 1: it has no ends; give one of seconds, rows and percent"),
+    ({"windows": [{"rows": [0, 1], "percent": [0, 1]}]}, "windows 1: it has rows and percent; give one of"),
+    ({"windows": [{"rows": [0.5, 1]}]}, r"windows 1: rows is \[0.5, 1.0\]; rows are counted from 0"),
+    ({"windows": [{"rows": [-1, 1]}]}, "rows are counted from 0"),
+    ({"windows": [{"percent": [0, 101]}]}, r"windows 1: percent is \[0.0, 101.0\]; allowed are 0 … 100"),
+    ({"windows": [{"lines": [0, 1]}]}, "unknown key 'lines'; valid names: seconds, rows, percent"),
+    ({"windows": [{"rows": [7, 9]}]}, "they ask for rows 7 … 9, and the log ends at 0.9 s"),
+    ({"windows": [{"percent": [1, 2]}]}, "they ask for 1 … 2 %, and the log ends at 0.9 s"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["c"]}}, "torque: unusable: unknown joint 'c'"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": [1]}}, r"torque: unusable is \[1\]; give a list of names"),
+    ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["a", "b"]}}, "torque: unusable names every joint; then"),
+    ({"delay": 0.002}, "delay is 0.002; give a mapping with some of the keys velocity, torque, current, wrench"),
+    ({"delay": {"torque": 2}}, r"delay: torque is 2; give a number ≥ -1, at most 1 \[s\]"),
+    ({"delay": {"torque": [0.1]}}, "delay: torque has 1 numbers; the robot has 2 joints"),
+    ({"delay": {"torque": {"c": 0.1}}}, "delay: torque: unknown joint 'c'"),
+    ({"delay": {"wrench": 0.1}}, "delay: wrench is given, but the log has no wrench; leave it out"),
+    ({"gravity": {"exact": [0, 0, 1]}}, r"gravity is .*; give a list of 3 numbers \[m/s²\], or {exactly: such a list}"),
+    ({"gravity": {"exactly": [0, 0]}}, "gravity: exactly is .*; give a list of 3 numbers"),
     ({"windows": [[0, 2], [1, 3]]}, "in order and apart"),
     ({"windows": [[5, 6]]}, "windows keep none of its 5 samples: they ask for 5 … 6 s, and the log ends at 0.9 s"),
     ({"gravity": [0, 0]}, "gravity is .*give a list of 3 numbers"),
@@ -681,15 +836,15 @@ def test_documented_description(documented, monkeypatch, capsys):
     (folder / "log.csv").write_text(f"made by hand\nat noon\n{names}\n{rows}\n# the end\n")
     recording = read_recording(folder / "recording.yaml")
     time = 0.01 * np.arange(120)
-    kept = ((time > 0.095) & (time < 0.405)) | (time > 0.495)
+    kept = np.concatenate([np.arange(10, 41), np.arange(50, 100), np.arange(108, 119)])  # the last has no torque
     close(recording.time, time[kept])
     first = 2 * np.pi * encoders[:, 0] / 100
     second = (2 * np.pi * encoders[:, 1] - 50 * first) / 80
     close(recording.q, np.column_stack([first, -second - np.pi / 2])[kept])
     spin = rpm[:, 0] * np.pi / 30 / 100
     close(recording.qd, np.column_stack([spin, -(rpm[:, 1] * np.pi / 30 - 50 * spin) / 80])[kept])
-    close(recording.torque, 1e-3 * np.column_stack([100 * milli[:, 0] + 50 * milli[:, 1], -80 * milli[:, 1]])[kept])
-    close(recording.current, 1e-3 * amperes[kept] * [1, -1])
+    close(recording.torque, 1e-3 * np.column_stack([100 * milli[:, 0] + 50 * milli[:, 1], -80 * milli[:, 1]])[kept + 1])
+    close(recording.current, 1e-3 * np.column_stack([amperes[kept + 1, 0], -amperes[kept, 1]]))
     close(recording.wrench, -plate[kept])
     close(recording.temperature, warm[kept])
     assert recording.about.gains == (11.2, 9.5)
@@ -697,7 +852,7 @@ def test_documented_description(documented, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (code,) = blocks("python")
     exec(code, {})
-    assert "('shoulder', 'elbow') (101, 2)" in capsys.readouterr().out
+    assert "('shoulder', 'elbow') (92, 2)" in capsys.readouterr().out
     for name in ("copy.npz", "copy.csv"):
         np.testing.assert_array_equal(read_recording(name).torque, recording.torque)
         np.testing.assert_array_equal(read_recording(name).temperature, recording.temperature)

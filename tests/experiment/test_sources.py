@@ -423,3 +423,35 @@ def test_recorded_matlab(run: str) -> None:
         np.testing.assert_array_equal(read(source, f"rec.{field}"), rec[field].T, err_msg=field)
     whole = read(source, ["rec.time_cont", "rec.act_torque_abs_nm", "rec.error_vel_deg_per_s"], rows=600)
     assert whole.shape == (2501, 13)
+
+
+# -- a last line that is cut off ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n  \n"])
+@pytest.mark.parametrize("part", ["7", "7,1.", "7,1,", "7,1,-", "7,1,2.5e", "7,1,2.5e-", "7,1,nu", "-"])
+def test_a_last_line_that_is_cut_off_is_left_out_and_told(tmp_path: Path, part: str, end: str) -> None:
+    rows = "".join(f"{k},{k},{k}\n" for k in range(60))
+    source = DelimitedText(write(tmp_path, "t,a,b\n" + rows + part + end))
+    whole = part == "7,1,"  # a cell without anything has no value
+    assert [note.subject for note in source.notes] == ([] if whole else ["last line"])
+    found = read(source, rows=7)
+    np.testing.assert_array_equal(found[:60], np.arange(60.0)[:, None] * np.ones(3))
+    assert len(found) == 60 + whole
+
+
+@pytest.mark.parametrize("rows", [3, 4, 20, 100_000])
+def test_a_cut_line_of_short_and_long_files(tmp_path: Path, rows: int) -> None:
+    """Shorter than what the layout is found from, and longer than a piece that is read at once."""
+    lines = [f"{k} {k} {k}" for k in range(rows)]
+    whole = read(DelimitedText(write(tmp_path, "\n".join(lines), "whole.txt")))
+    source = DelimitedText(write(tmp_path, "\n".join([*lines, "5 5"]), "cut.txt"))
+    assert (rows > 1000) == (source.path.stat().st_size > PIECE_CHARACTERS)
+    np.testing.assert_array_equal(read(source), whole)
+    assert "'5 5'" in source.notes[0].text
+
+
+def test_a_whole_last_line_without_an_end_stays(tmp_path: Path) -> None:
+    source = DelimitedText(write(tmp_path, "1,2\n3,4\n5,6\n7,8\n9,1"))
+    assert not source.notes
+    np.testing.assert_array_equal(read(source)[-1], [9.0, 1.0])

@@ -30,6 +30,7 @@ from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import load
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.robot.stated_gravity import ExactGravity
 from support.robots import smooth_motion
 
 pytestmark = pytest.mark.slow
@@ -155,20 +156,20 @@ def test_other_mountings_lean_too() -> None:
     assert_allclose(gravity, leans.gravity, atol=0.03)
 
 
-def chosen(configured: bool, **about: object) -> Automatic:
-    """Of a log of a robot that leans by 1.2°, friction as given; configured: whether gravity is."""
+def chosen(configured: object = None, **about: object) -> Automatic:
+    """Of a log of a robot that leans by 1.2°, friction as given; configured: gravity, as settings have it."""
     motion = smooth_motion(arm(), TIME, 5)
     torque = run_of(arm().with_gravity(leaning(1.2)), motion).parts[0].torque  # type: ignore[index]
     recording = Recording(arm().joint_names, motion.time, motion.q, torque=torque, about=About(**about))  # type: ignore[arg-type]
     runs = (replace(Run.at(motion, torque, 150.0), recording=recording),)
     data = {"terms": ["viscous", "coulomb", "offset"], "identify": {"route": {"cutoff": 20}, "friction": "as-given"}}
-    if configured:
-        data["gravity"] = [0.0, 0.0, -9.81]
+    if configured is not None:
+        data["gravity"] = configured
     return choose_automatically(IdentifyConfig.of(data, "test"), arm(), runs, lambda _: runs)
 
 
 def test_the_robot_stands_as_was_found_and_settings_say_so() -> None:
-    found = chosen(False)
+    found = chosen()
     assert found.config.robot.gravity is not None
     assert_allclose(found.config.robot.gravity, leaning(1.2), atol=0.03)
     assert_allclose(found.robot.gravity, found.config.robot.gravity)
@@ -177,9 +178,26 @@ def test_the_robot_stands_as_was_found_and_settings_say_so() -> None:
     assert [one.setting for one in found.choices].count("gravity") == 1
 
 
-@pytest.mark.parametrize("configured", [True, False])
-def test_gravity_that_is_given_stays(configured: bool) -> None:
-    found = chosen(True) if configured else chosen(False, gravity=(0.0, 0.0, -9.81))
-    assert found.robot is not None
-    assert_allclose(found.robot.gravity, [0.0, 0.0, -9.81])
+DOWN = [0.0, 0.0, -9.81]
+
+
+@pytest.mark.parametrize(
+    ("configured", "about"),
+    [
+        ({"exactly": DOWN}, {}),
+        (None, {"gravity": {"exactly": DOWN}}),
+        (DOWN, {"gravity": ExactGravity(DOWN)}),
+        ([0.0, 0.5, -9.8], {"gravity": DOWN}),  # which of them is right?
+    ],
+)
+def test_gravity_that_is_given_exactly_or_twice_stays(configured: object, about: dict[str, object]) -> None:
+    found = chosen(configured, **about)
+    assert_allclose(found.robot.gravity, DOWN)
     assert "gravity" not in [one.setting for one in found.choices]
+
+
+@pytest.mark.parametrize(
+    ("configured", "about"), [(DOWN, {}), ({"about": DOWN}, {}), (None, {"gravity": DOWN}), (DOWN, {"gravity": DOWN})]
+)
+def test_gravity_that_is_about_this_may_lean(configured: object, about: dict[str, object]) -> None:
+    assert_allclose(chosen(configured, **about).robot.gravity, leaning(1.2), atol=0.03)

@@ -33,7 +33,8 @@ from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective
 from exciter.identification.physical.prior_metric import PseudoInertia, StandardEquations
 from exciter.identification.physical.prior_values import BestKnown, PriorValues
-from exciter.identification.runs.run import Run, bounded_parts, common_side
+from exciter.identification.runs.run import Run, bounded_parts, common_side, may_lean
+from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.identification.selection import friction_candidates as frictions
 from exciter.identification.selection import prior_and_tilt_choice as prior_and_tilt
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
@@ -93,9 +94,14 @@ class Asked:
     def side(self) -> str | None:
         return common_side(self.runs)
 
+    @cached_property
+    def unseen(self) -> UnseenJoints:
+        return UnseenJoints.of(self.model.robot, self.runs)
+
     def starting(self, kept: JointTerms) -> JointTerms:
         """What settings are compared with before friction is chosen."""
-        return frictions.starting_terms(kept, self.side) if self.friction else kept
+        terms = frictions.starting_terms(kept, self.side) if self.friction else kept
+        return self.unseen.terms(terms, self.model.robot)
 
     def trial(self, terms: JointTerms, runs: tuple[Run, ...]) -> Trial:
         model, equations = replace(self.model, terms=terms), self.equations or remembering(self.filter)
@@ -179,7 +185,8 @@ def _terms_and_prior(asked: Asked, kept: JointTerms, runs: tuple[Run, ...]) -> C
             load = None if asked.side == LINK_SIDE else _gear_load(trial, weight)
             candidates = frictions.friction_candidates(load, ripple=ripple)
             problem = asked.trial(kept, runs).problem
-            friction = choose_friction(problem, candidates, (trial.reference, weight), barred)
+            fixed = frictions.fixed_friction(asked.unseen)
+            friction = choose_friction(problem, candidates, (trial.reference, weight), barred, fixed)
             trial = asked.trial(friction.terms, runs)
             weight, why = asked.weighed(trial)
         assert friction is not None
@@ -240,8 +247,7 @@ def choose_automatically(
                 friction=settings.friction != FRICTION_AS_GIVEN,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
-                tilt=config.robot.gravity is None
-                and all(run.recording is None or run.recording.about.gravity is None for run in runs),
+                tilt=may_lean(config.robot.gravity, runs),
                 values=known.values,
                 folds=settings.folds,
                 step=step,

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from exciter.dynamics.model import random_states
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
 from exciter.identification import identification
-from exciter.identification.automatic import Automatic, choose_automatically
+from exciter.identification.automatic import Automatic, choose_automatically, prior_of
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
@@ -31,9 +32,12 @@ from exciter.identification.identify_config import (
     word_of,
 )
 from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
 from exciter.identification.runs.run import Run
+from exciter.identification.runs.unseen_joints import UnseenJoints
+from exciter.identification.selection.friction_candidates import fixed_friction
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.identification.uncertainty.missing_terms import find_missing
@@ -44,7 +48,7 @@ from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.logs import Logs, Progress, payload_notes, read_logs, sided, unseen_progress
 from exciter.pipeline.saving import description_hash
-from exciter.robot import Robot
+from exciter.robot import Motion, Robot
 from exciter.settings import written
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
@@ -95,6 +99,7 @@ def identify(
     config.refuse_early(robot, planned=sent is not None)
     ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
+    ready, unseen = without_unseen(ready)
     ready, gains = with_drive_gains(ready, progress)
     ready, automatic = with_chosen_settings(ready, progress)
 
@@ -103,11 +108,12 @@ def identify(
     problem = config.problem(config.model(ready.robot), runs)
     judge, shown_by = config.judge(runs), config.evaluation(runs, ready.validation_runs)
     ready = with_rest_noted(ready, judge, problem)
-    problem, friction = with_chosen_friction(problem, judge, config, progress)
+    problem, friction = with_chosen_friction(problem, judge, config, unseen, progress)
 
     progress("identifying")
     choice = friction if automatic is None else automatic.chosen.friction
     uncertainty = covariance_of(estimator, config.uncertainty, () if choice is None else choice.doubts)
+    refuse_unseen(problem, estimator, unseen)
     found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
     progress("checking")
@@ -153,11 +159,44 @@ def identify_settings(
 # -- what is found from the logs before anything is identified -------------------------------------------------------
 
 
+def without_unseen(ready: Logs) -> tuple[Logs, UnseenJoints]:
+    """Without terms of joints that never move, or have no torque, in the logs identified from."""
+    config, robot = ready.config, ready.robot
+    unseen = UnseenJoints.of(robot, (*ready.runs, *ready.loaded_runs))
+    if not unseen.notes:
+        return ready, unseen
+    terms = unseen.terms(config.terms_or_usual, robot)
+    return replace(ready, config=replace(config, terms=terms)).noted(*unseen.notes), unseen
+
+
+def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) -> None:
+    """Least squares without a prior, where joints that are not seen leave base parameters open; the noise of an encoder
+    would determine them."""
+    names = problem.model.robot.joint_names
+    if not unseen.notes or prior_of(estimator) is not None or problem.joints != names:
+        return
+    states = random_states(problem.model.robot, 10 * len(problem.model.base))
+    still = [names.index(name) for name in unseen.still]
+    q, qd, qdd = (np.array(x) for x in (states.q, states.qd, states.qdd))
+    q[:, still], qd[:, still], qdd[:, still] = list(unseen.still.values()), 0.0, 0.0
+    rows = problem.model.base.project(problem.model.regressor(Motion(states.time, q, qd, qdd)))
+    seen = [j for j, name in enumerate(names) if name not in unseen.silent]
+    w = rows[:, seen].reshape(-1, rows.shape[2])
+    if lost := Information.empty(w.shape[1]).add(w, np.zeros(len(w))).undetermined():
+        listed = ", ".join(problem.names[k] for k in lost[:MOST_UNDETERMINED_NAMED])
+        more = f" and {len(lost) - MOST_UNDETERMINED_NAMED} more" if lost[MOST_UNDETERMINED_NAMED:] else ""
+        raise ParameterError(f"{word_of(estimator)} cannot determine {listed}{more}, for {unseen.remedy}")
+
+
 def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains | None]:
     """Logs of currents as logs of torques, with the gains that those identified from give; where they are asked for."""
     config = ready.config
     if (known := config.known_parameters) is None:
         return ready, None
+    for run in ready.runs:
+        if run.silent:
+            joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
+            raise RecordingError(f"{run.name}: the current of {joints} is unusable: no drive gain can be found for it")
     progress("finding drive gains")
     found = identify_gains(config.model(ready.robot), ready.runs, known, config.judge(ready.runs))
     gains = found.about_gains
@@ -201,13 +240,13 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
 
 
 def with_chosen_friction(
-    problem: Problem, judge: InverseDynamic, config: IdentifyConfig, progress: Progress
+    problem: Problem, judge: InverseDynamic, config: IdentifyConfig, unseen: UnseenJoints, progress: Progress
 ) -> tuple[Problem, FrictionChoice | None]:
     """With the friction model of each joint that predicts best, where that is asked for."""
     if config.settings.friction != CHOOSE_FRICTION:
         return problem, None
     progress("choosing friction models")
-    friction = choose_friction(replace(problem, formulation=judge).bounded)
+    friction = choose_friction(replace(problem, formulation=judge).bounded, fixed=fixed_friction(unseen))
     return replace(problem, model=replace(problem.model, terms=friction.terms)), friction
 
 

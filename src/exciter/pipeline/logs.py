@@ -25,9 +25,11 @@ from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.pipeline.inspect import Given, naming
 from exciter.robot import Robot
+from exciter.robot.stated_gravity import agrees
 
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
+NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
 EXPLAINED_TORQUE = "explained torque"  #: a finding of the quality check
 Progress = Callable[[str], None]  #: names the step that begins
 
@@ -159,15 +161,19 @@ def read_logs(
         with naming(name):
             file = _opened(given, name, data)
             notes = [replace(one, log=name) for one in file.notes]
+            notes += [note("torque", NO_TORQUE, joint, name) for joint in file.about.unusable]
             if (stated := file.about.gravity) is not None:
                 if gravity is not None and not np.allclose(stated, gravity):  # the robot must have stood alike
                     raise RecordingError(
                         f"gravity is {list(stated)} here and {list(gravity)} in another log; split them"
                     )
-                if (own := config.robot.gravity) is not None and not np.allclose(stated, own):
-                    text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say"
+                own = config.robot.gravity
+                differs = own is None or not agrees(stated, own)  # else what settings say is what the log is about
+                if own is not None and differs:
+                    text = f"recorded with {list(stated)} m/s², not {list(own)} as the settings say: the log counts, "
+                    text += "and whether the base leans is not asked"
                     notes.append(warning("gravity", text, None, name))
-                if not np.allclose(stated, robot.gravity):
+                if differs and not np.allclose(stated, robot.gravity):
                     notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))
                     robot = robot.with_gravity(stated)
                 gravity = stated

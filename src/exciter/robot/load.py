@@ -22,8 +22,9 @@ from exciter.errors import RobotError, unknown_name
 from exciter.files import path_of
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
+from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.xml_safety import parse_xml
-from exciter.settings import ByName, Number, Place, Settings, Vector, fill
+from exciter.settings import ByName, Number, Place, Settings, fill
 
 DESCRIPTION_SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
@@ -36,7 +37,7 @@ class RobotOptions(Settings):
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
     limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)
-    gravity: Annotated[tuple[float, float, float] | None, Vector(3, "m/s²")] = None
+    gravity: Annotated[tuple[float, float, float] | None, GravityVector()] = None
     lock: Annotated[Mapping[str, float], ByName(Number(), what="joint", listed=0.0)] = field(default_factory=dict)
     mesh_root: Annotated[Path | None, Place("a folder")] = None
     meshes: bool = True
@@ -48,7 +49,8 @@ class RobotOptions(Settings):
         """What these say, and others do not say already."""
         limits = {key: value for key, value in self.limits.items() if known.limits.get(key) != value}
         lock = {name: value for name, value in self.lock.items() if known.lock.get(name) != value}
-        gravity = None if self.gravity == known.gravity else self.gravity
+        same = self.gravity == known.gravity and type(self.gravity) is type(known.gravity)
+        gravity = None if same else self.gravity
         return replace(self, limits=limits, lock=lock, gravity=gravity, mesh_root=None, meshes=True)
 
     def joined(self, more: RobotOptions) -> RobotOptions:

@@ -190,7 +190,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
         count += len(starts)
         seconds = steps / part.rate  # horizons as whole samples
         ends = seconds if ends is None else ends
-        driven = [_simulated(arm, part, group, starts, steps) for arm in arms]
+        driven = [_simulated(arm, replace(part, silent=run.silent), group, starts, steps) for arm in arms]
         straight = motion.q[starts][:, None] + seconds[:, None] * motion.qd[starts][:, None]
         for k, positions in enumerate((*driven, straight)):
             errors = positions - motion.q[starts[:, None] + steps]
@@ -211,14 +211,22 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
         **kinds,
         stopped=count - int(counted[0, -1]),
         description_stopped=count - int(counted[1, -1]),
-        notes=arms[0].notes,
+        notes=(*arms[0].notes, *_borrowed(model, run)),
     )
+
+
+def _borrowed(model: DynamicModel, run: Run) -> tuple[Note, ...]:
+    joints = ", ".join(model.robot.joint_names[j] for j in run.silent)
+    text = f"the torque of {joints} is unusable: there the robot is driven by what the model itself asks for"
+    return (note("torque", text),) if joints else ()
 
 
 def _simulated(arm: SimulatedArm, part: Processed, group: int, starts: Index, ends: Index) -> Array:
     """(S, H, n) positions after ``ends`` (H,) samples, the torque held over ``group`` of them; NaN once it stopped."""
     kernel, simulated = loops.forward_kernel(arm.model, arm.chi)
-    torque = part.torque - arm.recorded(part.motion)
+    torque, silent = part.torque - arm.recorded(part.motion), list(part.silent)
+    if silent:
+        torque[:, silent] = arm.model.torque(part.motion, arm.chi)[:, silent]
     total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
     held = (total[group:] - total[:-group]) / group  # mean of the intervals that follow each sample (trapezium rule)
     steps = int(np.ceil(group / part.rate / LONGEST_INTEGRATION_STEP_S - 1e-9))
@@ -286,8 +294,9 @@ class Followed:
         if self.stopped:
             return (f"the identified model could not be simulated in closed loop: {self.stopped}", *texts(self.notes))
         rows = zip(self.joints, self.percent, self.prediction_percent, self.tracking, self.position_units, strict=True)
+        none = "rests, or has no torque"
         each = "; ".join(
-            f"{joint} {'rests' if np.isnan(percent) else f'{percent:.3g} % ({inverse:.3g} %)'}, {error:.2g} {unit}"
+            f"{joint} {none if np.isnan(percent) else f'{percent:.3g} % ({inverse:.3g} %)'}, {error:.2g} {unit}"
             for joint, percent, inverse, error, unit in rows
         )
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
@@ -340,6 +349,7 @@ def simulate_closed_loop(
             stopped = str(error)
             break
         beside, moves = arm.recorded(motion), np.abs(motion.qd) >= zone
+        moves[:, list(run.silent)] = False  # there is no torque to compare with
         simulated, tracking = found.torque + beside, found.motion.q - motion.q
         errors = (simulated - measured, arm.model.torque(motion, arm.chi) + beside - measured, measured)
         squares += [(tracking**2).sum(axis=0), *((error**2 * moves).sum(axis=0) for error in errors)]

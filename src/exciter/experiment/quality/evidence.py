@@ -171,7 +171,8 @@ def visible_period(time: Array, q: Array) -> float | None:
 
 class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
-    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known."""
+    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
+    numbers of joints whose torque is unusable, and zero."""
 
     def __init__(
         self,
@@ -186,6 +187,7 @@ class Evidence:
         if len(head) < 2:
             raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
         self.joints, self.signals, self.about, step = head.joints, head.signals, head.about, np.diff(head.time)
+        self.silent = head.silent
         if not (step > 0).any():
             why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, "
             raise RecordingError(why + "give time: {rate: …} [Hz]")
@@ -281,7 +283,10 @@ class Evidence:
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
         regressor = model.base.project(model.regressor(self.smooth.motion))
-        return EffortRows(self.smooth, self.smooth.effort, model, regressor)
+        if self.silent:
+            regressor = np.array(regressor)
+            regressor[:, list(self.silent)] = 0.0  # 0 = 0: no equation
+        return EffortRows(self.smooth, self.smooth.effort, model, regressor, self.silent)
 
     @cached_property
     def excitation(self) -> Excitation | None:

@@ -140,7 +140,10 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
     if evidence.smooth is None:
         why = "the recording is too short, or has too many gaps, for a filter"
         said["derivatives"] = f"{why}: checks that need derivatives were left out"
-    if found := evidence.arrangement.unclear:
+    if evidence.silent:
+        joints = ", ".join(evidence.joints[j] for j in evidence.silent)
+        said["unusable torque"] = f"the torque of {joints}, which the recording.yaml calls unusable"
+    if found := [j for j in evidence.arrangement.unclear if j not in evidence.silent]:
         joints = ", ".join(evidence.joints[j] for j in found)
         said["joint order"] = f"the joint order of {joints}: exchanged torques would not be noticed"
     if (delays := evidence.delays) is not None and not delays.known:

@@ -120,6 +120,8 @@ def stuck(evidence: Evidence) -> Iterator[Note]:
     values, moves = evidence.values, evidence.values.range("q") > 0
     for name in evidence.signals if moves.any() else ("q",):
         for j in np.flatnonzero((values.range(name) == 0.0) & np.isfinite(values.lowest[name])).tolist():
+            if j in evidence.silent and name in ("torque", "current"):
+                continue
             value = float(values.lowest[name][j])
             there = f"{number(value, 6)} throughout"
             words = f"{name} is {there} while the robot moves; is it the right column?"

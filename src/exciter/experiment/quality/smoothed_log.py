@@ -58,12 +58,14 @@ class Smooth:
 
 @dataclass(frozen=True, eq=False)
 class EffortRows:
-    """Smooth rows with effort (N, n), and base columns (N, n, b) of a model: what can be fitted."""
+    """Smooth rows with effort (N, n), and base columns (N, n, b) of a model: what can be fitted. silent: numbers of
+    joints whose effort is unusable; both are zero then."""
 
     smooth: Smooth
     effort: Array
     model: DynamicModel
     regressor: Array
+    silent: tuple[int, ...] = ()
 
 
 def unit_columns(w: Array) -> Array:

@@ -94,11 +94,13 @@ def torque_scale(evidence: Evidence) -> Iterator[Note]:
         yield problem("unit of torque", words, joint, scale=size)
 
 
-def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, float] | None:
+def best_zero(
+    robot: Robot, motion: Motion, effort: Array, silent: Sequence[int] = ()
+) -> tuple[float, int, float] | None:
     """Of the single joint and angle that improve the fit most: the change of Σ ln(residual power), the joint's number,
     and what must be added to its positions [rad]; None where no joint turns. Every turning joint is tried at every
     angle, all others as logged; offset, friction and rotor inertia are removed from both sides. A fit by itself would
-    hide it: a zero that is off looks like a centre of mass elsewhere."""
+    hide it: a zero that is off looks like a centre of mass elsewhere. silent: joints that have no torque."""
     model, beside = DynamicModel(robot), unknown_terms(motion)
     floor = (ZERO_NOISE_SHARE * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
     turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
@@ -107,8 +109,9 @@ def best_zero(robot: Robot, motion: Motion, effort: Array) -> tuple[float, int, 
 
     def left(q: Array) -> Array:
         """(n, N) what the description leaves at these positions."""
-        torque = model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        return np.stack(list(map(unexplained, beside, (effort - torque).T)))
+        apart = effort - model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
+        apart[:, list(silent)] = 0.0
+        return np.stack(list(map(unexplained, beside, apart.T)))
 
     # Torques are a Fourier series of second order in the angle of one joint: five angles say what they are at any other
     sampled = 2.0 * np.pi / 5.0 * np.arange(5)
@@ -140,7 +143,7 @@ def zero(evidence: Evidence) -> Iterator[Note]:
     if evidence.arrangement.joints or evidence.foreign_units:
         return
     step = max(1, len(rows.smooth) // ZERO_SEARCH_SAMPLES)
-    found = best_zero(rows.model.robot, rows.smooth.motion[::step], rows.effort[::step])
+    found = best_zero(rows.model.robot, rows.smooth.motion[::step], rows.effort[::step], evidence.silent)
     if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.limits.zero:
         return
     change, joint, angle = found
@@ -173,6 +176,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     described = None
     if evidence.inertias_known and evidence.about.payload is None:
         left, beside = effort - DynamicModel(robot).torque(motion), unknown_terms(motion, evidence.given_model)
+        left[:, list(evidence.silent)] = 0.0
         described = share(np.column_stack(list(map(unexplained, beside, left.T))))
     return described, share(effort - regressor @ fit.values)
 
@@ -186,8 +190,10 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     shares = [fitted] if described is None else [described, fitted]
     how = "the description and by a fit of all parameters" if len(shares) > 1 else "a fit of all parameters"
     each = [[f"{100.0 * max(share, 0.0):.0f}" for share in own] for own in zip(*shares, strict=True)]
-    words = ", ".join(f"{joint} {' and '.join(own)} %" for joint, own in zip(joints, each, strict=True))
-    by_joint = [dict(zip(joints, own.tolist(), strict=True)) for own in shares]
+    heard = [j for j in range(len(joints)) if j not in evidence.silent]
+    words = ", ".join(f"{joints[j]} {' and '.join(each[j])} %" for j in heard)
+    words += "".join(f", {joints[j]} has no torque" for j in evidence.silent)
+    by_joint = [{joints[j]: float(own[j]) for j in heard} for own in shares]
     numbers = {"fitted": by_joint[-1], "described": by_joint[0] if len(shares) > 1 else None}
     yield note(EXPLAINED_SUBJECT, f"explained by {how}: {words}", **numbers)
     if poor := np.flatnonzero(fitted < limits.explained).tolist():
@@ -325,7 +331,8 @@ def source_cutoff(rows: EffortRows, limit: float) -> tuple[float, float] | None:
         w = rows.regressor.copy()
         for own in pieces:
             w[own] = w[own] if cutoff is None else Butterworth(cutoff).zero_phase(w[own], rate)
-        left = [np.mean(residual(w[inside, j], y) ** 2) + 1e-300 for j, y in enumerate(rows.effort[inside].T)]
+        heard = [(j, y) for j, y in enumerate(rows.effort[inside].T) if j not in rows.silent]
+        left = [np.mean(residual(w[inside, j], y) ** 2) + 1e-300 for j, y in heard]
         return float(np.mean(np.log(left)))
 
     powers = np.array([power(cutoff) for cutoff in (None, *cutoffs)])

@@ -13,9 +13,12 @@ import numpy as np
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording import recording, signal_columns
+from exciter.experiment.recording.delayed_signals import SignalDelays
+from exciter.experiment.recording.windows import Window, refuse_disorder
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
+from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of
 from exciter.settings.field_markers import Kind, ListOfTexts, wrong
@@ -194,8 +197,9 @@ class RecordingSettings(Settings):
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
-    windows: tuple[Annotated[tuple[float, float], Vector(2, "s")], ...] = ()
-    gravity: Annotated[recording.Triple | None, Vector(3, "m/s²")] = None
+    delay: SignalDelays = field(default_factory=SignalDelays)
+    windows: tuple[Window, ...] = ()
+    gravity: Annotated[recording.Triple | None, GravityVector()] = None
     payload: recording.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
@@ -207,10 +211,7 @@ class RecordingSettings(Settings):
     def __post_init__(self) -> None:
         if any(abs(sign) != 1.0 for sign in self.signs or ()):
             raise RecordingError(f"signs is {shown(self.signs)}; allowed are 1 and -1")
-        edges = [instant for window in self.windows for instant in window]
-        if any(start >= end for start, end in self.windows) or edges != sorted(edges):
-            why = f"windows is {shown(self.windows)}; windows [start, end] must be in order and apart from each other"
-            raise RecordingError(why)
+        refuse_disorder(self.windows)
 
     def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[signal_columns.Signal, ...]:
         """required: those that the user asked for, so that the file must have them."""
@@ -239,7 +240,11 @@ class RecordingSettings(Settings):
         each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
         same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return recording.About(**given, gains=each, side=torque or (recording.MOTOR_SIDE if geared else None))
+        unusable = [name for part in (self.torque, self.current) if part is not None for name in part.unusable]
+        if set(joints) <= set(unusable):
+            raise RecordingError(f"{where}: torque: unusable names every joint; then there is nothing to identify from")
+        side = torque or (recording.MOTOR_SIDE if geared else None)
+        return recording.About(**given, gains=each, side=side, unusable=tuple(dict.fromkeys(unusable)))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:

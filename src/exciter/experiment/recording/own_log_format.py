@@ -75,8 +75,11 @@ def companion(path: Path) -> Path | None:
 def said(about: About) -> dict[str, Any]:
     """What is known of a recording, under the keys of recording.yaml; lists and numbers as YAML has them."""
     data: dict[str, Any] = written(about)
-    parts = {"current": {"gains": data.pop("gains", None)}, "torque": {"side": data.pop("side", None)}}
-    return {key: part for key, part in parts.items() if None not in part.values()} | data
+    parts: dict[str, dict[str, Any]] = {}
+    for key, name in (("current", "gains"), ("torque", "side"), ("torque", "unusable")):
+        if name in data:
+            parts.setdefault(key, {})[name] = data.pop(name)
+    return parts | data
 
 
 def native_npz(path: Path) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
+from exciter.robot.stated_gravity import GravityVector
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
-from exciter.settings.field_markers import Kind, wrong
+from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array, BoolArray, Index
 
 JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
@@ -91,12 +92,27 @@ class NoteText(Kind):
         return {"type": ["string", "number", "boolean", "null"]}
 
 
+class SomeJoints(ListOfTexts):
+    """Names of joints, which must be the log's where these are known."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
+        names, joints = tuple(dict.fromkeys(super().check(given, context))), context.get("joints")
+        for name in names:
+            if joints is not None and name not in joints:
+                raise wrong(f": {unknown_name('joint', name, joints)}")
+        return names
+
+
 @dataclass(frozen=True)
 class About(Settings):
     """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
 
-    gravity: in the base frame [m/s²], None: as the robot description says. filter: before the sampling of torque or
-    current. gains: torque at the joint per ampere [N·m/A]. notes: anything else, in words.
+    gravity: in the base frame [m/s²], about this, or exactly (``ExactGravity``); None: as the robot description says.
+    filter: before the sampling of torque or current. gains: torque at the joint per ampere [N·m/A]. notes: anything
+    else, in words.
+
+    unusable: joints whose torque, or current, is no measurement although their motion is; it is zero then, and has no
+    equations.
 
     side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
     and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it."""
@@ -104,13 +120,14 @@ class About(Settings):
     refusal: ClassVar[type[ExciterError]] = RecordingError
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
+    gravity: Annotated[Triple | None, GravityVector()] = None
     payload: Payload | None = None
     filter: AnalogFilter | None = None
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
     sources: tuple[SourceFile, ...] = ()
     notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
     side: Annotated[str | None, OneWord(TORQUE_SIDES)] = None
+    unusable: Annotated[tuple[str, ...], SomeJoints()] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
@@ -175,6 +192,14 @@ class Recording:
         object.__setattr__(self, "joints", tuple(self.joints))
         if not self.joints or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
+        for name in self.about.unusable:
+            if name not in self.joints:
+                raise RecordingError(f"torque: unusable: {unknown_name('joint', name, self.joints)}")
+        for name in ("torque", "current") if self.silent else ():
+            if (given := getattr(self, name)) is not None:
+                values = np.array(given, dtype=float)
+                values[..., list(self.silent)] = 0.0  # whatever it is, NaN among them, nobody must look at it
+                object.__setattr__(self, name, values)
         freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature")
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(getattr(self, name).shape != shape for name in self.signals):
@@ -220,6 +245,11 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        """Numbers of the joints whose torque is unusable (``About.unusable``)."""
+        return tuple(j for j, name in enumerate(self.joints) if name in self.about.unusable)
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -278,7 +308,8 @@ class Recording:
     def arranged(self, robot: Robot) -> Recording:
         """The robot's joints, in its order."""
         if not self.named and self.n == robot.n:
-            return replace(self, joints=robot.joint_names, named=True)
+            about = replace(self.about, unusable=tuple(robot.joint_names[j] for j in self.silent))
+            return replace(self, joints=robot.joint_names, named=True, about=about)
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
             why = f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them "
@@ -286,7 +317,8 @@ class Recording:
         columns = [self.joints.index(name) for name in robot.joint_names]
         own = [name for name in self.everything if name != "wrench"]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
-        about = replace(self.about, gains=gains)
+        unusable = tuple(name for name in robot.joint_names if name in self.about.unusable)
+        about = replace(self.about, gains=gains, unusable=unusable)
         return changed(self, lambda _, x: x[:, columns], own, joints=robot.joint_names, about=about)
 
     def labelled(self, channel: str) -> Labelled:

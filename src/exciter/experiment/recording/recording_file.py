@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.recording import description
+from exciter.experiment.recording import delayed_signals, description, windows
 from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import About, Recording, Repairs, SourceFile
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.experiment.sources.source import Source
-from exciter.notes import Note, warning
+from exciter.notes import Note, done, warning
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import keys_of, known_keys
 from exciter.typing import Array
@@ -90,11 +90,18 @@ class RecordingFile:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is allowed, but seldom meant."""
+        """What is allowed, but seldom meant; and what is left out of the files."""
+        found = [
+            note for source in dict.fromkeys(source for source, _ in self.columns.values()) for note in source.notes
+        ]
+        for name, delay in self.given.delay.of(self.joints).items():
+            amounts = ", ".join(f"{1e3 * one:.6g}" for one in dict.fromkeys(delay.tolist()))
+            found.append(done("delay", f"{name} is taken from {amounts} ms later in the log, as its delay: says"))
         if self.given.drive.keeps_power:
-            return ()
+            return tuple(replace(note, log=str(self.path)) for note in found)
         text = "torque is not the transpose of drive: position, so that power differs between motors and joints; with "
-        return (warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant", None, str(self.path)),)
+        found.append(warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant"))
+        return tuple(replace(note, log=str(self.path)) for note in found)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
@@ -121,17 +128,27 @@ class RecordingFile:
         if rows < 1:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
         samples, kept, last = 0, 0, 0.0
-        for first, time, block in self._blocks(rows):
+        for first, time, values in self._samples(rows):
             samples, last = first + len(time), time[-1]
-            if (piece := self._piece(first, time, block)) is not None:
-                kept += len(piece)
-                yield piece
+            keep = windows.kept(self.given.windows, first, time, self._total)
+            if keep.any():
+                kept += int(keep.sum())
+                fields: dict[str, Any] = {FIELD_OF_SIGNAL[name]: value[keep] for name, value in values.items()}
+                yield Recording(self.joints, time[keep], **fields, about=self.about)
         if not samples:
             raise RecordingError(f"{self.path} has no samples")
         if not kept:
-            windows = ", ".join(f"{start:g} … {end:g}" for start, end in self.given.windows)
-            why = f"{self.path}: windows keep none of its {samples} samples: they ask for {windows} s, and the log "
+            asked = ", ".join(map(str, self.given.windows))
+            why = f"{self.path}: windows keep none of its {samples} samples: they ask for {asked}, and the log "
             raise RecordingError(f"{why}ends at {last:g} s")
+
+    @cached_property
+    def _total(self) -> int | None:
+        """How many rows the log has, where a window is in per cent of them; all are gone through."""
+        if all(window.percent is None for window in self.given.windows):
+            return None
+        source, columns = next(iter(self.columns.values()))
+        return sum(map(len, source.blocks(columns[:1], CHUNK_ROWS)))
 
     def read(self, limit: int = WHOLE_LOG_BYTES_LIMIT) -> Recording:
         """All of it; refused where its samples take more than ``limit`` bytes."""
@@ -144,7 +161,7 @@ class RecordingFile:
             parts.append(piece)
         return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, notes=self.notes)
 
-    def _blocks(self, rows: int) -> Iterator[tuple[int, Array, dict[str, Array]]]:
+    def _blocks(self, rows: int) -> Iterator[delayed_signals.Piece]:
         """Number of the first sample, times [s] and the numbers of every block."""
         source, samples, last, origin = self.given.time, 0, None, 0.0
         assert source is not None  # by ``describe``
@@ -176,22 +193,21 @@ class RecordingFile:
             why = f"{self.path}: time runs backwards at sample {samples + k} ({before[k]:.9g} s, then {time[k]:.9g} "
             raise RecordingError(f"{why}s){self._turned_back(samples + k)}")
 
-    def _piece(self, first: int, time: Array, block: Mapping[str, Array]) -> Recording | None:
-        """Samples in SI units, on the joint side, counted from ``first``; None where no window keeps any."""
-        windows = self.given.windows
-        keep = np.full(len(time), not windows)
-        for start, end in windows:
-            keep |= (time >= start) & (time <= end)
-        if not keep.any():
-            return None
+    def _samples(self, rows: int) -> Iterator[delayed_signals.Piece]:
+        """In SI units, on the joint side, at the instants of the positions."""
+        pieces, delays = map(self._joint_side, self._blocks(rows)), self.given.delay.of(self.joints)
+        return delayed_signals.undelayed(pieces, delays, self.repair.longest_gap, rows) if delays else pieces
+
+    def _joint_side(self, numbers: delayed_signals.Piece) -> delayed_signals.Piece:
+        first, time, block = numbers
         values = {}
         for signal in self.found:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported below
                 joint_side = signal.joint_side(block[signal.name])
             if not self.native:  # whose numbers are what they are
                 signal.check(joint_side, first)
-            values[FIELD_OF_SIGNAL[signal.name]] = joint_side[keep]
-        return Recording(self.joints, time[keep], **values, about=self.about)
+            values[signal.name] = joint_side
+        return first, time, values
 
     def _tables(self, rows: int) -> Iterator[dict[str, Array]]:
         """(≤ rows, columns) of every part, from the first row to the last; files of different lengths are refused."""
@@ -308,6 +324,9 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
         check_header(next(iter(parts.values()))[0])
     files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items())
     found = tuple(signal for signal in signals if signal.name in parts)
+    for name in given.delay.of(joints):
+        if name not in parts:
+            raise RecordingError(f"{where}: delay: {name} is given, but the log has no {name}; leave it out")
     return RecordingFile(path, joints, given, stated, found, parts, files, native)
 
 

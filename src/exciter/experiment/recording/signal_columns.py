@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS
+from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS, SomeJoints
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
@@ -286,21 +286,23 @@ class Velocity(Position):
 
 @dataclass(frozen=True)
 class Torque(Position):
-    """Torques; side: of the gears, on which they are measured."""
+    """Torques; side: of the gears, on which they are measured. unusable: joints of which they are no measurement."""
 
     signal: ClassVar[str] = "torque"
     unit: Annotated[Units, UnitOf("torque")] = None
     side: Side = None
+    unusable: Annotated[tuple[str, ...], SomeJoints()] = ()
 
 
 @dataclass(frozen=True)
 class Current(Position):
-    """Currents of the motors; gains: torque at the joint per ampere [N·m/A]."""
+    """Currents of the motors; gains: torque at the joint per ampere [N·m/A]; unusable: as of torques."""
 
     signal: ClassVar[str] = "current"
     unit: Annotated[Units, UnitOf("current")] = None
     gains: Annotated[PerJoint | None, PerJointNumber(unit="N·m/A")] = None
     side: Side = None
+    unusable: Annotated[tuple[str, ...], SomeJoints()] = ()
 
 
 class PerPart(PerJointNumber):

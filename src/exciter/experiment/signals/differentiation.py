@@ -128,7 +128,7 @@ class FilteredDifferences(StreamingRoute):
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
         """As given, or more where this motion is faster; and why."""
-        if self.bands is None or not noise.moves(part):
+        if self.bands is None or not noise.moves(part).any():
             return cutoff, ""
         smooth = Butterworth(self._chosen(part, rate)[0]).zero_phase(_positions(part, rate), rate)
         band = velocity_band([(np.gradient(smooth, axis=0), rate)])
@@ -139,8 +139,9 @@ class FilteredDifferences(StreamingRoute):
 
     def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
         """Cut-off [Hz], and why."""
-        choice = noise.choose_cutoff(_positions(part, rate), rate, self.order)
-        if not noise.moves(part):
+        moving = noise.moves(part)
+        choice = noise.choose_cutoff(_positions(part, rate), rate, self.order, moving)
+        if not moving.any():
             raise RecordingError("no joint moves: a cut-off cannot be chosen from standstill; give cutoff")
         return choice.cutoff, f": {choice.reason}"
 
@@ -212,11 +213,11 @@ class SmoothingSpline(StreamingRoute):
         """Knots per second, and why."""
         if self.knots_per_second is not None:
             return self.knots_per_second, "as given"
-        if not noise.moves(recording):
+        if not (moving := noise.moves(recording)).any():
             raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
         seen = noise.spectrum(_positions(recording, rate), rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / FEWEST_SAMPLES_PER_KNOT, TRIED_KNOT_DENSITIES)
-        best, worst, errors, _ = noise.least_error(seen, self._shares, candidates)
+        best, worst, errors, _ = noise.least_error(seen, self._shares, candidates, moving)
         reason = f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
         reason += f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
         reason += f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then "

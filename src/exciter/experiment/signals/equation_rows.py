@@ -144,6 +144,7 @@ def model_rows(
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
+            rests[:, list(piece.silent)] = True  # nor is there one of a joint whose torque is unusable
             sides[rests] = 0.0
             yield Rows(
                 time=piece.motion.time[part],

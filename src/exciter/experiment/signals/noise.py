@@ -27,7 +27,7 @@ from scipy.signal import welch
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.resample import split_at_gaps, window
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 DIFFERENCE_ORDERS = range(2, 9)
 FEWEST_NOISE_SAMPLES = 2 * (DIFFERENCE_ORDERS[-1] + 1)
@@ -145,13 +145,15 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
     return max(found) if found else None
 
 
-def moves(recording: Recording) -> bool:
-    """Whether a joint moves by more than noise, drift or the last digit of an encoder."""
+def moves(recording: Recording) -> BoolArray:
+    """(n,) whether a joint moves by more than noise, drift or the last digit of an encoder."""
     later = np.diff(recording.time, prepend=-np.inf) > 0.0
     q = recording.q[later]
     if len(q) < FEWEST_NOISE_SAMPLES or not np.isfinite(q).all():
-        return len(q) >= FEWEST_NOISE_SAMPLES  # to be refused where it can be said better
-    return bool((q.std(axis=0) > MOVING_NOISE_FACTOR * estimate_noise(recording.time[later], q).sigma).any())
+        return np.full(recording.n, len(q) >= FEWEST_NOISE_SAMPLES)  # to be refused where it can be said better
+    other = np.ptp(q, axis=0) > 0.0  # the spread of equal numbers is rounding, not zero
+    spread = q.std(axis=0) > MOVING_NOISE_FACTOR * estimate_noise(recording.time[later], q).sigma
+    return np.asarray(other & spread)
 
 
 def most_moving(recording: Recording, gap: float) -> Recording:
@@ -169,9 +171,9 @@ def peeked_at_motion(parts: Iterable[Recording], samples: int) -> tuple[Recordin
         if not (following := window(stream, samples)):
             break
         seen.append(join(following))
-        if moves(seen[-1]):
+        if moves(seen[-1]).any():
             first = len(seen) - 1
-            if first or not moves(seen[0][: len(seen[0]) // 2]):  # it has begun only just
+            if first or not moves(seen[0][: len(seen[0]) // 2]).any():  # it has begun only just
                 seen += window(stream, samples)
             return join(seen[first:]), chain(seen, stream)
     if sum(map(len, seen)) < FEWEST_NOISE_SAMPLES:
@@ -266,26 +268,30 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
     return signal, noise, np.asarray(frequency[max(end - 1, 0)])
 
 
-def least_error(spectrum: SignalSpectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, Index]:
+def least_error(
+    spectrum: SignalSpectrum, shares: Shares, candidates: Array, asked: BoolArray | None = None
+) -> tuple[int, int, Array, Index]:
     """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
     (candidates, n), and the best index of each joint; ``shares`` says for (frequency, candidate) how much of the power
     of signal and of noise at each frequency goes into the mean square error. All joints together: the least sum of
-    errors, each relative to what that joint's signal has to lose."""
+    errors, each relative to what that joint's signal has to lose. asked (n,): joints that move: one that is held shows
+    noise alone, all of which would best be lost."""
 
     def left_by(tried: Array) -> Array:
         both = np.stack([np.stack(shares(spectrum.frequency, float(c))) for c in tried]) * spectrum.width
         return np.asarray(both[:, 0] @ spectrum.signal + both[:, 1] @ spectrum.noise)
 
     errors, all_lost = left_by(candidates), left_by(np.array([1e-6 * spectrum.frequency[0]]))[0]
-    moving = all_lost > 0.0
+    moving = (all_lost > 0.0) & (True if asked is None else asked)
     relative = np.where(moving, errors / np.maximum(all_lost, 1e-300), 0.0)
     best = int(np.argmin(relative.sum(axis=1))) if moving.any() else len(candidates) - 1
     return best, int(np.argmax(relative[best])), errors, np.argmin(errors, axis=0)
 
 
-def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
+def choose_cutoff(q: Array, rate: float, order: int = 4, asked: BoolArray | None = None) -> CutoffChoice:
     """Low-pass of positions (N, n) at uniform instants, ``rate`` [Hz], for their second derivative; order: of the
-    Butterworth filter, one pass: run forwards and backwards its gain is ½ at the cut-off."""
+    Butterworth filter, one pass: run forwards and backwards its gain is ½ at the cut-off. asked (n,): joints that
+    count, all unless given."""
 
     def shares(frequency: Array, cutoff: float) -> tuple[Array, Array]:
         gain, weight = 1.0 / (1.0 + (frequency / cutoff) ** (2 * order)), (2.0 * np.pi * frequency) ** 4
@@ -293,7 +299,7 @@ def choose_cutoff(q: Array, rate: float, order: int = 4) -> CutoffChoice:
 
     shown = spectrum(q, rate)
     candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED_CUTOFFS)
-    best, worst, errors, each = least_error(shown, shares, candidates)
+    best, worst, errors, each = least_error(shown, shares, candidates, asked)
     cutoff, error = float(candidates[best]), np.sqrt(errors[best])
     half, twice = (int(np.argmin(np.abs(candidates - k * cutoff))) for k in (0.5, 2.0))
     lower, higher = np.sqrt(errors[[half, twice], worst])

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import fft
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.delayed_signals import local_cubic
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, AnalogFilter, Recording
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
-from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, local_cubic, peeked, sampling_rate
+from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
 from exciter.typing import Array, BoolArray
 

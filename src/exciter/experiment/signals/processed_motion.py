@@ -94,7 +94,8 @@ class Processed:
     torque_noise (n,): standard deviation of the noise in one sample of q and of the torque, where it could be
     estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
-    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing."""
+    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. silent: numbers of
+    joints whose torque is unusable, so that they have no equations."""
 
     motion: Motion
     torque: Array
@@ -107,6 +108,7 @@ class Processed:
     series: FourierSeries | None = None
     wrench: Array | None = None
     temperature: Array | None = None
+    silent: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self, "torque", "wrench", "temperature")
@@ -116,6 +118,11 @@ class Processed:
             values, expected = getattr(self, name), (len(self.motion), columns)
             if values is not None and values.shape != expected:
                 raise RecordingError(f"{name} has shape {values.shape}; expected {expected}")
+
+    @property
+    def present(self) -> Array | None:
+        """(n,) part of the instants in which a joint has an equation, as in ``Rows``: none where it is silent."""
+        return np.where(np.isin(np.arange(self.motion.n), self.silent), 0.0, 1.0) if self.silent else None
 
     def __len__(self) -> int:
         return len(self.motion)

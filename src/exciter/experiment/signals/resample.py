@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, permutations
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -25,7 +25,6 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
 from exciter.typing import Array
 
-INTERPOLATED_INSTANTS = 1 << 16  #: at a time: bounds memory
 SPLINE_REACH_SAMPLES = 56  #: to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
 MOST_INSTANTS_PER_SAMPLE = 100  #: beyond that there is hardly anything measured in the result
 LONG_GAP_INTERVALS = 10.0  #: a gap, not lost samples
@@ -122,24 +121,6 @@ def window(stream: Iterator[S], samples: int) -> list[S]:
             seen.append(part)
             total += len(part)
     return seen
-
-
-def local_cubic(time: Array, values: Array, at: Array) -> tuple[Array, float]:
-    """Values (M, c) at times ``at`` (M,) from samples (N ≥ 4, c) at increasing times (N,), and their noise gain. The
-    gain is the mean of Σ w² over the interpolation weights w: white noise of variance σ² in the samples has variance
-    gain · σ² in what is interpolated (1 where instants coincide, less between them)."""
-    result = np.empty((len(at), values.shape[1]))
-    squares = 0.0
-    for first in range(0, len(at), INTERPOLATED_INSTANTS):
-        part = slice(first, first + INTERPOLATED_INSTANTS)
-        start = np.clip(np.searchsorted(time, at[part], "right") - 2, 0, len(time) - 4)  # the first of four samples
-        nodes = time[start[:, None] + np.arange(4)]
-        weights = np.ones_like(nodes)  # Lagrange's
-        for i, j in permutations(range(4), 2):
-            weights[:, i] *= (at[part] - nodes[:, j]) / (nodes[:, i] - nodes[:, j])
-        result[part] = sum(weights[:, i, None] * values[start + i] for i in range(4))
-        squares += float((weights**2).sum())
-    return result, squares / max(len(at), 1)
 
 
 def round_rate(exact: float) -> float:

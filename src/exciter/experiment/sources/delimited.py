@@ -5,11 +5,15 @@ What the user does not say of a file is found from its first lines:
 - a first line that starts with ``#``, ``%`` or ``//`` tells how comments start (else ``#``);
 - the delimiter is the one of tab, semicolon, comma, bar and blanks that makes most cells of the first rows numbers;
 - the first line is a header when it has words where the next line has numbers; a comment before the first row is one
-  when it has as many words as there are columns."""
+  when it has as many words as there are columns.
+
+A logger that is killed while it writes leaves part of a line at the end of its file: fewer cells than columns, or a
+last cell that is the beginning of a number. That line is left out, and told; any other broken line is refused."""
 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +27,7 @@ import numpy as np
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import MOST_COLUMNS, Source, equal_blocks
 from exciter.files import HIDDEN_END, HIDDEN_LINE_ENDS, csv_cells
+from exciter.notes import warning
 from exciter.typing import Array
 
 PIECE_CHARACTERS = 1 << 18  #: read at once
@@ -35,6 +40,7 @@ QUOTED_CELL = re.compile(r'"[^"]*"|[^\s"]+')
 COMMENT_MARKS = ("#", "%", "//")
 DELIMITERS = ("\t", ";", ",", "|", None)
 DELIMITER_WORDS = {"whitespace": None, " ": None, "tab": "\t", "comma": ",", "semicolon": ";"}
+BEGUN_NUMBER = re.compile(r"[+-]?\d*\.?\d*([eEdD][+-]?\d*)?")  # 1.5e-, -, 0.
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 LAYOUT_ROWS = 20  #: from which the layout is found
 
@@ -202,8 +208,12 @@ class DelimitedText(Source):
             raise RecordingError(f"{path}: skip is {shown(skip)}; give the number of lines to leave out at the start")
         self.notation = Notation.of(path, decimal, missing)
         self.comment, remark, rows = self._first_rows(comment, skip)
-        self._find_layout(delimiter, header, remark, rows)
+        self._find_layout(delimiter, header, remark, rows[:-1] if 3 < len(rows) < LAYOUT_ROWS else rows)
         self._width = len(self.names)
+        self._cut = len(rows) > 3 and self._is_cut(last := _last_line(path))
+        if self._cut:
+            text = f"the last line ({shown(last.strip())}) is cut off, as where a logger was stopped; it is left out"
+            self.notes = (warning("last line", text),)
         if interleaved is not None:
             self.names = self._interleaved_names(interleaved)
 
@@ -299,6 +309,22 @@ class DelimitedText(Source):
             if odd and regular and all(map(DECIMAL_COMMA.fullmatch, odd)):
                 raise RecordingError(decimal_comma(self.path, line_number, odd[0]))
 
+    def _is_cut(self, line: str) -> bool:
+        """Whether a line, the file's last, begins as a row does and ends too early."""
+        row = [] if self.comment in line else cells(line, self.delimiter)  # a remark is no row
+        *whole, last = row or ["no row"]
+        if (
+            len(row) > self._width
+            or len(last) > NUMBER_CHARACTERS_LIMIT
+            or any(self.notation.number(cell) is None for cell in whole)
+        ):
+            return False
+        words = (*MISSING_WORDS, *self.notation.missing)
+        begun = BEGUN_NUMBER.fullmatch(last.replace(self.notation.decimal, ".")) or any(
+            word.startswith(last.strip('"').lower()) for word in words
+        )
+        return bool(begun) and (len(row) < self._width or self.notation.number(last) is None)
+
     def _interleaved_names(self, k: int) -> tuple[str, ...]:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_COLUMNS:
             why = f"interleaved is {shown(k)}; give the number of values of one sample, 1 … {MOST_COLUMNS}"
@@ -323,8 +349,19 @@ class DelimitedText(Source):
         if len(rest):
             raise RecordingError(f"{self.path} has {count} values, which are no whole number of samples of {k}")
 
+    def _whole_lines(self) -> Iterator[tuple[int, str]]:
+        """As ``text_pieces``, without a last line that is cut off; blank lines may follow it."""
+        held: list[tuple[int, str]] = []
+        for piece in text_pieces(self.path):
+            if held and piece[1].strip():
+                yield from held
+                held = []
+            held.append(piece)
+        for start, text in held:
+            yield start, text.rstrip().rpartition("\n")[0] if self._cut else text
+
     def _tables(self, columns: list[int]) -> Iterator[Array]:
-        for start, text in text_pieces(self.path):
+        for start, text in self._whole_lines():
             lines = text.split("\n")[max(self.first - start, 0) :]
             cut = [line.partition(self.comment)[0] for line in lines] if self.comment in text else lines
             if filled := list(filter(str.strip, cut)):
@@ -393,6 +430,14 @@ class DelimitedText(Source):
                     return "line", line_number
                 left -= 1
         return super().place(row)
+
+
+def _last_line(path: Path) -> str:
+    """The last line that is not blank, without the beginning of the file being read."""
+    with path.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - LINE_CHARACTERS_LIMIT, 0))
+        text = file.read().decode("latin-1").rstrip()
+    return re.split("[\r\n]", text)[-1]
 
 
 def _parsed(lines: list[str], delimiter: str | None, columns: list[int] | None) -> Array | None:

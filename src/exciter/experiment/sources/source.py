@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import RecordingError, shown
+from exciter.notes import Note
 from exciter.typing import Array
 
 UNPACKED_BYTES_LIMIT = 1 << 30  #: that any file may become
@@ -71,10 +72,12 @@ def equal_blocks(tables: Iterable[Array], rows: int) -> Iterator[Array]:
 
 
 class Source(ABC):
-    """Columns ``names`` of the file ``path``. An array (N, 7) of NPZ or MAT has columns ``name[0]`` … ``name[6]``."""
+    """Columns ``names`` of the file ``path``. An array (N, 7) of NPZ or MAT has columns ``name[0]`` … ``name[6]``.
+    notes: on what was found in the file and is not given as a row."""
 
     path: Path
     names: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
 
     @abstractmethod
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:

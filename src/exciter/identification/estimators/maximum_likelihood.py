@@ -98,6 +98,7 @@ class MaximumLikelihood(Estimator):
         angles = _sigma(model, self.position_noise, "position noise")
         torques = _sigma(model, self.torque_noise, "torque noise")
         columns = problem.base.independent
+        problem.refuse_silent("maximum likelihood")
         pieces = ((run, piece) for run in problem.runs for piece in run.parts)
         measured = [Measured.of(model, columns, run, piece, angles, torques) for run, piece in pieces]
         if (most := max(len(one.delta) for one in measured)) > MOST_TRAJECTORY_COEFFICIENTS:

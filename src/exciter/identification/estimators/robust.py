@@ -124,12 +124,12 @@ class AbsoluteMedian:
         self.counts = np.zeros((len(guess), 2 * MEDIAN_DECADES * MEDIAN_BINS_PER_DECADE), dtype=np.int64)
 
     def see(self, residuals: Array) -> None:
-        """Count residuals (J, N)."""
+        """Count residuals (J, N); one that is exactly zero is of 0 = 0, no equation."""
         size = np.maximum(np.abs(residuals) / self.guess[:, None], 10.0**-MEDIAN_DECADES)
         bins = ((np.log10(size) + MEDIAN_DECADES) * MEDIAN_BINS_PER_DECADE).astype(np.int64)
         last = self.counts.shape[1] - 1
-        for row, found in zip(self.counts, np.minimum(bins, last), strict=True):
-            row += np.bincount(found, minlength=last + 1)
+        for row, found, there in zip(self.counts, np.minimum(bins, last), residuals != 0.0, strict=True):
+            row += np.bincount(found[there], minlength=last + 1)
 
     @property
     def value(self) -> Array:
@@ -224,7 +224,7 @@ class _Pass:
                 residual = _residual(rows, values)
                 median.see(residual)
                 u = residual / scale[:, None]
-                weight, slope = loss.weight(u), loss.slope(u)
+                weight, slope = loss.weight(u), np.where(u != 0.0, loss.slope(u), 0.0)
                 self.sums += ((weight * u) ** 2).sum(1), slope.sum(1), (slope**2).sum(1), (weight < 0.5).sum(1)
                 sides = rows.sides.transpose(1, 2, 0) * np.sqrt(weight)[:, None]  # time is last in memory
                 sides.flags.writeable = False
@@ -239,7 +239,7 @@ class _Pass:
     def covariance(self) -> Array:
         """A⁻¹ B A⁻¹ with A = Σ E[ψ′] RᵀR/s² and B = Σ E[ψ²] RᵀR/s² · inflation, of rows as they are; means are those
         of the joint, over its degrees of freedom, with Huber's correction for few of them."""
-        compressed, scale, rows = self.problem.compressed, self.scale, self.rows
+        compressed, scale, rows = self.problem.compressed, self.scale, np.maximum(self.rows, 1.0)
         taken = compressed.taken_by(scale)
         square, slope, slope_square = self.sums[0], self.sums[1] / rows, self.sums[2] / rows
         slope = np.maximum(slope, 1e-6)
@@ -280,6 +280,8 @@ def _notes(seen: _Pass, loss: Loss, passes: int) -> tuple[Note, ...]:
     )
     lines = list[Note]()
     for joint, count, rows in zip(seen.problem.joints, seen.sums[3], seen.rows, strict=True):
+        if not rows:
+            continue
         text = (
             f"{joint}: {int(count)} of {int(rows)} equations count less than half "
             f"({100 * count / rows:.2g} %; Gaussian errors would give {100 * loss.usual:.2g} %)"
@@ -302,4 +304,5 @@ def _residual(rows: Rows, values: Array) -> Array:
 
 def _floored(problem: Problem, scale: Array, floor: float = EXACT_DATA_NOISE) -> Array:
     """Exact data leave rounding only."""
-    return np.asarray(np.maximum(scale, floor * problem.compressed.rms))
+    compressed = problem.compressed
+    return np.asarray(np.where(compressed.rows.any(axis=0), np.maximum(scale, floor * compressed.rms), 1.0))

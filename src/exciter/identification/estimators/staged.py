@@ -53,6 +53,7 @@ class StageSequence(Estimator):
         """In order."""
 
     def estimate(self, problem: Problem) -> Estimate:
+        problem.refuse_silent("an estimate in stages")
         stages = self.stages(problem)
         joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
         if problem.joints != joints:

@@ -70,8 +70,8 @@ class TotalLeastSquares(Estimator):
         values, sigma, _ = until_noise_settles(fit, sigma, SETTLED_TOTAL_NOISE_CHANGE)
         noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
         how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
-        shares = sigma * sizes[:, -1] / compressed.rms
-        found = ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
+        heard = zip(compressed.joints, sigma * sizes[:, -1], compressed.rms, strict=True)
+        found = ", ".join(f"{j} {100 * share / size:.2g} %" for j, share, size in heard if size)
         text = f"total least squares: errors in {noisy} of {len(values)} columns, {how}; found in y: {found}"
         return Estimate.of(
             problem,
@@ -96,6 +96,7 @@ class TotalLeastSquares(Estimator):
                 raise ParameterError(unknown_name("parameter", unknown[0], names))
             given = np.array([*(self.errors.get(name, 0.0) for name in names), 1.0])
             sizes = np.where(root_mean_square > 0.0, given, 0.0)
+        sizes[~compressed.rows.any(axis=0), -1] = 1.0  # of a joint without equations: any
         exact = [name in self.exact or split_name(name)[0] in self.exact for name in names]
         return np.where([*exact, False], 0.0, sizes)
 

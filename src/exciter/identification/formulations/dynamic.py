@@ -107,8 +107,16 @@ def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: In
             sides[:, :p] = b1.transpose(1, 2, 0)[:, columns]
             sides[:, p:-1] = b2.transpose(1, 2, 0)[:, columns]
             sides[:, -1] = piece.torque[part].T
-            time, both, joints = piece.motion.time[part], instants_first(sides), model.robot.joint_names
-            yield Rows(time, both, piece.rate, joints, 2 * names, torque_bandwidth=piece.torque_bandwidth)
+            sides[list(piece.silent)] = 0.0
+            yield Rows(
+                time=piece.motion.time[part],
+                sides=instants_first(sides),
+                rate=piece.rate,
+                joints=model.robot.joint_names,
+                parameters=2 * names,
+                torque_bandwidth=piece.torque_bandwidth,
+                present=piece.present,
+            )
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ def balance_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Inde
     p, limit = len(names), model.robot.limit("velocity")
     slow = LEAST_ERROR_SPEED_FRACTION * np.where(np.isfinite(limit), limit, 1.0)
     for memory, piece in remembered_pieces(model, pieces):
+        if piece.silent:
+            joints = ", ".join(model.robot.joint_names[j] for j in piece.silent)
+            raise RecordingError(
+                f"the torque of {joints} is unusable, and a balance of energy needs the power of every joint: use the "
+                "dynamic or the filtered dynamic model"
+            )
         if np.isfinite(piece.torque_bandwidth):  # q̇ᵀ Γ has the missing band of Γ shifted by the frequencies of q̇
             raise RecordingError(
                 f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product "

@@ -67,8 +67,8 @@ class Compressed:
         if fold not in self._without:
             self._without[fold] = np.zeros(self.factors.shape[1:])
             for joint, factors in zip(self._without[fold], kept.factors.swapaxes(0, 1), strict=True):
-                seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns
-                joint[np.ix_(seen, seen)] = triangular(factors[..., seen])
+                seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns; silent ones have none
+                joint[np.ix_(seen, seen)] = triangular(factors[..., seen]) if seen.any() else 0.0
         kept.__dict__["by_joint"] = self._without[fold]
         return kept
 
@@ -122,6 +122,12 @@ class Compressed:
         return np.asarray(np.sqrt(self.signal / np.maximum(self.rows.sum(axis=0), 1)))
 
     @property
+    def fewest_rows(self) -> int:
+        """Of the joints that have any: one whose torque is unusable has none."""
+        rows = self.rows.sum(axis=0)
+        return int(rows[rows > 0].min(initial=rows.max(initial=0)))
+
+    @property
     def inflation(self) -> Array:
         """(G, J) by how much variances are larger than formulas for independent rows say; 1 where they are."""
         return np.where(self.independent > 0.0, self.rows / np.maximum(self.independent, 1e-300), 1.0)
@@ -145,7 +151,8 @@ class Compressed:
     def residual_noise(self, values: Array, took: Array) -> Array:
         """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
         sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
-        return np.asarray(np.maximum(sigma, np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300)))
+        least = np.where(self.rows.any(axis=0), np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300), 1.0)  # of no rows: any
+        return np.asarray(np.maximum(sigma, least))
 
     def settled(self, solve: Callable[[Array], Array], noise: Array) -> tuple[Array, Array, bool]:
         """Values (p,) of ``solve`` with weights 1/noise and noise (J,) of their residuals: ``until_noise_settles``."""
@@ -414,7 +421,7 @@ def cross_validate(
     for fold in folds.tolist():
         held_out = compressed.fold == fold
         found = fits(compressed.without_fold(fold))
-        squares.append([(compressed.squares(values) / sigma**2)[held_out].sum(axis=0) for values in found])
+        squares.append([(compressed.squares(values) / sigma / sigma)[held_out].sum(axis=0) for values in found])
         rows.append(compressed.rows[held_out].sum(axis=0))
     return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))
 

@@ -75,6 +75,16 @@ class Problem:
         known = dict(zip(self.model.standard, self.model.nominal, strict=True))
         return np.asarray(self.base.base_values([known.get(name, 0.0) for name in self.base.standard]))
 
+    def refuse_silent(self, method: str) -> None:
+        """Where a method wants the torque of every joint, and that of some is unusable."""
+        for run in self.runs:
+            if run.silent:
+                joints = ", ".join(self.model.robot.joint_names[j] for j in run.silent)
+                raise RecordingError(
+                    f"{run.name}: the torque of {joints} is unusable, and {method} needs that of every joint: use "
+                    "consistent, wls or huber"
+                )
+
     @property
     def joints(self) -> tuple[str, ...]:
         """Equations of an instant."""
@@ -100,7 +110,7 @@ class Problem:
                 raise RecordingError(
                     f"{run.name} has {piece.motion.n} joints, the robot {self.model.n}; see Recording.arranged"
                 )
-            payload = run.payload
+            piece, payload = replace(piece, silent=run.silent) if run.silent else piece, run.payload
             yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
@@ -154,8 +164,11 @@ class Problem:
     def compressed(self) -> Compressed:
         """What estimators work on: the equations of ``rows``, compressed."""
         measured = self.measured
+        silent = {
+            self.model.robot.joint_names[j] for j in range(self.model.n) if all(j in run.silent for run in self.runs)
+        }
         for joint, rows in zip(measured.joints, measured.rows.sum(axis=0), strict=True):
-            if not rows and measured.rows.any():
+            if not rows and measured.rows.any() and joint not in silent:
                 raise RecordingError(
                     f"'{joint}' rests throughout: it never leaves its dead zone, and has no equations; lock the joint, "
                     "or give a log in which it moves"

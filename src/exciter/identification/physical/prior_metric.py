@@ -110,8 +110,8 @@ class StandardEquations:
 
     @cached_property
     def signal(self) -> Array:
-        """(J,) RMS of the right sides."""
-        return self.whole.rms
+        """(J,) RMS of the right sides; one of a joint that has none."""
+        return np.where(self.whole.rows.any(axis=0), self.whole.rms, 1.0)
 
     def weights(self, noise: Array) -> Array:
         """(J,) σ to divide rows by: the noise, where it is above rounding."""

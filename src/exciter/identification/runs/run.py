@@ -20,7 +20,7 @@ from exciter.experiment.quality.prepare_log import fallen_back, process, usual_r
 from exciter.experiment.quality.quality import Quality, check
 from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.recording import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile
+from exciter.experiment.recording.recording import LINK_SIDE, MOTOR_SIDE, Repairs, SourceFile, Triple
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
@@ -30,6 +30,7 @@ from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
+from exciter.robot.stated_gravity import ExactGravity, agrees
 from exciter.typing import Array, Index
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
@@ -100,6 +101,11 @@ class Run:
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
 
     @property
+    def silent(self) -> tuple[int, ...]:
+        """Numbers of the joints whose torque is unusable (``Recording.silent``)."""
+        return () if self.recording is None else self.recording.silent
+
+    @property
     def sources(self) -> tuple[SourceFile, ...]:
         """The files it came from."""
         if isinstance(self.parts, NotKept):
@@ -161,6 +167,14 @@ def common_side(runs: Iterable[Run]) -> str | None:
             "cannot be of both; identify them one by one, or correct side: under torque: in their recording.yaml"
         )
     return None if None in sides.values() else next(iter(named), None)
+
+
+def may_lean(stated: Triple | None, runs: Iterable[Run]) -> bool:
+    """Whether gravity may lean a little beside what settings and runs state [m/s²]: not where one states it exactly,
+    nor where they differ by more than that, so that one of them is wrong."""
+    logs = [run.recording for run in runs if run.recording is not None]
+    every = [one for one in (stated, *(log.about.gravity for log in logs)) if one is not None]
+    return not any(isinstance(one, ExactGravity) or not agrees(one, every[0]) for one in every)
 
 
 def load_chi(model: DynamicModel, payload: Payload) -> Array:

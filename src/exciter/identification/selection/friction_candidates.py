@@ -19,6 +19,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.noise import estimate_noise
 from exciter.identification.runs.run import Run, bounded_parts
+from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.parameters.terms import FrictionShape
 from exciter.parameters.terms.coupled_friction import CoupledSqrtViscous, DriveCoupling, LoadFriction
 from exciter.parameters.terms.friction import AsymmetricCoulomb, Coulomb, Dahl, Sign, SqrtViscous, Stribeck, Viscous
@@ -84,6 +85,10 @@ class FrictionCandidate:
                 raise ParameterError(
                     f"candidate '{self.name}' has a {type(term).__name__} with joints of its own; leave them open"
                 )
+
+
+OFFSET_ALONE = FrictionCandidate("offset", (Offset(),))  #: of a joint that never moves
+NO_FRICTION = FrictionCandidate("none: its torque is unusable", ())
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,11 @@ def position_resolution(runs: Sequence[Run]) -> Array:
     logs = [run.bounded.recording for run in runs]
     noise = [estimate_noise(log.time, log.q).sigma for log in logs if log is not None]
     return np.asarray(np.sqrt(12.0) * np.min(noise, axis=0)) if noise else np.zeros(bounded_parts(runs)[0].motion.n)
+
+
+def fixed_friction(unseen: UnseenJoints) -> dict[str, FrictionCandidate]:
+    """Of joints that runs tell nothing of, by name."""
+    return dict.fromkeys(unseen.still, OFFSET_ALONE) | dict.fromkeys(unseen.silent, NO_FRICTION)
 
 
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:

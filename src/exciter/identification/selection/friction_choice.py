@@ -137,6 +137,7 @@ def choose_friction(
     candidates: Sequence[frictions.FrictionCandidate] | None = None,
     pull: tuple[Reference, float] | None = None,
     barred: Mapping[str, Sequence[JointTerm]] | None = None,
+    fixed: Mapping[str, frictions.FrictionCandidate] | None = None,
 ) -> FrictionChoice:
     """For every joint the simplest candidate that is not worse than the best by more than the error of the difference;
     of candidates of one family the best.
@@ -146,8 +147,11 @@ def choose_friction(
     Candidates with pre-sliding need runs that are not cut into pieces.
 
     pull: a prior on the links and its weight, that counts in every fit: where the motion excites poorly, friction must
-    not be judged by rigid parameters that nothing holds. barred: terms that a joint cannot have, by its name."""
-    candidates = frictions.usual_candidates() if candidates is None else tuple(candidates)
+    not be judged by rigid parameters that nothing holds. barred: terms that a joint cannot have, by its name. fixed:
+    what joints have that runs tell nothing of, by name; they are not asked."""
+    candidates, fixed = frictions.usual_candidates() if candidates is None else tuple(candidates), dict(fixed or {})
+    free = len(candidates)
+    candidates = (*candidates, *dict.fromkeys(fixed.values()))
     names = [candidate.name for candidate in candidates]
     if not candidates or len(set(names)) < len(names):
         raise ParameterError(f"candidates are {names}; give at least one, each with a name of its own")
@@ -156,8 +160,10 @@ def choose_friction(
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
     allowed = list[list[int]]()
-    for never in [(barred or {}).get(joint, ()) for joint in problem.joints]:
-        allowed.append([k for k, one in enumerate(candidates) if not any(term in never for term in one.terms)])
+    for joint in problem.joints:
+        never, own = (barred or {}).get(joint, ()), fixed.get(joint)
+        some = range(free) if own is None else [candidates.index(own, free)]
+        allowed.append([k for k in some if not any(term in never for term in candidates[k].terms)])
         if not allowed[-1]:
             raise ParameterError("every candidate has a term that is barred for a joint; give one without")
     equations, families = friction_equations(problem, kept, candidates, pull), [one.family for one in candidates]
@@ -169,6 +175,8 @@ def choose_friction(
         terms.append(frictions.on_joints(term, None if len(joints) == len(chosen) else joints))
     per_joint = []
     for j, joint in enumerate(problem.joints):
+        if not equations.rows[:, j].any():  # no torque to judge by
+            continue
         best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
         slides = problem.model.robot.joints[j].is_prismatic
         own = [replace(one, name=frictions.in_metres(one.name)) for one in candidates] if slides else candidates
@@ -222,6 +230,8 @@ def _swept(
             if others == seen[j]:
                 continue  # nothing it depends on has changed
             seen[j] = others
+            if not equations.rows[:, j].any():
+                continue
             found = equations.scores(j, [columns[k] for k in some], [columns[k] for k in choice], noise)
             scores[j] = dict(zip(some, found, strict=True))
             listed = [scores[j][k] for k in some]
@@ -286,7 +296,8 @@ class FrictionEquations:
 
     def _rms(self, left: Array) -> Array:
         signal = np.linalg.norm(self.whole[:, :, -1], axis=1)
-        return np.asarray(np.maximum(left, 1e-9 * signal) / np.sqrt(self.rows.sum(axis=0)))
+        rms = np.maximum(left, 1e-9 * signal) / np.sqrt(np.maximum(self.rows.sum(axis=0), 1.0))
+        return np.asarray(np.where(self.rows.any(axis=0), rms, 1.0))
 
     def scores(self, j: int, candidates: Sequence[Index], chosen: Sequence[Index], noise: Array) -> list[Score]:
         """Of joint j with each of ``candidates``, the others having ``chosen``: squares held out, over noise²."""

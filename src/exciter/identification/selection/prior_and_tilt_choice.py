@@ -26,6 +26,7 @@ import numpy as np
 from exciter.identification.information.compressed import AS_GOOD_FRACTION, Score, simplest_within_error
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.robot.spatial import rotation_to
+from exciter.robot.stated_gravity import LARGEST_TILT_RAD
 from exciter.typing import Array
 
 PRIOR_WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link is known to 1/√λ of its size
@@ -33,7 +34,6 @@ FAINT_PRIOR_WEIGHTS = 10.0 ** np.arange(-0.5, -3.1, -0.5)  #: λ where links of 
 WRONG_PRIOR_RATIO = 2.0  #: of mean squares, to that of a faint prior: more, and links have not the right size
 OFFSET_SIGMAS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 FIRST_TILT_STEP_RAD = np.radians(0.5)  #: from the middle, where leaning is tried first; then half of it
-LARGEST_TILT_RAD = np.radians(2.0)  #: so much is no error of mounting, but something else that leaning stands for
 LEAST_TILT_RAD = np.radians(0.05)  #: less is within what a level shows
 LEAST_TILT_GAIN = 0.03  #: of the error: less is not worth a setting
 LEAST_DECISIVE_TORQUE = 1e-3  #: of the largest joint's: errors below it do not decide how much a prior is worth

@@ -78,8 +78,14 @@ class _KnownColumns:
             for key, (joint, k, _) in terms.items():
                 sides[joint, place[k]] = known[key][index]
             sides[:, -1] = rows.sides[:, 0, -model.n :].T
-            names = tuple(model.standard[k] for k in place)
-            yield replace(rows, sides=instants_first(sides), joints=model.robot.joint_names, parameters=names)
+            sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
+            yield replace(
+                rows,
+                sides=instants_first(sides),
+                joints=model.robot.joint_names,
+                parameters=tuple(model.standard[k] for k in place),
+                present=pieces[0].present,
+            )
 
     def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
         """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""

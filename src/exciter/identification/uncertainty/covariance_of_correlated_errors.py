@@ -90,7 +90,7 @@ class CorrelatedErrors(Settings, ABC):
     def residuals(self, equations: LinearEquations, fit: LinearFit) -> CorrelatedResiduals:
         """In one pass over the rows."""
         rows = fit.compressed.rows.sum(axis=0)
-        block = LONG_LOG_BLOCK_S if rows.min() >= LONG_LOG_ROWS else 0.0
+        block = LONG_LOG_BLOCK_S if fit.compressed.fewest_rows >= LONG_LOG_ROWS else 0.0
         tapered = []
         for c in correlations(equations, fit, block):
             lags = c.lags(self.taper) if self.lags is None else min(self.lags, len(c.covariance) - 1)
@@ -175,8 +175,8 @@ def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedError
     half = root.T @ meat.sum(axis=(0, 1)) @ root
     covariance = np.zeros((len(fit.values), len(fit.values)))
     covariance[np.ix_(fit.free, fit.free)] = root @ (0.5 * (half + half.T)) @ root.T
-    freedom = np.sum([taper.freedom(c.rows) * c.left(taper) for c, taper in residuals.tapered], axis=0).min()
-    least = float(fit.compressed.rows.sum(axis=0).min())
+    freedoms = np.sum([taper.freedom(c.rows) * c.left(taper) for c, taper in residuals.tapered], axis=0)
+    freedom, least = freedoms[fit.compressed.rows.any(axis=0)].min(), float(fit.compressed.fewest_rows)
     reach = max(taper.lags / c.rate for c, taper in residuals.tapered)
     faded = all(f.faded for c, _ in residuals.tapered for f in c.fading)
     return Sandwich(
@@ -213,6 +213,7 @@ def with_correlated_errors(
     worth = "; ".join(
         f"{joint}: {have} rows are worth {least:.0f} independent ones"
         for joint, have, least in zip(equations.joints, rows, np.minimum(found.independent, rows), strict=True)
+        if have
     )
     notes = [done("covariance", f"covariance with lags up to {found.reach:.3g} s; {worth}")]
     if not found.faded:

@@ -259,7 +259,7 @@ class Correlation:
             choices.append(lags)
         tapers = [shape(lags) for lags in choices]
         found = np.array([self.inflation(taper) for taper in tapers])
-        error = np.sqrt([2.0 / taper.freedom(self.rows) for taper in tapers])  # (choices, J)
+        error = np.sqrt([2.0 / taper.freedom(np.maximum(self.rows, 1.0)) for taper in tapers])  # (choices, J)
         for k, taper in enumerate(tapers):
             if (np.abs(found[k + 1 :] - found[k]) <= error[k + 1 :] * found[k + 1 :]).all():
                 return taper.lags
@@ -282,7 +282,7 @@ class Correlation:
 def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0) -> tuple[Correlation, ...]:
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
-    most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
+    most = most_lags(fit.compressed.fewest_rows)
     found = correlations_at(stretches(equations.rows(), block, combinations), most)
     return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
 
@@ -309,7 +309,7 @@ def _pairs(rows: Array) -> Array:
 def _probes(fit: LinearFit) -> Array:
     """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
     root, p = fit.inverse_root, len(fit.values)
-    enough = COLUMN_PROBES if fit.compressed.rows.sum(axis=0).min() < FEW_PROBES_ROWS else 2
+    enough = COLUMN_PROBES if fit.compressed.fewest_rows < FEW_PROBES_ROWS else 2
     if root.shape[1] > enough:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))
         root = root @ signs / np.sqrt(enough)
