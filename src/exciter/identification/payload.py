@@ -26,10 +26,12 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import svec
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_candidates import SPRING_TERMS
 from exciter.notes import Note, done, in_one_line, note, texts, warning
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.consistency import link_consistency
+from exciter.parameters.terms import RotorInertia
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
 from exciter.typing import Array, BoolArray, Index
@@ -309,31 +311,55 @@ def payload_of(
 
 
 def payload_between(
-    model: DynamicModel, frame: str, loaded: Estimate, unloaded: Estimate, base: BaseParameters | None = None
+    model: DynamicModel,
+    frame: str,
+    loaded: Estimate,
+    unloaded: Estimate,
+    base: BaseParameters | None = None,
+    shared: Array | None = None,
 ) -> PayloadEstimate:
     """The load between two estimates of the base parameters, made from runs with and without it by any estimator.
 
     β₁ − β₀ = A φ, weighted by the sum of both covariances: whatever these stand for (correlated errors, outliers), the
-    load's stands for, too. base: of the formulation, unless it is the model's own. With weighted least squares it is
-    the same as ``identify_payload``, where each set of runs determines all parameters by itself."""
-    effect = load_effect(model, model.base if base is None else base, frame)
+    load's stands for, too. base: of the formulation, unless it is the model's own. shared (b, b): covariance that β₁ −
+    β₀ has beside both, of what was taken for known in both. With weighted least squares it is the same as
+    ``identify_payload``, where each set of runs determines all parameters by itself.
+
+    What no load explains of β₁ − β₀ shows errors that neither covariance has: where it is larger than expected it widens
+    the load's covariance as much (Birge 1932). Where chance cannot make it, friction and offsets, which change with load
+    and temperature, are left to differ."""
+    base = model.base if base is None else base
+    effect = load_effect(model, base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")
     kept, hidden = _visible(effect)
-    difference = Information.of_estimate(loaded.values - unloaded.values, loaded.covariance + unloaded.covariance)
-    found = Information.empty(len(kept)).add(difference.r @ effect[:, kept], difference.z)
+    difference, covariance = loaded.values - unloaded.values, loaded.covariance + unloaded.covariance
     freedom = min(loaded.freedom, unloaded.freedom)
+
+    def between(rows: Index) -> tuple[Information, float]:
+        """Of some of the base parameters; and how much larger the rest is than chance makes it, in squares."""
+        spread = covariance if shared is None else covariance + shared
+        known = Information.of_estimate(difference[rows], spread[np.ix_(rows, rows)])
+        found = Information.empty(len(kept)).add(known.r @ effect[np.ix_(rows, kept)], known.z)
+        return found, found.residual / max(len(rows) - len(kept), 1)
+
+    every = np.arange(len(effect))
+    found, excess = between(every)
     notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
-    if rest and found.residual > rest * stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
+    if rest and excess > stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
         text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
-            "expected): friction that depends on the load, or on temperature, may bias it"
+            "expected): friction that depends on the load, or on temperature, which was left to differ; what is left "
+            "of it widens the intervals"
         )
         notes = (warning("friction", text),)
+        found, excess = between(every[~_changing(model, base)])
+    values, covariance = found.solve([LOAD_NAMES[k] for k in kept])
     return _payload(
         kept,
-        *found.solve([LOAD_NAMES[k] for k in kept]),
+        values,
+        max(excess, 1.0) * covariance,
         frame=frame,
         hidden=hidden,
         freedom=freedom,
@@ -348,6 +374,13 @@ def _payload(kept: Index, values: Array, covariance: Array, **found: Any) -> Pay
     phi, whole = np.zeros(10), np.zeros((10, 10))
     phi[kept], whole[np.ix_(kept, kept)] = values, covariance
     return PayloadEstimate(phi=phi, covariance=whole, **found)
+
+
+def _changing(model: DynamicModel, base: BaseParameters) -> BoolArray:
+    """(b,) which base parameters are of friction or offsets: of terms that are no rotor and no spring."""
+    bound = zip(model.terms, model.bound, strict=True)
+    names = {name for term, one in bound if not isinstance(term, (RotorInertia, *SPRING_TERMS)) for name in one.names}
+    return np.array([name in names for name in base.names])
 
 
 def _visible(effect: Array) -> tuple[Index, Array]:
