@@ -26,7 +26,8 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
 from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.run import Run, load_chi
+from exciter.identification.payload import LOAD_NAMES, load_effect, with_load_columns
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array, BoolArray
@@ -41,7 +42,7 @@ GAINS_NOT_FIXED = (
 )
 GAIN_ASSUMPTIONS = assumed(
     "errors are white, in the currents alone, of one variance per joint",
-    "the known load and parameters without an error are exact",
+    "what is known of loads, and parameters known without an error, are exact",
 )
 KNOWN_RANK_TOLERANCE = 1e-10  #: relative singular value below which a direction is none
 EXACT_VARIANCE_FRACTION = 1e-12  #: of the largest variance: less is none
@@ -75,6 +76,11 @@ class Conditions:
     @classmethod
     def none(cls, b: int) -> Conditions:
         return cls(start=np.zeros(b), free=np.eye(b), rows=np.zeros((0, b)), values=np.zeros(0))
+
+    def beside(self, more: int) -> Conditions:
+        """Of parameters with ``more`` of them after β, of which nothing is known."""
+        start, rows = np.pad(self.start, (0, more)), np.pad(self.rows, ((0, 0), (0, more)))
+        return replace(self, start=start, free=linalg.block_diag(self.free, np.eye(more)), rows=rows)
 
     @property
     def count(self) -> int:
@@ -287,6 +293,11 @@ class DriveGains:
     def relative_std_percent(self) -> Array:
         return np.where(self.determined, 100.0 * self.std / np.abs(self.gains), np.inf)
 
+    @property
+    def relative_covariance(self) -> Array:
+        """(J, J) of gains over their size."""
+        return np.asarray(self.covariance / np.outer(self.gains, self.gains))
+
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (J,) of the confidence interval of each gain (Student)."""
         reach = student_quantile(level, self.freedom) * self.std
@@ -322,7 +333,8 @@ def identify_gains(
     formulation: Formulation | None = None,
 ) -> DriveGains:
     """runs: of currents (``in_amperes``), with and without a known load (``Run.payload``); known: parameters that are
-    known beforehand. One of both is needed: currents alone give every gain only up to a factor."""
+    known beforehand. One of both is needed: currents alone give every gain only up to a factor. What is not known of a
+    load, its centre or inertia, is an unknown of the fit; runs that state the same load carry the same."""
     formulation = InverseDynamic() if formulation is None else formulation
     if formulation.equations(model) != model.robot.joint_names:
         raise ParameterError(f"{type(formulation).__name__} mixes joints, and their gains differ; use inverse dynamics")
@@ -334,12 +346,24 @@ def identify_gains(
             )
     unloaded = tuple(replace(run, payload=None) for run in runs)
     problem = Problem(model, unloaded, formulation, folds=1, balanced=False)  # loads would look like noise
-    nothing, base = np.zeros(len(problem.names)), problem.base
-    carried = [nothing if run.payload is None else base.base_values(load_chi(model, run.payload)) for run in runs]
-    if not known and not np.any(carried):
+    base, b = problem.base, len(problem.names)
+    loads = [payload if (payload := run.payload) is not None and payload.mass else None for run in runs]
+    effects = {load: load_effect(model, base, load.frame) for load in loads if load is not None}
+    open_loads = [load for load in effects if load.missing]
+    labels = [f"{LOAD_NAMES[i]} {k + 1}" for k, load in enumerate(open_loads) for i in load.unknown]
+    carried, columns = np.zeros((len(runs), b + len(labels))), np.zeros((len(runs), b, len(labels)))
+    for k, load in enumerate(loads):
+        if load is not None:
+            carried[k, :b] = effects[load] @ load.stated
+            columns[k] = np.hstack(
+                [np.zeros((b, 0)), *(effects[one][:, one.unknown] * (one == load) for one in open_loads)]
+            )
+    if not known and not carried.any():
         raise ParameterError(GAINS_NOT_FIXED)
     compressed = problem.compressed
-    return gains_of(compressed, np.array(carried)[compressed.run], conditions(base, known))
+    equations = with_load_columns(compressed, columns[compressed.run], (*problem.names, *labels))
+    found = gains_of(equations, carried[compressed.run], conditions(base, known).beside(len(labels)))
+    return replace(found, names=problem.names, base=found.base[:b])
 
 
 def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = None) -> DriveGains:

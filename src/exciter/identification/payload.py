@@ -264,17 +264,19 @@ def payload_of(
     frame: str = "flange",
     robot: Estimate | None = None,
     units: tuple[str, ...] | None = None,
+    scales: Array | None = None,
 ) -> PayloadEstimate:
-    """The same from compressed equations for base parameters; effect: A (b, 10)."""
+    """The same from compressed equations for base parameters; effect: A (b, 10). scales (J, J): relative covariance of
+    the torques' scales, one per joint."""
     names, b = loaded.parameters, len(loaded.parameters)
     kept, hidden = _visible(effect)
     if not len(kept):
         raise ParameterError(f"no motion of this robot shows anything of a load on '{frame}'; name another frame")
     labels = names + tuple(LOAD_NAMES[k] for k in kept)
-    equations = _with_load(loaded, effect[:, kept], labels)
+    equations = with_load_columns(loaded, effect[:, kept], labels)
     carries = np.ones(len(loaded.run), dtype=np.int64)
     if unloaded is not None:
-        equations = _with_load(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
+        equations = with_load_columns(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
         carries = np.append(np.zeros(len(unloaded.run), dtype=np.int64), carries)
     known = Information.empty(len(labels))
     if robot is not None:
@@ -285,7 +287,7 @@ def payload_of(
             )
         alone = robot.information
         known = known.add(np.pad(alone.r, ((0, 0), (0, len(kept)))), alone.z)
-    values, covariance, noise = _fitted(equations, known, carries)
+    values, covariance, noise = _fitted(equations, known, carries, scales)
     before = noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
     fitted = Estimate(
         names=names,
@@ -325,9 +327,9 @@ def payload_between(
     β₀ has beside both, of what was taken for known in both. With weighted least squares it is the same as
     ``identify_payload``, where each set of runs determines all parameters by itself.
 
-    What no load explains of β₁ − β₀ shows errors that neither covariance has: where it is larger than expected it widens
-    the load's covariance as much (Birge 1932). Where chance cannot make it, friction and offsets, which change with load
-    and temperature, are left to differ."""
+    What no load explains of β₁ − β₀ shows errors that neither covariance has: where it is larger than expected it
+    widens the load's covariance as much (Birge 1932). Where chance cannot make it, friction and offsets, which change
+    with load and temperature, are left to differ."""
     base = model.base if base is None else base
     effect = load_effect(model, base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
@@ -399,16 +401,18 @@ def _visible(effect: Array) -> tuple[Index, Array]:
     return np.asarray(kept[ascending], dtype=np.int64), hidden
 
 
-def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -> Compressed:
-    """R becomes [R, R A]."""
+def with_load_columns(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -> Compressed:
+    """R becomes [R, R A]; effect: A (b, k) of all pieces, or (G, b, k) of each; labels: of all columns."""
     factors = compressed.factors
-    sides = np.concatenate([factors[..., :-1], factors[..., :-1] @ effect, factors[..., -1:]], axis=-1)
+    sides = np.concatenate([factors[..., :-1], factors[..., :-1] @ effect[..., None, :, :], factors[..., -1:]], axis=-1)
     square = np.zeros((*sides.shape[:2], len(labels) + 1, len(labels) + 1))
     square[:, :, : sides.shape[2]] = sides
     return replace(compressed, parameters=labels, factors=square)
 
 
-def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[Array, Array, Array]:
+def _fitted(
+    equations: Compressed, known: Information, carries: Index, scales: Array | None
+) -> tuple[Array, Array, Array]:
     """Values (p,), covariance (p, p), noise (sets, J), with and without load, of the residuals and in the weights."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
@@ -433,7 +437,14 @@ def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[
     (values, inverse, sigma), noise, _ = until_noise_settles(fit, FIRST_NOISE_FRACTION * signal, LOAD_NOISE_CHANGE)
     # A⁻¹ B A⁻¹ with A = Σ RᵀR/σ² and B the same with rows worth fewer independent ones counted as so many
     meat = equations.information(sigma / np.sqrt(equations.inflation)).merge(known).r @ inverse @ inverse.T
-    return values, meat.T @ meat, noise
+    covariance = meat.T @ meat
+    if scales is not None:
+        onto = np.einsum(
+            "gjrp,gjr->pj", equations.factors[..., :-1] / sigma[..., None, None] ** 2, equations.factors[..., -1]
+        )
+        share = inverse @ (inverse.T @ onto)
+        covariance = covariance + share @ scales @ share.T
+    return values, covariance, noise
 
 
 def _grew(equations: Compressed, carries: Index, before: Array, now: Array, robot: Estimate | None) -> tuple[Note, ...]:
