@@ -25,6 +25,12 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
 from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
+from exciter.identification.information.jackknife import (
+    LEFT_OUT_STRETCHES,
+    by_stretch,
+    left_out_covariance,
+    widened,
+)
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_NAMES, load_effect, with_load_columns
 from exciter.identification.runs.run import Run
@@ -254,6 +260,13 @@ class Bilinear:
         rank = int((singular > GAIN_RANK_TOLERANCE * singular[0]).sum())
         return scale, singular[:rank], directions[:rank], directions[rank:]
 
+    def left_out_covariance(self, x: Array, noise: Array) -> Array:
+        """(u, u) of all unknowns, from leaving out stretches of time."""
+        sigma = self.compressed.per_group(noise)[..., None]
+        slopes, left = self.slopes(x) / sigma[..., None], self.unexplained(x) / sigma
+        rows = np.pad(self.known.rows @ self.known.free, ((0, 0), (0, len(x) - self.size)))
+        return left_out_covariance(*by_stretch(self.compressed.fold, slopes, left), rows.T @ rows)
+
     def taken(self, x: Array, noise: Array) -> Array:
         """(J,) degrees of freedom that each joint's rows gave to the fit."""
         sigma = self.compressed.per_group(noise)
@@ -360,14 +373,20 @@ def identify_gains(
             )
     if not known and not carried.any():
         raise ParameterError(GAINS_NOT_FIXED)
-    compressed = problem.compressed
-    equations = with_load_columns(compressed, columns[compressed.run], (*problem.names, *labels))
-    found = gains_of(equations, carried[compressed.run], conditions(base, known).beside(len(labels)))
+    both = list[Bilinear]()
+    for some in (problem, replace(problem, folds=LEFT_OUT_STRETCHES)):
+        equations = with_load_columns(some.compressed, columns[some.compressed.run], (*problem.names, *labels))
+        beside = conditions(base, known).beside(len(labels))
+        both.append(Bilinear(equations, carried[some.compressed.run], beside))
+    found = gains_of(both[0].compressed, both[0].carried, both[0].known, both[1])
     return replace(found, names=problem.names, base=found.base[:b])
 
 
-def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = None) -> DriveGains:
-    """The same from compressed equations of currents; carried (G, b): what the known load adds to β in each piece."""
+def gains_of(
+    compressed: Compressed, carried: Array, known: Conditions | None = None, stretches: Bilinear | None = None
+) -> DriveGains:
+    """The same from compressed equations of currents; carried (G, b): what the known load adds to β in each piece.
+    stretches: the same equations in stretches of time; σ is not below what leaving out one after the other shows."""
     known = Conditions.none(len(compressed.parameters)) if known is None else known
     equations = Bilinear(compressed, carried, known)
     rows = compressed.rows.sum(axis=0)
@@ -394,10 +413,10 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
         found = np.sqrt(squares / np.maximum(rows - equations.taken(x, noise), 1.0))
         return x, np.maximum(found, LEAST_CURRENT_NOISE * signal)
 
-    return _judged(equations, *until_noise_settles(fit, noise, GAIN_NOISE_CHANGE)[:2])
+    return _judged(equations, *until_noise_settles(fit, noise, GAIN_NOISE_CHANGE)[:2], stretches)
 
 
-def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
+def _judged(equations: Bilinear, x: Array, noise: Array, stretches: Bilinear | None) -> DriveGains:
     compressed, n = equations.compressed, len(noise)
     sigma = compressed.per_group(noise)
     scale, singular, directions, lost = equations.decomposed(x, sigma)
@@ -405,7 +424,10 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
     inverse = (directions.T / singular**2) @ directions
     meat = equations.jacobian(x, sigma / np.sqrt(compressed.inflation)) / scale @ inverse
     k, gains = x[-n:], 1.0 / x[-n:]
-    covariance = ((meat.T @ meat) / np.outer(scale, scale))[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
+    whole = (meat.T @ meat) / np.outer(scale, scale)
+    if stretches is not None:
+        whole = widened(whole, stretches.left_out_covariance(x, noise))
+    covariance = whole[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
     determined = ~(np.abs(lost[:, -n:]) > GAIN_DIRECTION_SHARE).any(axis=0) & np.isfinite(k) & (k != 0.0)
     notes: tuple[Note, ...] = ()
     if not determined.all():

@@ -27,6 +27,7 @@ from exciter.identification.estimators.physical import PhysicallyConsistent
 from exciter.identification.identify_config import Errors, with_uncertainty
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
+from exciter.identification.information.jackknife import LEFT_OUT_STRETCHES, of_stretches
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import (
     GROWTH_CONFIDENCE,
@@ -81,7 +82,14 @@ def _found(unloaded: Problem, loaded: Problem, frame: str, errors: Errors, scale
     if scales is not None:
         share = scale_share(loaded, with_load) - scale_share(unloaded, without)
         shared = share @ scales @ share.T
-    return payload_between(model, frame, with_load, without, unloaded.base, shared)
+    left_out = _of_stretches(loaded, with_load) + _of_stretches(unloaded, without)
+    return payload_between(model, frame, with_load, without, unloaded.base, shared, left_out)
+
+
+def _of_stretches(problem: Problem, estimate: Estimate) -> Array:
+    """(b, b) of weighted least squares, from leaving out stretches of time."""
+    compressed = replace(problem, folds=LEFT_OUT_STRETCHES).compressed
+    return of_stretches(compressed, estimate.values, estimate.noise)
 
 
 def carrying(model: DynamicModel, frame: str, phi: Array) -> DynamicModel:

@@ -22,6 +22,7 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import EXACT_DATA_NOISE, Compressed, until_noise_settles
 from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_quantile
 from exciter.identification.information.information import Information
+from exciter.identification.information.jackknife import widened
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import svec
@@ -319,12 +320,14 @@ def payload_between(
     unloaded: Estimate,
     base: BaseParameters | None = None,
     shared: Array | None = None,
+    left_out: Array | None = None,
 ) -> PayloadEstimate:
     """The load between two estimates of the base parameters, made from runs with and without it by any estimator.
 
     β₁ − β₀ = A φ, weighted by the sum of both covariances: whatever these stand for (correlated errors, outliers), the
     load's stands for, too. base: of the formulation, unless it is the model's own. shared (b, b): covariance that β₁ −
-    β₀ has beside both, of what was taken for known in both. With weighted least squares it is the same as
+    β₀ has beside both, of what was taken for known in both. left_out (b, b): covariance of β₁ − β₀ from leaving out
+    stretches of time, below which the load's does not go. With weighted least squares it is the same as
     ``identify_payload``, where each set of runs determines all parameters by itself.
 
     What no load explains of β₁ − β₀ shows errors that neither covariance has: where it is larger than expected it
@@ -345,8 +348,8 @@ def payload_between(
         found = Information.empty(len(kept)).add(known.r @ effect[np.ix_(rows, kept)], known.z)
         return found, found.residual / max(len(rows) - len(kept), 1)
 
-    every = np.arange(len(effect))
-    found, excess = between(every)
+    rows = np.arange(len(effect))
+    found, excess = between(rows)
     notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
     if rest and excess > stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
@@ -356,12 +359,19 @@ def payload_between(
             "of it widens the intervals"
         )
         notes = (warning("friction", text),)
-        found, excess = between(every[~_changing(model, base)])
-    values, covariance = found.solve([LOAD_NAMES[k] for k in kept])
+        rows = rows[~_changing(model, base)]
+        found, excess = between(rows)
+    values, own = found.solve([LOAD_NAMES[k] for k in kept])
+    own = max(excess, 1.0) * own
+    if left_out is not None:  # φ̂ = F (β₁ − β₀)
+        of_rows = np.ix_(rows, rows)
+        weight = np.linalg.inv((covariance if shared is None else covariance + shared)[of_rows])
+        onto = found.solve()[1] @ effect[np.ix_(rows, kept)].T @ weight
+        own = widened(own, onto @ left_out[of_rows] @ onto.T)
     return _payload(
         kept,
         values,
-        max(excess, 1.0) * covariance,
+        own,
         frame=frame,
         hidden=hidden,
         freedom=freedom,
