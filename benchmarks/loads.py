@@ -37,7 +37,7 @@ from exciter.identification.payload import LOAD_QUANTITIES, PayloadEstimate
 from exciter.typing import Array
 
 ARM, FRAME = "kuka-ir361", "tool"
-MOTIONS = 3  #: designed ones, with which draws are made
+MOTIONS = 15  #: designed ones, of which every draw has three
 PERIODS = 2
 GAIN_LIMIT_PERCENT = 2.0  #: that gains may be off
 Figures = dict[str, float]
@@ -73,7 +73,7 @@ def log(draw_seed: int, number: int, payload: Payload | None, gains: Array | Non
         robot(), draw(robot(), seed=draw_seed), payload=payload, sampling=Sampling(200.0), simulation_rate=1000.0
     )
     seed = 10 * draw_seed + number
-    made = ex.simulate(robot(), motion((draw_seed + number) % MOTIONS), virtual, periods=PERIODS, seed=seed).recording
+    made = ex.simulate(robot(), motion((3 * draw_seed + 4 * number) % MOTIONS), virtual, periods=PERIODS, seed=seed).recording
     about = replace(made.about, payload=None)
     made = replace(made, name=f"log {number}", about=about)
     return made if gains is None else replace(made, torque=None, current=made.torque / gains)

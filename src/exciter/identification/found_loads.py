@@ -42,7 +42,8 @@ from exciter.notes import Note, done, warning
 from exciter.parameters.terms import LoadFriction
 from exciter.typing import Array
 
-LOAD_FRICTION_ROUNDS = 3  #: of load and the friction that grows with it: each changes the other by a few per cent
+LOAD_FRICTION_ROUNDS = 8  #: at most, of a load and the friction that grows with it
+SETTLED_LOAD_CHANGE = 0.1  #: of its σ: a smaller change of the load is none
 TOLD_STD_SHARE = 0.5  #: of what is believed of any load: with less, the logs tell
 GAINS_COUNT = assumed("drive gains are as uncertain as they were found")
 LOADS_COUNT = assumed("what was found of loads is as uncertain as it was found")
@@ -60,7 +61,9 @@ def find_load(
     for _ in range(rounds):
         loaded = replace(unloaded, model=carrying(model, frame, phi), runs=tuple(runs))
         found = _found(unloaded, loaded, frame, errors, scales)
-        phi = found.phi
+        change, phi = np.abs(found.phi - phi), found.phi
+        if (change <= SETTLED_LOAD_CHANGE * np.sqrt(found.covariance.diagonal())).all():
+            break
     return found
 
 

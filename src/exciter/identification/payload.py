@@ -338,13 +338,14 @@ def payload_between(
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")
     kept, hidden = _visible(effect)
-    difference, covariance = loaded.values - unloaded.values, loaded.covariance + unloaded.covariance
+    difference, nothing = loaded.values - unloaded.values, np.zeros(2 * (len(effect),))
+    shared = nothing if shared is None else shared
+    covariance = loaded.covariance + unloaded.covariance + shared
     freedom = min(loaded.freedom, unloaded.freedom)
 
     def between(rows: Index) -> tuple[Information, float]:
         """Of some of the base parameters; and how much larger the rest is than chance makes it, in squares."""
-        spread = covariance if shared is None else covariance + shared
-        known = Information.of_estimate(difference[rows], spread[np.ix_(rows, rows)])
+        known = Information.of_estimate(difference[rows], covariance[np.ix_(rows, rows)])
         found = Information.empty(len(kept)).add(known.r @ effect[np.ix_(rows, kept)], known.z)
         return found, found.residual / max(len(rows) - len(kept), 1)
 
@@ -365,9 +366,8 @@ def payload_between(
     own = max(excess, 1.0) * own
     if left_out is not None:  # φ̂ = F (β₁ − β₀)
         of_rows = np.ix_(rows, rows)
-        weight = np.linalg.inv((covariance if shared is None else covariance + shared)[of_rows])
-        onto = found.solve()[1] @ effect[np.ix_(rows, kept)].T @ weight
-        own = widened(own, onto @ left_out[of_rows] @ onto.T)
+        onto = found.solve()[1] @ effect[np.ix_(rows, kept)].T @ np.linalg.inv(covariance[of_rows])
+        own = widened(own, onto @ (left_out + shared)[of_rows] @ onto.T)
     return _payload(
         kept,
         values,
