@@ -31,7 +31,7 @@ import numpy as np
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.virtual import Sampling, VirtualRobot, draw
 from exciter.identification.payload import LOAD_QUANTITIES, PayloadEstimate
 from exciter.typing import Array
@@ -72,8 +72,8 @@ def log(draw_seed: int, number: int, payload: Payload | None, gains: Array | Non
     virtual = VirtualRobot(
         robot(), draw(robot(), seed=draw_seed), payload=payload, sampling=Sampling(200.0), simulation_rate=1000.0
     )
-    seed = 10 * draw_seed + number
-    made = ex.simulate(robot(), motion((3 * draw_seed + 4 * number) % MOTIONS), virtual, periods=PERIODS, seed=seed).recording
+    sent, seed = motion((3 * draw_seed + 4 * number) % MOTIONS), 10 * draw_seed + number
+    made = ex.simulate(robot(), sent, virtual, periods=PERIODS, seed=seed).recording
     about = replace(made.about, payload=None)
     made = replace(made, name=f"log {number}", about=about)
     return made if gains is None else replace(made, torque=None, current=made.torque / gains)
@@ -158,7 +158,10 @@ def table(kind: str, draws: int, jobs: int) -> None:
         if name.endswith((" inside", " agrees")) or "within" in name:
             print(f"  {name:24} {100.0 * values.mean():6.1f} %")
         else:
-            print(f"  {name:24} median {np.median(values):8.3f}   mean {values.mean():8.3f}   largest {values.max():8.3f}")
+            size = np.abs(values)
+            print(
+                f"  {name:24} median {np.median(values):8.3f}   mean {values.mean():8.3f}   largest {size.max():8.3f}"
+            )
     sys.stdout.flush()
 
 

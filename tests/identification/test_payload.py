@@ -103,10 +103,7 @@ def test_three_ways_to_the_same_load(small):
     between = payload_between(small, "tool", other, robot)
     for found in (known, between):
         assert (np.abs(found.values - together.values) < 0.1 * together.std).all()
-    assert_allclose(known.std, together.std, rtol=0.02)
-    wider = between.std / together.std  # by what no load explains of the difference, here a draw of 1 in 20
-    assert_allclose(wider, wider[0], rtol=0.04)
-    assert 1.0 < wider[0] < 1.6
+        assert_allclose(found.std, together.std, rtol=0.02)
     assert not between.notes
 
 

@@ -38,7 +38,7 @@ from exciter.identification.payload import (
     quantities,
 )
 from exciter.identification.runs.run import Run, body_chi, load_chi
-from exciter.notes import Note, done, warning
+from exciter.notes import Note, note, warning
 from exciter.parameters.terms import LoadFriction
 from exciter.typing import Array
 
@@ -173,7 +173,7 @@ class CompletedLoad:
         if self.excess > self.farthest:
             text = f"{found}; what is given does not agree with these logs: check it, gains and units of torque"
             return warning("payload", f"{text} ({logs})")
-        return done("payload", f"{found} ({logs})")
+        return note("payload", f"{found} ({logs})")
 
 
 def complete_load(

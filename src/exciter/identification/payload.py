@@ -44,6 +44,7 @@ LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, be
 FIRST_NOISE_FRACTION = 0.05  #: of the torque: the noise to begin with
 LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.INERTIAL_NAMES)
 SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
+SAME_LINKS = assumed("the robot's links are the same with and without the load, its friction and offsets need not be")
 LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 LOAD_UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
 LOAD_CONFIDENCE = 0.95
@@ -330,9 +331,9 @@ def payload_between(
     stretches of time, below which the load's does not go. With weighted least squares it is the same as
     ``identify_payload``, where each set of runs determines all parameters by itself.
 
-    What no load explains of β₁ − β₀ shows errors that neither covariance has: where it is larger than expected it
-    widens the load's covariance as much (Birge 1932). Where chance cannot make it, friction and offsets, which change
-    with load and temperature, are left to differ."""
+    Where the robot differs with the load by more than chance makes, its friction and offsets, which change with load
+    and temperature, are left to differ. left_out given, what no load explains of the rest shows errors that neither
+    covariance has, and where it is larger than expected it widens the load's covariance as much (Birge 1932)."""
     base = model.base if base is None else base
     effect = load_effect(model, base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
@@ -351,23 +352,21 @@ def payload_between(
 
     rows = np.arange(len(effect))
     found, excess = between(rows)
-    notes: tuple[Note, ...] = ()
+    notes, same = tuple[Note, ...](), SAME_ROBOT
     rest = len(effect) - len(kept)
     if rest and excess > stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
         text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
-            "expected): friction that depends on the load, or on temperature, which was left to differ; what is left "
-            "of it widens the intervals"
+            "expected): friction depends on the load, or on temperature, and was left to differ"
         )
         notes = (warning("friction", text),)
-        rows = rows[~_changing(model, base)]
+        rows, same = rows[~_changing(model, base)], SAME_LINKS
         found, excess = between(rows)
     values, own = found.solve([LOAD_NAMES[k] for k in kept])
-    own = max(excess, 1.0) * own
     if left_out is not None:  # φ̂ = F (β₁ − β₀)
         of_rows = np.ix_(rows, rows)
         onto = found.solve()[1] @ effect[np.ix_(rows, kept)].T @ np.linalg.inv(covariance[of_rows])
-        own = widened(own, onto @ (left_out + shared)[of_rows] @ onto.T)
+        own = widened(max(excess, 1.0) * own, onto @ (left_out + shared)[of_rows] @ onto.T)
     return _payload(
         kept,
         values,
@@ -376,7 +375,7 @@ def payload_between(
         hidden=hidden,
         freedom=freedom,
         robot=unloaded,
-        assumptions=loaded.assumptions + SAME_ROBOT,
+        assumptions=loaded.assumptions + same,
         fit_notes=notes,
     )
 
