@@ -114,7 +114,7 @@ def test_from_beginning_to_end(model):
     rng = np.random.default_rng(3)
     chi = physical(model) * np.exp(0.1)
     runs = []
-    for seed, payload in ((0, None), (1, Payload("joint_3", 5.0, (0.1, 0.2, 0.0))), (2, None)):
+    for seed, payload in ((0, None), (1, Payload("joint_3", 5.0, (0.1, 0.2, 0.0), (0.0,) * 6)), (2, None)):
         motion = exciting(model, seed)
         torque = model.torque(motion, chi) + rng.normal(0.0, 2.0, motion.q.shape)
         if payload is not None:

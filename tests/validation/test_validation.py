@@ -124,7 +124,7 @@ def test_prediction_is_what_the_models_say(model, estimate, through):
 
 def test_prediction_of_a_run_in_pieces(model, estimate):
     """Pieces, as of a log larger than memory, give the same; a known load is taken off; what is too much is cut."""
-    run, payload = a_run(model, 1), Payload("joint_3", 5.0, (0.1, 0.2, 0.0))
+    run, payload = a_run(model, 1), Payload("joint_3", 5.0, (0.1, 0.2, 0.0), (0.0,) * 6)
     (piece,) = run.parts
     loaded = replace(piece, torque=piece.torque + load_torque(model, payload, piece.motion))
     warm = np.linspace(20.0, 30.0, 3 * len(piece)).reshape(-1, 3)

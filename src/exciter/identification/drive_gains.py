@@ -25,8 +25,15 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
 from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
+from exciter.identification.information.jackknife import (
+    LEFT_OUT_STRETCHES,
+    by_stretch,
+    left_out_covariance,
+    widened,
+)
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.run import Run, load_chi
+from exciter.identification.payload import LOAD_NAMES, load_effect, with_load_columns
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array, BoolArray
@@ -41,7 +48,7 @@ GAINS_NOT_FIXED = (
 )
 GAIN_ASSUMPTIONS = assumed(
     "errors are white, in the currents alone, of one variance per joint",
-    "the known load and parameters without an error are exact",
+    "what is known of loads, and parameters known without an error, are exact",
 )
 KNOWN_RANK_TOLERANCE = 1e-10  #: relative singular value below which a direction is none
 EXACT_VARIANCE_FRACTION = 1e-12  #: of the largest variance: less is none
@@ -75,6 +82,11 @@ class Conditions:
     @classmethod
     def none(cls, b: int) -> Conditions:
         return cls(start=np.zeros(b), free=np.eye(b), rows=np.zeros((0, b)), values=np.zeros(0))
+
+    def beside(self, more: int) -> Conditions:
+        """Of parameters with ``more`` of them after β, of which nothing is known."""
+        start, rows = np.pad(self.start, (0, more)), np.pad(self.rows, ((0, 0), (0, more)))
+        return replace(self, start=start, free=linalg.block_diag(self.free, np.eye(more)), rows=rows)
 
     @property
     def count(self) -> int:
@@ -248,6 +260,13 @@ class Bilinear:
         rank = int((singular > GAIN_RANK_TOLERANCE * singular[0]).sum())
         return scale, singular[:rank], directions[:rank], directions[rank:]
 
+    def left_out_covariance(self, x: Array, noise: Array) -> Array:
+        """(u, u) of all unknowns, from leaving out stretches of time."""
+        sigma = self.compressed.per_group(noise)[..., None]
+        slopes, left = self.slopes(x) / sigma[..., None], self.unexplained(x) / sigma
+        rows = np.pad(self.known.rows @ self.known.free, ((0, 0), (0, len(x) - self.size)))
+        return left_out_covariance(*by_stretch(self.compressed.fold, slopes, left), rows.T @ rows)
+
     def taken(self, x: Array, noise: Array) -> Array:
         """(J,) degrees of freedom that each joint's rows gave to the fit."""
         sigma = self.compressed.per_group(noise)
@@ -287,6 +306,11 @@ class DriveGains:
     def relative_std_percent(self) -> Array:
         return np.where(self.determined, 100.0 * self.std / np.abs(self.gains), np.inf)
 
+    @property
+    def relative_covariance(self) -> Array:
+        """(J, J) of gains over their size."""
+        return np.asarray(self.covariance / np.outer(self.gains, self.gains))
+
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (J,) of the confidence interval of each gain (Student)."""
         reach = student_quantile(level, self.freedom) * self.std
@@ -322,7 +346,8 @@ def identify_gains(
     formulation: Formulation | None = None,
 ) -> DriveGains:
     """runs: of currents (``in_amperes``), with and without a known load (``Run.payload``); known: parameters that are
-    known beforehand. One of both is needed: currents alone give every gain only up to a factor."""
+    known beforehand. One of both is needed: currents alone give every gain only up to a factor. What is not known of a
+    load, its centre or inertia, is an unknown of the fit; runs that state the same load carry the same."""
     formulation = InverseDynamic() if formulation is None else formulation
     if formulation.equations(model) != model.robot.joint_names:
         raise ParameterError(f"{type(formulation).__name__} mixes joints, and their gains differ; use inverse dynamics")
@@ -334,16 +359,34 @@ def identify_gains(
             )
     unloaded = tuple(replace(run, payload=None) for run in runs)
     problem = Problem(model, unloaded, formulation, folds=1, balanced=False)  # loads would look like noise
-    nothing, base = np.zeros(len(problem.names)), problem.base
-    carried = [nothing if run.payload is None else base.base_values(load_chi(model, run.payload)) for run in runs]
-    if not known and not np.any(carried):
+    base, b = problem.base, len(problem.names)
+    loads = [payload if (payload := run.payload) is not None and payload.mass else None for run in runs]
+    effects = {load: load_effect(model, base, load.frame) for load in loads if load is not None}
+    open_loads = [load for load in effects if load.missing]
+    labels = [f"{LOAD_NAMES[i]} {k + 1}" for k, load in enumerate(open_loads) for i in load.unknown]
+    carried, columns = np.zeros((len(runs), b + len(labels))), np.zeros((len(runs), b, len(labels)))
+    for k, load in enumerate(loads):
+        if load is not None:
+            carried[k, :b] = effects[load] @ load.stated
+            columns[k] = np.hstack(
+                [np.zeros((b, 0)), *(effects[one][:, one.unknown] * (one == load) for one in open_loads)]
+            )
+    if not known and not carried.any():
         raise ParameterError(GAINS_NOT_FIXED)
-    compressed = problem.compressed
-    return gains_of(compressed, np.array(carried)[compressed.run], conditions(base, known))
+    both = list[Bilinear]()
+    for some in (problem, replace(problem, folds=LEFT_OUT_STRETCHES)):
+        equations = with_load_columns(some.compressed, columns[some.compressed.run], (*problem.names, *labels))
+        beside = conditions(base, known).beside(len(labels))
+        both.append(Bilinear(equations, carried[some.compressed.run], beside))
+    found = gains_of(both[0].compressed, both[0].carried, both[0].known, both[1])
+    return replace(found, names=problem.names, base=found.base[:b])
 
 
-def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = None) -> DriveGains:
-    """The same from compressed equations of currents; carried (G, b): what the known load adds to β in each piece."""
+def gains_of(
+    compressed: Compressed, carried: Array, known: Conditions | None = None, stretches: Bilinear | None = None
+) -> DriveGains:
+    """The same from compressed equations of currents; carried (G, b): what the known load adds to β in each piece.
+    stretches: the same equations in stretches of time; σ is not below what leaving out one after the other shows."""
     known = Conditions.none(len(compressed.parameters)) if known is None else known
     equations = Bilinear(compressed, carried, known)
     rows = compressed.rows.sum(axis=0)
@@ -370,10 +413,10 @@ def gains_of(compressed: Compressed, carried: Array, known: Conditions | None = 
         found = np.sqrt(squares / np.maximum(rows - equations.taken(x, noise), 1.0))
         return x, np.maximum(found, LEAST_CURRENT_NOISE * signal)
 
-    return _judged(equations, *until_noise_settles(fit, noise, GAIN_NOISE_CHANGE)[:2])
+    return _judged(equations, *until_noise_settles(fit, noise, GAIN_NOISE_CHANGE)[:2], stretches)
 
 
-def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
+def _judged(equations: Bilinear, x: Array, noise: Array, stretches: Bilinear | None) -> DriveGains:
     compressed, n = equations.compressed, len(noise)
     sigma = compressed.per_group(noise)
     scale, singular, directions, lost = equations.decomposed(x, sigma)
@@ -381,7 +424,10 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
     inverse = (directions.T / singular**2) @ directions
     meat = equations.jacobian(x, sigma / np.sqrt(compressed.inflation)) / scale @ inverse
     k, gains = x[-n:], 1.0 / x[-n:]
-    covariance = ((meat.T @ meat) / np.outer(scale, scale))[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
+    whole = (meat.T @ meat) / np.outer(scale, scale)
+    if stretches is not None:
+        whole = widened(whole, stretches.left_out_covariance(x, noise))
+    covariance = whole[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
     determined = ~(np.abs(lost[:, -n:]) > GAIN_DIRECTION_SHARE).any(axis=0) & np.isfinite(k) & (k != 0.0)
     notes: tuple[Note, ...] = ()
     if not determined.all():

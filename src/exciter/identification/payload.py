@@ -22,14 +22,17 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import EXACT_DATA_NOISE, Compressed, until_noise_settles
 from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_quantile
 from exciter.identification.information.information import Information
+from exciter.identification.information.jackknife import widened
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import svec
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_candidates import SPRING_TERMS
 from exciter.notes import Note, done, in_one_line, note, texts, warning
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.consistency import link_consistency
+from exciter.parameters.terms import RotorInertia
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform, pseudo_inertia
 from exciter.typing import Array, BoolArray, Index
@@ -41,6 +44,7 @@ LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, be
 FIRST_NOISE_FRACTION = 0.05  #: of the torque: the noise to begin with
 LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.INERTIAL_NAMES)
 SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
+SAME_LINKS = assumed("the robot's links are the same with and without the load, its friction and offsets need not be")
 LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 LOAD_UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
 LOAD_CONFIDENCE = 0.95
@@ -262,17 +266,19 @@ def payload_of(
     frame: str = "flange",
     robot: Estimate | None = None,
     units: tuple[str, ...] | None = None,
+    scales: Array | None = None,
 ) -> PayloadEstimate:
-    """The same from compressed equations for base parameters; effect: A (b, 10)."""
+    """The same from compressed equations for base parameters; effect: A (b, 10). scales (J, J): relative covariance of
+    the torques' scales, one per joint."""
     names, b = loaded.parameters, len(loaded.parameters)
     kept, hidden = _visible(effect)
     if not len(kept):
         raise ParameterError(f"no motion of this robot shows anything of a load on '{frame}'; name another frame")
     labels = names + tuple(LOAD_NAMES[k] for k in kept)
-    equations = _with_load(loaded, effect[:, kept], labels)
+    equations = with_load_columns(loaded, effect[:, kept], labels)
     carries = np.ones(len(loaded.run), dtype=np.int64)
     if unloaded is not None:
-        equations = _with_load(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
+        equations = with_load_columns(unloaded, np.zeros((b, len(kept))), labels).merge(equations)
         carries = np.append(np.zeros(len(unloaded.run), dtype=np.int64), carries)
     known = Information.empty(len(labels))
     if robot is not None:
@@ -283,7 +289,7 @@ def payload_of(
             )
         alone = robot.information
         known = known.add(np.pad(alone.r, ((0, 0), (0, len(kept)))), alone.z)
-    values, covariance, noise = _fitted(equations, known, carries)
+    values, covariance, noise = _fitted(equations, known, carries, scales)
     before = noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
     fitted = Estimate(
         names=names,
@@ -309,36 +315,67 @@ def payload_of(
 
 
 def payload_between(
-    model: DynamicModel, frame: str, loaded: Estimate, unloaded: Estimate, base: BaseParameters | None = None
+    model: DynamicModel,
+    frame: str,
+    loaded: Estimate,
+    unloaded: Estimate,
+    base: BaseParameters | None = None,
+    shared: Array | None = None,
+    left_out: Array | None = None,
 ) -> PayloadEstimate:
     """The load between two estimates of the base parameters, made from runs with and without it by any estimator.
 
     β₁ − β₀ = A φ, weighted by the sum of both covariances: whatever these stand for (correlated errors, outliers), the
-    load's stands for, too. base: of the formulation, unless it is the model's own. With weighted least squares it is
-    the same as ``identify_payload``, where each set of runs determines all parameters by itself."""
-    effect = load_effect(model, model.base if base is None else base, frame)
+    load's stands for, too. base: of the formulation, unless it is the model's own. shared (b, b): covariance that β₁ −
+    β₀ has beside both, of what was taken for known in both. left_out (b, b): covariance of β₁ − β₀ from leaving out
+    stretches of time, below which the load's does not go. With weighted least squares it is the same as
+    ``identify_payload``, where each set of runs determines all parameters by itself.
+
+    Where the robot differs with the load by more than chance makes, its friction and offsets, which change with load
+    and temperature, are left to differ. left_out given, what no load explains of the rest shows errors that neither
+    covariance has, and where it is larger than expected it widens the load's covariance as much (Birge 1932)."""
+    base = model.base if base is None else base
+    effect = load_effect(model, base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")
     kept, hidden = _visible(effect)
-    difference = Information.of_estimate(loaded.values - unloaded.values, loaded.covariance + unloaded.covariance)
-    found = Information.empty(len(kept)).add(difference.r @ effect[:, kept], difference.z)
+    difference, nothing = loaded.values - unloaded.values, np.zeros(2 * (len(effect),))
+    shared = nothing if shared is None else shared
+    covariance = loaded.covariance + unloaded.covariance + shared
     freedom = min(loaded.freedom, unloaded.freedom)
-    notes: tuple[Note, ...] = ()
+
+    def between(rows: Index) -> tuple[Information, float]:
+        """Of some of the base parameters; and how much larger the rest is than chance makes it, in squares."""
+        known = Information.of_estimate(difference[rows], covariance[np.ix_(rows, rows)])
+        found = Information.empty(len(kept)).add(known.r @ effect[np.ix_(rows, kept)], known.z)
+        return found, found.residual / max(len(rows) - len(kept), 1)
+
+    rows = np.arange(len(effect))
+    found, excess = between(rows)
+    notes, same = tuple[Note, ...](), SAME_ROBOT
     rest = len(effect) - len(kept)
-    if rest and found.residual > rest * stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
+    if rest and excess > stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
         text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
-            "expected): friction that depends on the load, or on temperature, may bias it"
+            "expected): friction depends on the load, or on temperature, and was left to differ"
         )
         notes = (warning("friction", text),)
+        rows, same = rows[~_changing(model, base)], SAME_LINKS
+        found, excess = between(rows)
+    values, own = found.solve([LOAD_NAMES[k] for k in kept])
+    if left_out is not None:  # φ̂ = F (β₁ − β₀)
+        of_rows = np.ix_(rows, rows)
+        onto = found.solve()[1] @ effect[np.ix_(rows, kept)].T @ np.linalg.inv(covariance[of_rows])
+        own = widened(max(excess, 1.0) * own, onto @ (left_out + shared)[of_rows] @ onto.T)
     return _payload(
         kept,
-        *found.solve([LOAD_NAMES[k] for k in kept]),
+        values,
+        own,
         frame=frame,
         hidden=hidden,
         freedom=freedom,
         robot=unloaded,
-        assumptions=loaded.assumptions + SAME_ROBOT,
+        assumptions=loaded.assumptions + same,
         fit_notes=notes,
     )
 
@@ -348,6 +385,13 @@ def _payload(kept: Index, values: Array, covariance: Array, **found: Any) -> Pay
     phi, whole = np.zeros(10), np.zeros((10, 10))
     phi[kept], whole[np.ix_(kept, kept)] = values, covariance
     return PayloadEstimate(phi=phi, covariance=whole, **found)
+
+
+def _changing(model: DynamicModel, base: BaseParameters) -> BoolArray:
+    """(b,) which base parameters are of friction or offsets: of terms that are no rotor and no spring."""
+    bound = zip(model.terms, model.bound, strict=True)
+    names = {name for term, one in bound if not isinstance(term, (RotorInertia, *SPRING_TERMS)) for name in one.names}
+    return np.array([name in names for name in base.names])
 
 
 def _visible(effect: Array) -> tuple[Index, Array]:
@@ -366,16 +410,18 @@ def _visible(effect: Array) -> tuple[Index, Array]:
     return np.asarray(kept[ascending], dtype=np.int64), hidden
 
 
-def _with_load(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -> Compressed:
-    """R becomes [R, R A]."""
+def with_load_columns(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -> Compressed:
+    """R becomes [R, R A]; effect: A (b, k) of all pieces, or (G, b, k) of each; labels: of all columns."""
     factors = compressed.factors
-    sides = np.concatenate([factors[..., :-1], factors[..., :-1] @ effect, factors[..., -1:]], axis=-1)
+    sides = np.concatenate([factors[..., :-1], factors[..., :-1] @ effect[..., None, :, :], factors[..., -1:]], axis=-1)
     square = np.zeros((*sides.shape[:2], len(labels) + 1, len(labels) + 1))
     square[:, :, : sides.shape[2]] = sides
     return replace(compressed, parameters=labels, factors=square)
 
 
-def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[Array, Array, Array]:
+def _fitted(
+    equations: Compressed, known: Information, carries: Index, scales: Array | None
+) -> tuple[Array, Array, Array]:
     """Values (p,), covariance (p, p), noise (sets, J), with and without load, of the residuals and in the weights."""
     p, sets = len(equations.parameters), np.unique(carries, return_inverse=True)[1]
     member = sets[:, None] == np.arange(sets.max() + 1)  # (G, S)
@@ -400,7 +446,14 @@ def _fitted(equations: Compressed, known: Information, carries: Index) -> tuple[
     (values, inverse, sigma), noise, _ = until_noise_settles(fit, FIRST_NOISE_FRACTION * signal, LOAD_NOISE_CHANGE)
     # A⁻¹ B A⁻¹ with A = Σ RᵀR/σ² and B the same with rows worth fewer independent ones counted as so many
     meat = equations.information(sigma / np.sqrt(equations.inflation)).merge(known).r @ inverse @ inverse.T
-    return values, meat.T @ meat, noise
+    covariance = meat.T @ meat
+    if scales is not None:
+        onto = np.einsum(
+            "gjrp,gjr->pj", equations.factors[..., :-1] / sigma[..., None, None] ** 2, equations.factors[..., -1]
+        )
+        share = inverse @ (inverse.T @ onto)
+        covariance = covariance + share @ scales @ share.T
+    return values, covariance, noise
 
 
 def _grew(equations: Compressed, carries: Index, before: Array, now: Array, robot: Estimate | None) -> tuple[Note, ...]:

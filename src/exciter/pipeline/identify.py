@@ -11,15 +11,16 @@ import numpy as np
 
 from exciter.dynamics.model import random_states
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
+from exciter.experiment.recording import Payload
 from exciter.identification import identification
 from exciter.identification.automatic import Automatic, choose_automatically, prior_of
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.found_loads import CompletedLoad, complete_load, find_load, with_what_was_found
 from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
@@ -34,7 +35,7 @@ from exciter.identification.identify_config import (
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import PayloadEstimate, identify_payload, payload_between
+from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.identification.selection.friction_candidates import fixed_friction
@@ -46,7 +47,7 @@ from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, several
-from exciter.pipeline.logs import Logs, Progress, payload_notes, read_logs, sided, unseen_progress
+from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Motion, Robot
 from exciter.settings import written
@@ -101,7 +102,10 @@ def identify(
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
     ready, unseen = without_unseen(ready)
     ready, gains = with_drive_gains(ready, progress)
-    ready, automatic = with_chosen_settings(ready, progress)
+    ready, automatic = with_chosen_settings(with_loads_completed(ready)[0], progress)
+
+    ready, completed = with_loads_completed(ready)  # again, with the model and the route that were chosen
+    ready = ready.noted(*(load.note for load in completed))
 
     config, runs = ready.config, ready.runs
     estimator = config.estimator(ready.robot, sent, periods, runs)
@@ -112,13 +116,14 @@ def identify(
 
     progress("identifying")
     choice = friction if automatic is None else automatic.chosen.friction
-    uncertainty = covariance_of(estimator, config.uncertainty, () if choice is None else choice.doubts)
+    doubts = () if choice is None else choice.doubts
+    uncertainty = covariance_of(estimator, config.uncertainty, doubts, completed, gains)
     refuse_unseen(problem, estimator, unseen)
     found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
-    payload = payload_of(ready, equations) if loads else None
+    payload = payload_of(ready, equations, gains) if loads else None
     inertia = None  # a force plate alone does not tell whether the model can be simulated
     if found.problem.names == found.problem.model.base.names:
         inertia = check_inertia_matrix(found.problem.model, found.estimate.values, found.estimate.covariance)
@@ -203,13 +208,35 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     return ready.each(lambda log: log.with_gains(gains, config.route)), found
 
 
+def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
+    """Loads that logs state in part, completed with what the logs identified from show of them: logs that state the
+    same carry the same."""
+    stated = {log.name: log.run.recording.about.payload for log in ready.logs if log.run.recording is not None}
+    partly = dict.fromkeys(one for one in stated.values() if one is not None and one.missing)
+    if not partly:
+        return ready, ()
+    config, model = ready.config, ready.config.model(ready.robot)
+    known = tuple(log.run.bounded for log in ready.logs if stated.get(log.name) not in partly)
+    beside = Problem(model, known, config.judge(known), config.settings.folds) if known else None
+    loads = dict[Payload, CompletedLoad]()
+    for payload in partly:
+        carry = [log.run.bounded for log in ready.logs if stated.get(log.name) == payload]
+        loads[payload] = complete_load(payload, carry, beside, model, config.uncertainty)
+
+    def carrying(log: Log) -> Log:
+        recording = log.run.recording
+        payload = None if recording is None else recording.about.payload
+        return log if payload is None or payload not in loads else log.with_load(loads[payload].payload)
+
+    logs, validation = (tuple(map(carrying, group)) for group in (ready.logs, ready.validation))
+    return replace(ready, logs=logs, validation=validation), tuple(loads.values())
+
+
 def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automatic | None]:
     """Settings that were left open, chosen from the logs identified from alone, and all logs through the route chosen;
     as it was where nothing is open, or the logs are too little to choose from."""
     config = ready.config
-    if ready.loaded and config.settings.automatic:
-        ready = ready.noted(note("settings", "not chosen from the logs beside loaded ones: usual ones are taken"))
-    if ready.loaded or not config.automatic:
+    if not config.automatic:
         return ready, None
     looked_at = tuple(run.bounded for run in ready.runs)
     try:
@@ -236,7 +263,8 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
         return ready, found
     pairs = zip(ready.logs, found.runs, strict=True)
     logs = tuple(replace(log, run=run) if log.run.sample is None else log.through(route) for log, run in pairs)
-    return replace(ready, logs=logs, validation=tuple(log.through(route) for log in ready.validation)), found
+    validation, loaded = (tuple(log.through(route) for log in group) for group in (ready.validation, ready.loaded))
+    return replace(ready, logs=logs, validation=validation, loaded=loaded), found
 
 
 def with_chosen_friction(
@@ -290,21 +318,15 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
         return ()
 
 
-def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
-    """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
-    errors, or in one fit where the loaded runs alone do not determine the robot."""
-    model, loaded = unloaded.model, ready.loaded_runs
-    ends = [frame.name for frame in model.robot.frames if frame.joint == model.n - 1] or model.robot.joint_names
+def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) -> PayloadEstimate:
+    """What runs with the load show beside those without, whose own load is known or none."""
+    robot = unloaded.model.robot
+    ends = [frame.name for frame in robot.frames if frame.joint == robot.n - 1] or robot.joint_names
     frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
-    estimator = WeightedLeastSquares()
-    try:
-        with_load, without = (
-            with_uncertainty(problem, estimator, estimator.estimate(problem), ready.config.uncertainty)
-            for problem in (replace(unloaded, runs=loaded), unloaded)
-        )
-    except ParameterError:
-        return identify_payload(model, frame, loaded, unloaded.runs, formulation=unloaded.formulation)
-    return payload_between(model, frame, with_load, without)
+    known = tuple(log.run for log in ready.logs if log.completed is None)
+    problem = unloaded if len(known) in (0, len(unloaded.runs)) else replace(unloaded, runs=known)
+    scales = None if gains is None else gains.relative_covariance
+    return find_load(problem, ready.loaded_runs, frame, ready.config.uncertainty, scales)
 
 
 def known_load_of(payload: PayloadEstimate, ready: Logs, unloaded: Problem) -> KnownLoad | None:
@@ -365,12 +387,22 @@ def compared(
     return compare_methods(model, runs, [*methods.values()], validation, judge, covariances)
 
 
-def covariance_of(estimator: Estimator, errors: Errors, doubts: Sequence[Mapping[str, float]] = ()) -> Uncertainty:
-    """Standard deviations as the configuration wants them, and what errors of the model add to them: friction that
-    could be a simpler one (``FrictionChoice.doubts``), and what the residuals show that it lacks."""
+def covariance_of(
+    estimator: Estimator,
+    errors: Errors,
+    doubts: Sequence[Mapping[str, float]] = (),
+    loads: Sequence[CompletedLoad] = (),
+    gains: DriveGains | None = None,
+) -> Uncertainty:
+    """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and
+    with what errors of the model add to them: friction that could be a simpler one (``FrictionChoice.doubts``), and
+    what the residuals show that it lacks."""
+    scales = None if gains is None else gains.relative_covariance
 
     def judged(problem: Problem, estimate: Estimate) -> Estimate:
         estimate = with_uncertainty(problem, estimator, estimate, errors)
+        if loads or gains:
+            estimate = with_what_was_found(problem, estimate, loads, scales)
         if isinstance(errors, IndependentErrors):
             return estimate
         if doubts:

@@ -53,8 +53,8 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
 @dataclass(frozen=True, eq=False)
 class Log:
     """A log that was read and judged. kept: its samples, repaired, or what reads them piece by piece. run: made from
-    them. payload: that it states, and that is to be found. notes: on how it was read, and what the check of it
-    found."""
+    them. payload: that it states, and that is to be found; completed: that it states in part, with what was found of
+    it. notes: on how it was read, and what the check of it found."""
 
     name: str
     kept: Repaired | LongLog | None
@@ -62,6 +62,7 @@ class Log:
     run: Run
     notes: tuple[Note, ...] = ()
     payload: Payload | None = None
+    completed: Payload | None = None
 
     def for_archive(self) -> Log:
         """Without its samples."""
@@ -70,14 +71,25 @@ class Log:
     def through(self, route: Route | None) -> Log:
         """The same log through another route."""
         run = self.kept.run(route) if isinstance(self.kept, LongLog) else self.bounded_through(route)
-        return replace(self, run=run)
+        return replace(self, run=self._carrying(run))
 
     def bounded_through(self, route: Route | None) -> Run:
         """What can be looked at at once (``Run.bounded``), through another route."""
         if self.kept is None:
             raise RecordingError(f"a result does not keep the samples of {self.name}; read the log again")
         samples = self.kept.repaired_sample if isinstance(self.kept, LongLog) else self.kept
-        return Run.of(samples, route, name=self.name)
+        return self._carrying(Run.of(samples, route, name=self.name))
+
+    def _carrying(self, run: Run) -> Run:
+        if self.completed is None:
+            return run
+        sample = None if run.sample is None else replace(run.sample, payload=self.completed)
+        return replace(run, payload=self.completed, sample=sample)
+
+    def with_load(self, payload: Payload) -> Log:
+        """With a load that it states in part, completed."""
+        log = replace(self, completed=payload)
+        return replace(log, run=log._carrying(self.run))
 
     def with_gains(self, gains: tuple[float, ...], route: Route | None) -> Log:
         """A log of currents as one of torques; gains [N·m/A]."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from exciter.errors import ExciterError, RecordingError, shown, unknown_name
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
+from exciter.parameters import inertial
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
@@ -47,15 +48,47 @@ class AnalogFilter(Settings):
 
 @dataclass(frozen=True)
 class Payload(Settings):
-    """A known body carried by ``frame``: mass [kg], centre [m] and inertia about it [kg·m²], in that frame.
+    """A body carried by ``frame``: mass [kg], centre [m] and inertia about it [kg·m²], in that frame; None: unknown.
 
-    inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
+    inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz; without a centre it says nothing that torques show by itself."""
 
     refusal: ClassVar[type[ExciterError]] = RecordingError
     frame: Annotated[str, Text("the frame that carries it")]
     mass: Annotated[float, Number(least=0.0, unit="kg")]
-    centre: Annotated[Triple, Vector(3, "m")] = (0.0, 0.0, 0.0)
-    inertia: Annotated[tuple[float, ...], Vector(6, "kg·m²")] = (0.0,) * 6
+    centre: Annotated[Triple | None, Vector(3, "m")] = None
+    inertia: Annotated[tuple[float, ...] | None, Vector(6, "kg·m²")] = None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What of a body is not known; nothing of a load without mass."""
+        return tuple(name for name in ("centre", "inertia") if self.mass and getattr(self, name) is None)
+
+    @property
+    def stated(self) -> Array:
+        """φ (10,) of what is known: m, m·c, inertia about the origin of the frame; what is not known is zero."""
+        if self.centre is None:
+            return inertial.from_mass_com_inertia(self.mass, np.zeros(3), np.zeros((3, 3)))
+        about = np.zeros((3, 3)) if self.inertia is None else inertial.symmetric(*self.inertia)
+        return inertial.from_mass_com_inertia(self.mass, self.centre, about)
+
+    @property
+    def unknown(self) -> Index:
+        """(k,) which of φ are not known, or not in full."""
+        return np.arange(1 if self.centre is None else 4 if self.inertia is None else 10, 10 if self.mass else 0)
+
+    @property
+    def phi(self) -> Array:
+        """φ (10,) of a body that is known; refused where it is not."""
+        if self.missing:
+            why = f"{' and '.join(self.missing)} of the load of {self.mass:g} kg on '{self.frame}' are not given, so "
+            where = "say it under payload: (inertia: [0, 0, 0, 0, 0, 0] of a point mass)"
+            raise RecordingError(f"{why}that its torque is not known; {where}")
+        return self.stated
+
+    @property
+    def simulated(self) -> Payload:
+        """A body that is known: a point mass at the origin of its frame, unless more is given."""
+        return replace(self, centre=self.centre or (0.0, 0.0, 0.0), inertia=self.inertia or (0.0,) * 6)
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
@@ -66,7 +99,7 @@ class Payload(Settings):
         return given
 
     def spelling(self, data: dict[str, Any]) -> Any:
-        return written(asdict(self))
+        return {key: written(value) for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -147,13 +147,14 @@ class Truth:
         return np.array(self.rotor_inertia, dtype=float)
 
     def loaded(self, payload: Payload | None) -> Truth:
-        """The same robot with a payload, which becomes part of the body that carries it."""
+        """The same robot with a payload, which becomes part of the body that carries it; a point mass where
+        no more is given of it."""
         if payload is None:
             return self
         frame = self.robot.frame(payload.frame)
         if frame.joint == BASE:
             raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
-        body = inertial.from_mass_com_inertia(payload.mass, payload.centre, inertial.symmetric(*payload.inertia))
+        body = payload.simulated.phi
         if not (verdict := link_consistency(body, "the payload")).consistent:
             raise ParameterError(f"{verdict}; give the inertia about its centre, Ixx, Ixy, Ixz, Iyy, Iyz, Izz")
         inertias = self.robot.inertias

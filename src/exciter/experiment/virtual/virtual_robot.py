@@ -185,7 +185,7 @@ class VirtualRobot:
                 period=None if todo is None else todo.period,
                 settled=None if todo is None else min(todo.start + forgotten, todo.end),
                 gravity=tuple(robot.gravity.tolist()),
-                payload=self.payload,
+                payload=None if self.payload is None else self.payload.simulated,
                 filter=meter.filter,
                 gains=tuple(gains.tolist()) if meter.current else None,
                 notes={"origin": f"virtual robot '{robot.name}', seed {seed}"},

@@ -26,7 +26,6 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed_motion import Processed, Route, StreamingRoute
 from exciter.notes import Note
-from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
@@ -178,12 +177,16 @@ def may_lean(stated: Triple | None, runs: Iterable[Run]) -> bool:
 
 
 def load_chi(model: DynamicModel, payload: Payload) -> Array:
-    """The payload alone as standard parameters χ (p,): φ of the link that carries it, in its modified-DH frame."""
-    frame = model.robot.frame(payload.frame)
+    """The payload alone as standard parameters χ (p,); it must be known (``Payload.phi``)."""
+    return body_chi(model, payload.frame, payload.phi)
+
+
+def body_chi(model: DynamicModel, on: str, phi: Array) -> Array:
+    """A body φ (10,) on a frame, in its axes, as χ (p,): φ of the link that carries it, in its modified-DH frame."""
+    frame = model.robot.frame(on)
     if (link := frame.joint) == BASE:
         raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
-    body = inertial.from_mass_com_inertia(payload.mass, payload.centre, inertial.symmetric(*payload.inertia))
-    seen = transform_inertia(body, frame.rotation, frame.translation)
+    seen = transform_inertia(phi, frame.rotation, frame.translation)
     rotation, translation = model.mdh.rotations[link], model.mdh.translations[link]
     chi = np.zeros(len(model.standard))
     chi[10 * link : 10 * link + 10] = transform_inertia(seen, rotation.T, -rotation.T @ translation)
