@@ -25,7 +25,7 @@ from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.processed_motion import motion_band
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
+from exciter.identification.estimators.physical import ACTIVE_BOUND_FRACTION, AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter, IdentifyConfig
 from exciter.identification.information.compressed import simplest_within_error
@@ -41,7 +41,8 @@ from exciter.identification.selection.cross_validated_trial import Choice, Trial
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.selection.remembered_equations import remembering
-from exciter.parameters.terms import JointTerm, LoadFriction, Offset
+from exciter.parameters.terms import Coulomb, JointTerm, LoadFriction, Offset, SqrtViscous
+from exciter.parameters.terms.friction import Dahl
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -263,6 +264,28 @@ def choose_automatically(
     if settings.estimator is None:
         choices += ESTIMATOR_CHOICES[: 1 if settings.noise is not None else None]
     return Automatic(config=settled, robot=stands, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
+
+
+def without_idle_friction(problem: Problem, standard: Array) -> tuple[JointTerms, tuple[str, ...]]:
+    """Terms without friction whose parameter χ ended at zero, and the names of what is left out: √ and load of a joint;
+    and dry friction of size zero does not pre-slide, so that no state is carried for nothing."""
+    equations, model = StandardEquations.of(problem), problem.model
+    zero = np.abs(equations.split(standard)[1]) < ACTIVE_BOUND_FRACTION * equations.term_scale
+    terms, gone, at = list[JointTerm](), list[str](), 0
+    for term, bound in zip(model.terms, model.bound, strict=True):
+        idle, at = zero[at : at + len(bound.names)], at + len(bound.names)
+        slides = isinstance(term, Coulomb) and isinstance(term.shape, Dahl)
+        if not (idle.any() and (slides or isinstance(term, SqrtViscous | LoadFriction))):
+            terms.append(term)
+            continue
+        joints = [model.robot.joint_names[j] for j, _ in bound.rows]
+        moved = [joint for joint, is_idle in zip(joints, idle, strict=True) if not is_idle]
+        terms += [frictions.on_joints(term, moved)] if moved else []
+        if slides:
+            terms.append(Coulomb(joints=tuple(joint for joint in joints if joint not in moved)))
+        else:
+            gone += [name for name, is_idle in zip(bound.names, idle, strict=True) if is_idle]
+    return tuple(terms), tuple(gone)
 
 
 def slowest_seen(config: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from exciter.dynamics.model import random_states
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
 from exciter.experiment.recording import Payload
 from exciter.identification import identification
-from exciter.identification.automatic import Automatic, choose_automatically, prior_of
+from exciter.identification.automatic import Automatic, choose_automatically, prior_of, without_idle_friction
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
@@ -120,6 +120,15 @@ def identify(
     uncertainty = covariance_of(estimator, config.uncertainty, doubts, completed, gains)
     refuse_unseen(problem, estimator, unseen)
     found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
+    if automatic is not None and found.estimate.standard is not None:
+        terms, gone = without_idle_friction(problem, found.estimate.standard)
+        if terms != problem.model.terms:
+            named = (
+                f"left out, for it ended at zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
+            )
+            ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
+            problem = replace(problem, model=replace(problem.model, terms=terms))
+            found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)

@@ -179,10 +179,10 @@ def choose_friction(
             continue
         best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
         slides = problem.model.robot.joints[j].is_prismatic
-        own = [replace(one, name=frictions.in_metres(one.name)) for one in candidates] if slides else candidates
+        named = [replace(one, name=frictions.in_metres(one.name)) for one in candidates] if slides else candidates
         table = tuple(
             JudgedCandidate(
-                candidate=own[k],
+                candidate=named[k],
                 rms=float(noise[j] * np.sqrt(scores[j][k].mean)),
                 excess=scores[j][k].mean / best.mean - 1.0,
                 error=scores[j][k].error_of_difference(best) / best.mean,
