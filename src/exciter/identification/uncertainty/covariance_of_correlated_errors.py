@@ -327,7 +327,7 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
 
     def too_large(exponent: float) -> float:
         s = np.exp(exponent)
-        return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum() + 0.25 * (1.0 / s - 1.0))
+        return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum() + max(1.0 / s - 1.0, 0.0))
 
-    most = 1.0 + float((counts * squares / seen**2).sum()) * 4.0  # there even all of it is less than expected
+    most = 1.0 + 2.0 * float((squares / seen**2).max(initial=0.0))  # there all of it is less than expected
     return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))
