@@ -115,7 +115,8 @@ RECORDINGS = (
     {
         "file": "log.csv", "joints": list(embedded.robot(ARM).joint_names), "time": {"column": "time", "unit": "s"},
         "position": {"columns": "{joint}.q", "unit": "rad"}, "velocity": {"columns": "{joint}.qd", "unit": "rad/s"},
-        "torque": {"columns": "{joint}.tau", "unit": "N·m", "side": "motor"}, "windows": [[0.0, 0.3], [0.35, 0.5]],
+        "torque": {"columns": "{joint}.tau", "unit": "N·m", "side": "motor", "unusable": [arm().joint_names[0]]},
+        "windows": [[0.0, 0.3], [0.35, 0.5]],
         "gravity": [0, 0, -9.81], "payload": {"frame": "flange", "mass": 1.0, "centre": [0, 0, 0.1]}, "period": 0.2,
         "settled": 0.1, "filter": {"order": 4, "cutoff": 40}, "notes": {"who": "me"}, "signs": [1] * arm().n,
         "offset": {"values": [0.0] * arm().n, "unit": "deg"}, "repair": {"interpolate": 0.02, "longest_gap": 0.1},
@@ -125,7 +126,8 @@ RECORDINGS = (
         "missing": ["ERR"], "joints": list(arm().joint_names), "time": {"rate": 100.0},
         "position": {"columns": [1 + 3 * k for k in range(arm().n)], "unit": "rad", "factor": 1.0},
         "current": {"columns": [3 + 3 * k for k in range(arm().n)], "unit": "A", "gains": [10.0] * arm().n},
-        "drive": {"position": [1.0] * arm().n, "torque": [2.0] * arm().n},
+        "drive": {"position": [1.0] * arm().n, "torque": [2.0] * arm().n}, "gravity": {"exactly": [0, 0, -9.81]},
+        "windows": [{"rows": [0, 20]}, {"percent": [60, 100]}], "delay": {"current": 0.004},
     },
 )  # fmt: skip
 DESIGNS = (

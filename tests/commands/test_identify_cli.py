@@ -258,7 +258,7 @@ BAD = {
     "a joint that stands still": (
         ["still.csv"],
         "terms: [viscous]\nidentify: {accept_problems: true, estimator: wls}",
-        r"do not determine all .*Fv2",
+        r"wls cannot determine ZZR1.*, for joint_2 never moves in these logs: lock what stands",
     ),
     "other joints": (["others.csv"], "", r"no joint 'joint_3'"),
     "no torque": (["zero.csv"], "identify: {accept_problems: true}", r"joint_1: torque is 0 throughout"),
