@@ -264,7 +264,7 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
         text = f"leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²"
         notes.append(note("gravity", text))
     zone = found.config.judge(found.runs).zone(found.config.model(found.robot))
-    if found.config.settings.dead_zone is not None and not zone.any():
+    if config.settings.dead_zone is not None and not zone.any():
         text = "has no effect, pre-sliding friction holds at rest too; friction: as-given has it"
         notes.append(note("dead_zone", text))
     ready = replace(ready, config=found.config, robot=found.robot).noted(*notes)

@@ -181,13 +181,14 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     k = int(np.argmax(np.abs(gravity)))
     along[k] = np.sign(gravity[k]) * np.linalg.norm(gravity)
     alone = _own_ripple(robot) & _own_ripple(robot.with_gravity(along))
-    return {
-        joint.name: [
-            *([] if joint.name in alone and moved >= RIPPLE_TRAVEL_RAD else [Ripple()]),
-            *(Coulomb(Dahl(delta)) for delta in PRESLIDING_TRAVELS if delta < finest),
-        ]
-        for joint, moved, finest in zip(robot.joints, travel, finest, strict=True)
-    }
+    barred: dict[str, list[JointTerm]] = {}
+    for joint, moved, step in zip(robot.joints, travel, finest, strict=True):
+        ripple = [] if joint.name in alone and moved >= RIPPLE_TRAVEL_RAD else [Ripple()]
+        if short := [Coulomb(Dahl(delta)) for delta in PRESLIDING_TRAVELS if delta < step]:
+            barred[joint.name] = [*ripple, *short]
+        elif ripple:
+            barred[joint.name] = [*ripple]
+    return barred
 
 
 def _own_ripple(robot: Robot) -> set[str]:

@@ -6,7 +6,7 @@ is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticEr
 With a prior ‖S β − t‖², β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t), A = Wᵀ Σ⁻¹ W + Sᵀ S, has the covariance A⁻¹ (B + s² Sᵀ S) A⁻¹: s
 is the error of the prior, in units of what its weight says. The weight may have been chosen stronger than the prior is
 good, for the sake of prediction; the distance from β̂ to the prior shows it: S β̂ − t has the covariance
-S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ."""
+S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ. Or weaker, and s is below one."""
 
 from __future__ import annotations
 
@@ -314,8 +314,9 @@ def with_correlated_errors_and_prior(
 
 def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
     """s², with which what the data pulled is as large as expected on average over the directions of H (Paule & Mandel
-    1982), each by H (1 − H): where the prior moves the estimate and the data can tell. The weight itself counts as one
-    more direction, seen by half, in which s is one. values (b,): β̂ without bounds; reach (b, m), reachᵀ reach = H."""
+    1982), each by H (1 − H): where the prior moves the estimate and the data can tell. Against s < 1 the weight counts
+    as four more directions, seen by half, in which s is one: few directions are small by chance. values (b,): β̂
+    without bounds; reach (b, m), reachᵀ reach = H."""
     taken, directions = np.linalg.eigh(reach.T @ reach)
     seen, along = 1.0 - taken, directions.T @ prior
     informed = seen > UNINFORMED_SHARE
