@@ -212,10 +212,10 @@ def test_what_the_data_pulled_is_as_large_as_expected_with_dense_matrices() -> N
 
 
 def test_a_few_directions_that_are_small_by_chance_do_not_make_a_prior_sure() -> None:
-    """Σ C (u²/M − 1) + 1/s² − 1 = 0: with u = 0 and directions seen by half, of C = ¼, s² is 1/(1 + n/4)."""
+    """Σ C (u²/M − 1) + ½ (1/s² − 1) = 0: with u = 0 and directions seen by half, of C = ¼, s² is 1/(1 + n/2)."""
     for n in (1, 4, 40):
         one = np.eye(n)
-        assert pulled(one, one, np.zeros((n, n)), np.zeros(n)) == pytest.approx(1.0 / (1.0 + n / 4.0), rel=1e-4)
+        assert pulled(one, one, np.zeros((n, n)), np.zeros(n)) == pytest.approx(1.0 / (1.0 + n / 2.0), rel=1e-4)
 
 
 def test_directions_that_the_prior_does_not_move_say_nothing_of_it() -> None:

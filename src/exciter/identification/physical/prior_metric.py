@@ -260,5 +260,8 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
         target = np.append(target, reference.terms[known] / reference.spread[known])
     dependent = np.setdiff1d(np.arange(p), base.independent)
     kept = rows[:, base.independent]
-    free = linalg.null_space((rows[:, dependent] - kept @ base.grouping[:, dependent]).T)
-    return np.asarray(free.T @ np.column_stack([kept, target]))
+    hidden = rows[:, dependent] - kept @ base.grouping[:, dependent]
+    alone = ~hidden.any(axis=1)  # rows that know nothing of dependent parameters stay as they are
+    free = linalg.null_space(hidden[~alone].T)
+    sides = np.column_stack([kept, target])
+    return np.vstack([free.T @ sides[~alone], sides[alone]])

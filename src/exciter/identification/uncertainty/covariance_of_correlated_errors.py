@@ -39,6 +39,8 @@ from exciter.typing import Array, Index
 
 LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG_LOG_ROWS = 20_000  # rows of a joint that are many
+PULLED_ROUNDS = 3  # of how far off priors on links and on terms are, each with the other's
+LEAST_KNOWN_SHARE = 0.5  # H (1 − H) of all directions together: so much is known of a weight beforehand
 UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
 
 
@@ -274,22 +276,31 @@ def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """covariance (p, p) of an estimate with a prior; sandwich: the data's share; off: s², see the head of this file."""
+    """covariance (p, p) of an estimate with a prior; sandwich: the data's share; off: s² of what is known of links, and
+    of terms, see the head of this file."""
 
     covariance: Array
     sandwich: Sandwich
-    off: float
+    off: tuple[float, float]
 
 
 def pulled(equations: LinearEquations, fit: LinearFit, prior: Array, errors: CorrelatedErrors) -> Pulled:
-    """fit: with the prior (m, p + 1) in its root; bounds do not count, which is on the safe side."""
+    """fit: with the prior (m, p + 1) in its root; bounds do not count, which is on the safe side. Links and terms are
+    known from elsewhere, and each for themselves: rows with one parameter are of terms."""
     found, root = sandwich(equations, fit, errors), fit.inverse_root
-    reach = root.T @ prior[:, :-1].T  # (p, m)
     information = fit.compressed.information(fit.weights).add(prior[:, :-1], prior[:, -1])
     free = root @ root.T @ (information.r.T @ information.z)  # without bounds, which would pull from the prior as well
-    off = _off(prior, free, found.covariance, reach) if len(prior) else 1.0
-    share = root @ reach
-    return Pulled(covariance=found.covariance + off * share @ share.T, sandwich=found, off=off)
+    alone = (prior[:, :-1] != 0.0).sum(axis=1) <= 1
+    of_links, of_terms = (prior[rows] for rows in (~alone, alone))
+    reach = [root.T @ some[:, :-1].T for some in (of_links, of_terms)]  # (p, m)
+    between = reach[0].T @ reach[1]  # H of links and terms
+    off = [1.0, 1.0]
+    for _ in range(PULLED_ROUNDS):
+        off[0] = _off(of_links, free, found.covariance, reach[0], off[1] * between @ between.T)
+        off[1] = _off(of_terms, free, found.covariance, reach[1], off[0] * between.T @ between)
+    shares = [root @ one for one in reach]
+    pull = sum(s * share @ share.T for s, share in zip(off, shares, strict=True))
+    return Pulled(covariance=found.covariance + pull, sandwich=found, off=(off[0], off[1]))
 
 
 def with_correlated_errors_and_prior(
@@ -303,20 +314,20 @@ def with_correlated_errors_and_prior(
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
     found = pulled(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), prior, errors)
-    further = f"the prior is off by {found.off**0.5:.2g} times that: so far the data pulled the estimate from it"
+    further = f"the prior is off by {found.off[0] ** 0.5:.2g} times that: so far the data pulled the estimate from it"
     return replace(
         estimate,
         covariance=found.covariance,
         freedom=found.sandwich.freedom,
-        assumptions=(*errors.assumptions, *estimate.pulled, *(assumed(further) if found.off != 1.0 else ())),
+        assumptions=(*errors.assumptions, *estimate.pulled, *assumed(further)),
     )
 
 
-def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
+def _off(prior: Array, values: Array, covariance: Array, reach: Array, beside: Array | float = 0.0) -> float:
     """s², with which what the data pulled is as large as expected on average over the directions of H (Paule & Mandel
     1982), each by H (1 − H): where the prior moves the estimate and the data can tell. Against s < 1 the weight counts
-    as four more directions, seen by half, in which s is one: few directions are small by chance. values (b,): β̂
-    without bounds; reach (b, m), reachᵀ reach = H."""
+    as two more directions, seen by half, in which s is one: few directions are small by chance. values (b,): β̂
+    without bounds; reach (b, m), reachᵀ reach = H; beside (m, m): of S β̂ − t by errors of another prior."""
     taken, directions = np.linalg.eigh(reach.T @ reach)
     seen, along = 1.0 - taken, directions.T @ prior
     informed = seen > UNINFORMED_SHARE
@@ -325,10 +336,13 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
     squares = (along[:, :-1] @ values - along[:, -1]) ** 2
     noise = np.einsum("mb,bc,mc->m", along[:, :-1], covariance, along[:, :-1])
     noise = np.maximum(noise, counts)  # errors as independent as the weights say, at least
+    noise += (directions.T @ (beside + np.zeros((len(taken), len(taken)))) @ directions).diagonal()[informed]
 
     def too_large(exponent: float) -> float:
         s = np.exp(exponent)
-        return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum() + max(1.0 / s - 1.0, 0.0))
+        return float(
+            (counts * (squares / (noise + s * seen**2) - 1.0)).sum() + LEAST_KNOWN_SHARE * max(1.0 / s - 1.0, 0.0)
+        )
 
     most = 1.0 + 2.0 * float((squares / seen**2).max(initial=0.0))  # there all of it is less than expected
     return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))
