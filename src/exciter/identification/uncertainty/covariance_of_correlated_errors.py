@@ -339,10 +339,9 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array, beside: A
     noise += (directions.T @ (beside + np.zeros((len(taken), len(taken)))) @ directions).diagonal()[informed]
 
     def too_large(exponent: float) -> float:
-        s = np.exp(exponent)
-        return float(
-            (counts * (squares / (noise + s * seen**2) - 1.0)).sum() + LEAST_KNOWN_SHARE * max(1.0 / s - 1.0, 0.0)
-        )
+        s = float(np.exp(exponent))
+        known = LEAST_KNOWN_SHARE * max(1.0 / s - 1.0, 0.0)
+        return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum()) + known
 
     most = 1.0 + 2.0 * float((squares / seen**2).max(initial=0.0))  # there all of it is less than expected
     return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))

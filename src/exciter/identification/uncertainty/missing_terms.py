@@ -3,15 +3,17 @@
 A model that misses something leaves residuals that follow it; what they follow is looked for directly, for it is small
 beside the noise of single samples, and the parameters took some of it. Each kind is a column for each joint:
 
-    friction at low speed: sgn(q̇) exp(−(q̇/v)²) (Stribeck);   delay: dτ/dt, since τ(t − T) = τ − T dτ/dt.
+    friction at low speed: sgn(q̇) exp(−(q̇/v)²) (Stribeck);   delay: dτ/dt, since τ(t − T) = τ − T dτ/dt,
+
+τ of the links alone: how friction turns round with a joint would look like a delay.
 
 Where one of them is there, parameters are off by what they took of it: the change of the estimate when the columns are
 let in. It counts as an error of its own, beside that of the noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -33,21 +35,9 @@ MISSING_FALSE_ALARM_LEVEL = 0.01  #: chance of a false alarm, of all joints and 
 LOW_SPEED_SHARE = 0.1  #: of a joint's rms speed: where dry friction falls is unknown; slower, there is little motion
 LEAST_MISSING_SHARE = 0.01  #: of the residual's variance: less is not worth a word, however sure
 LOW_SPEED, DELAY = "friction at low speed", "delay"  #: kinds
-Column = Callable[[Processed, Array], Array]
 MODEL_SUBJECT = "model error"  #: of notes that say it lacks something
 
 
-def low_speed_friction(piece: Processed, speed: Array) -> Array:
-    qd = piece.motion.qd
-    return np.asarray(np.sign(qd) * np.exp(-((qd / speed) ** 2)))
-
-
-def torque_rate(piece: Processed, speed: Array) -> Array:
-    return np.asarray(np.gradient(piece.torque, piece.motion.time, axis=0))
-
-
-#: By kind: the column, from a piece of motion and the slow speed of each joint
-KINDS: Mapping[str, Column] = MappingProxyType({LOW_SPEED: low_speed_friction, DELAY: torque_rate})
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
         LOW_SPEED: "dry friction is {size} N·m larger at low speed: σ counts what the parameters took of "
@@ -90,25 +80,29 @@ class ModelError:
 
 @dataclass(frozen=True, eq=False)
 class _Probed(FurtherColumns):
-    """columns: kind and number of the joint; speed (n,): see ``LOW_SPEED_SHARE``."""
+    """columns: kind and number of the joint; speed (n,): see ``LOW_SPEED_SHARE``; links (10 n,): φ of all."""
 
     columns: tuple[tuple[str, int], ...]
     speed: Array
+    links: Array
 
     @property
     def further_names(self) -> tuple[str, ...]:
         return tuple(f"{kind} of {self.problem.joints[j]}" for kind, j in self.columns)
 
-    def _made(self, kind: Column) -> Callable[[Processed], Array]:
-        return lambda piece: kind(piece, self.speed)
+    def _low_speed(self, piece: Processed) -> Array:
+        qd = piece.motion.qd
+        return np.asarray(np.sign(qd) * np.exp(-((qd / self.speed) ** 2)))
+
+    def _rate(self, piece: Processed) -> Array:
+        torque = self.problem.model.dynamics.inverse_dynamics(piece.motion, self.links)
+        return np.asarray(np.gradient(torque, piece.motion.time, axis=0))
 
     def further(self) -> Iterator[Array]:
-        kinds = list(KINDS)
-        signals = [self.signal(self._made(KINDS[kind])) for kind in kinds]
-        for some in zip(*signals, strict=True):
-            more = np.zeros((len(self.joints), len(self.columns), some[0].shape[1]))
+        for slow, rate in zip(self.signal(self._low_speed), self.signal(self._rate), strict=True):
+            more = np.zeros((len(self.joints), len(self.columns), slow.shape[1]))
             for k, (kind, j) in enumerate(self.columns):
-                more[j, k] = some[kinds.index(kind)][j]
+                more[j, k] = slow[j] if kind == LOW_SPEED else rate[j]
             yield more
 
 
@@ -121,12 +115,16 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
     squares = np.mean(np.concatenate([part.motion.qd**2 for part in bounded_parts(problem.runs)]), axis=0)
     speed = np.maximum(LOW_SPEED_SHARE * np.sqrt(squares), STANDSTILL_SPEED)
     known = {j for term in problem.model.bound if isinstance(term, BoundStribeck) for j in term.joints}
-    columns = [(kind, j) for kind in KINDS for j in range(len(speed)) if kind != LOW_SPEED or j not in known]
+    columns = [(LOW_SPEED, j) for j in range(len(speed)) if j not in known]
+    links = np.zeros(10 * len(speed))
+    if estimate.standard is not None and len(estimate.standard) == len(problem.model.standard):
+        links = estimate.standard[: len(links)]
+        columns += [(DELAY, j) for j in range(len(speed))]
     weights, prior = estimate.noise, None
     if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
         weights, prior = estimate.weights, estimate.prior
     try:
-        every = _Probed(problem, tuple(columns), speed)
+        every = _Probed(problem, tuple(columns), speed, links)
         values, found = every.fitted(weights, prior, StationaryErrors())
     except ParameterError:
         return None
@@ -143,8 +141,8 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
     if not missing:
         return None
     there, listed = zip(*missing, strict=True)
-    let_in = _Probed(problem, there, speed).values(weights, prior)[:first]
+    let_in = replace(every, columns=there).values(weights, prior)[:first]
     return ModelError(
         missing=tuple(sorted(listed, key=lambda one: one.p_value)),
-        change=let_in - _Probed(problem, (), speed).values(weights, prior),
+        change=let_in - replace(every, columns=()).values(weights, prior),
     )
