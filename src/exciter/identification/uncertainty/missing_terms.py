@@ -1,20 +1,16 @@
-"""What the torque has and the model has not: dry friction that falls with the speed, torque that comes late.
+"""What the torque has and the model has not: dry friction that is another one at low speed.
 
 A model that misses something leaves residuals that follow it; what they follow is looked for directly, for it is small
-beside the noise of single samples, and the parameters took some of it. Each kind is a column for each joint:
+beside the noise of single samples, it comes with both signs at the same speed, and the parameters took some of it. Each
+joint gets one more column, sgn(q̇) exp(−(q̇/v)²): Stribeck's, and near that of joints that stick when they turn round.
 
-    friction at low speed: sgn(q̇) exp(−(q̇/v)²) (Stribeck);   delay: dτ/dt, since τ(t − T) = τ − T dτ/dt,
-
-τ of the links alone: how friction turns round with a joint would look like a delay.
-
-Where one of them is there, parameters are off by what they took of it: the change of the estimate when the columns are
-let in. It counts as an error of its own, beside that of the noise."""
+Where it is there, parameters are off by what they took of it: the change of the estimate when the columns are let in.
+It counts as an error of its own, beside that of the noise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from scipy import stats
@@ -31,30 +27,19 @@ from exciter.notes import Note, warning
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, BoundStribeck
 from exciter.typing import Array
 
-MISSING_FALSE_ALARM_LEVEL = 0.01  #: chance of a false alarm, of all joints and kinds together
+MISSING_FALSE_ALARM_LEVEL = 0.01  #: chance of a false alarm, of all joints together
 LOW_SPEED_SHARE = 0.1  #: of a joint's rms speed: where dry friction falls is unknown; slower, there is little motion
 LEAST_MISSING_SHARE = 0.01  #: of the residual's variance: less is not worth a word, however sure
-LOW_SPEED, DELAY = "friction at low speed", "delay"  #: kinds
 MODEL_SUBJECT = "model error"  #: of notes that say it lacks something
 
 
-ADVICE: Mapping[str, str] = MappingProxyType(
-    {
-        LOW_SPEED: "dry friction is {size} N·m larger at low speed: σ counts what the parameters took of "
-        "it; try a term {{stribeck: {{velocity: {speed:.2g}}}}}",
-        DELAY: "torque is {late} positions by {size} s, or the joint bends: σ counts what the parameters took of it; "
-        "see delay: in recording.yaml",
-    }
-)
-
-
 @dataclass(frozen=True)
-class Missing:
-    """What ``joint`` has of ``kind``: size [N·m or N; s of a delay] with its σ; p_value: of so much by chance, either
-    way, of this one alone. speed [rad/s, m/s]: below which friction was looked for."""
+class MissingFriction:
+    """size [``unit``]: of dry friction below ``speed`` [rad/s, m/s] that the model lacks, with its σ; p_value: of so
+    much by chance, either way, of this joint alone."""
 
     joint: str
-    kind: str
+    unit: str
     size: float
     std: float
     p_value: float
@@ -62,11 +47,11 @@ class Missing:
 
     @property
     def note(self) -> Note:
-        size = f"{abs(self.size):.2g} ± {self.std:.1g}"
-        late = "later than" if self.size < 0.0 else "ahead of"
-        text = ADVICE[self.kind].format(size=size, late=late, speed=self.speed)
-        if self.kind == LOW_SPEED and self.size < 0.0:
-            text = text.replace("larger", "smaller")
+        more = "more" if self.size > 0.0 else "less"
+        text = (
+            f"dry friction is {abs(self.size):.2g} ± {self.std:.1g} {self.unit} {more} at low speed than the model has; "
+            f"σ counts what other parameters took of it; try a term {{stribeck: {{velocity: {self.speed:.2g}}}}}"
+        )
         return warning(MODEL_SUBJECT, text, self.joint, size=self.size, std=self.std)
 
 
@@ -74,75 +59,65 @@ class Missing:
 class ModelError:
     """missing: the surest first. change (p,): of the estimate's values when what is missing is let in."""
 
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingFriction, ...]
     change: Array
 
 
 @dataclass(frozen=True, eq=False)
-class _Probed(FurtherColumns):
-    """columns: kind and number of the joint; speed (n,): see ``LOW_SPEED_SHARE``; links (10 n,): φ of all."""
+class _WithLowSpeedFriction(FurtherColumns):
+    """at: numbers of the joints that get the column; speed (n,): see ``LOW_SPEED_SHARE``."""
 
-    columns: tuple[tuple[str, int], ...]
+    at: tuple[int, ...]
     speed: Array
-    links: Array
 
     @property
     def further_names(self) -> tuple[str, ...]:
-        return tuple(f"{kind} of {self.problem.joints[j]}" for kind, j in self.columns)
-
-    def _low_speed(self, piece: Processed) -> Array:
-        qd = piece.motion.qd
-        return np.asarray(np.sign(qd) * np.exp(-((qd / self.speed) ** 2)))
-
-    def _rate(self, piece: Processed) -> Array:
-        torque = self.problem.model.dynamics.inverse_dynamics(piece.motion, self.links)
-        return np.asarray(np.gradient(torque, piece.motion.time, axis=0))
+        return tuple(f"friction of {self.joints[j]} at low speed" for j in self.at)
 
     def further(self) -> Iterator[Array]:
-        for slow, rate in zip(self.signal(self._low_speed), self.signal(self._rate), strict=True):
-            more = np.zeros((len(self.joints), len(self.columns), slow.shape[1]))
-            for k, (kind, j) in enumerate(self.columns):
-                more[j, k] = slow[j] if kind == LOW_SPEED else rate[j]
+        for column in self.signal(self._column):
+            more = np.zeros((len(self.joints), len(self.at), column.shape[1]))
+            more[self.at, range(len(self.at))] = column[list(self.at)]
             yield more
+
+    def _column(self, piece: Processed) -> Array:
+        qd = piece.motion.qd
+        return np.asarray(np.sign(qd) * np.exp(-((qd / self.speed) ** 2)))
 
 
 def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FALSE_ALARM_LEVEL) -> ModelError | None:
     """What chance does not explain; None where nothing is found, or the motion is too little to tell. Of equations that
     are torques of joints, and an estimate by (weighted) least squares, with a prior or not. level: chance of any
     finding where the model is right (Bonferroni)."""
-    if problem.joints != problem.model.robot.joint_names:
+    robot = problem.model.robot
+    if problem.joints != robot.joint_names:
         return None
     squares = np.mean(np.concatenate([part.motion.qd**2 for part in bounded_parts(problem.runs)]), axis=0)
     speed = np.maximum(LOW_SPEED_SHARE * np.sqrt(squares), STANDSTILL_SPEED)
     known = {j for term in problem.model.bound if isinstance(term, BoundStribeck) for j in term.joints}
-    columns = [(LOW_SPEED, j) for j in range(len(speed)) if j not in known]
-    links = np.zeros(10 * len(speed))
-    if estimate.standard is not None and len(estimate.standard) == len(problem.model.standard):
-        links = estimate.standard[: len(links)]
-        columns += [(DELAY, j) for j in range(len(speed))]
     weights, prior = estimate.noise, None
     if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
         weights, prior = estimate.weights, estimate.prior
+    every = _WithLowSpeedFriction(problem, tuple(j for j in range(robot.n) if j not in known), speed)
     try:
-        every = _Probed(problem, tuple(columns), speed, links)
         values, found = every.fitted(weights, prior, StationaryErrors())
     except ParameterError:
         return None
-    first = len(problem.names)
-    std = np.sqrt(np.maximum(found.covariance.diagonal()[first:], 1e-300))
-    p_values = 2.0 * stats.t.sf(np.abs(values[first:]) / std, found.sandwich.freedom)
-    missing = []
-    for k, (kind, j) in enumerate(columns):
-        size, joint = float(values[first + k]), problem.joints[j]
-        share = every.power(first + k, j) * (size / estimate.noise[j]) ** 2
-        if p_values[k] * len(columns) < level and share > LEAST_MISSING_SHARE:
-            error, p = float(std[k]), float(p_values[k])
-            missing.append(((kind, j), Missing(joint, kind, size, std=error, p_value=p, speed=float(speed[j]))))
+    first, missing = len(problem.names), dict[int, MissingFriction]()
+    std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
+    p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
+    for k, j in enumerate(every.at, start=first):
+        share = every.power(k, j) * (values[k] / estimate.noise[j]) ** 2
+        if p_values[k] * len(every.at) < level and share > LEAST_MISSING_SHARE:
+            missing[j] = MissingFriction(
+                joint=robot.joints[j].name,
+                unit="N" if robot.joints[j].is_prismatic else "N·m",
+                size=float(values[k]),
+                std=float(std[k]),
+                p_value=float(p_values[k]),
+                speed=float(speed[j]),
+            )
     if not missing:
         return None
-    there, listed = zip(*missing, strict=True)
-    let_in = replace(every, columns=there).values(weights, prior)[:first]
-    return ModelError(
-        missing=tuple(sorted(listed, key=lambda one: one.p_value)),
-        change=let_in - replace(every, columns=()).values(weights, prior),
-    )
+    let_in, without = (replace(every, at=at).values(weights, prior)[:first] for at in (tuple(missing), ()))
+    return ModelError(missing=tuple(sorted(missing.values(), key=lambda one: one.p_value)), change=let_in - without)
