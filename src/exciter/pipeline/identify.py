@@ -19,7 +19,13 @@ from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_EST
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.found_loads import CompletedLoad, complete_load, find_load, with_what_was_found
+from exciter.identification.found_loads import (
+    CompletedLoad,
+    beyond_reversals,
+    complete_load,
+    find_load,
+    with_what_was_found,
+)
 from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
@@ -178,6 +184,8 @@ def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
     loads = dict[Payload, CompletedLoad]()
     for payload in partly:
         carry = [log.run.bounded for log in ready.logs if stated.get(log.name) == payload]
+        if beside is not None and config.settings.dead_zone is None:
+            beside = beyond_reversals(beside, carry)
         loads[payload] = complete_load(payload, carry, beside, model, config.uncertainty)
 
     def carrying(log: Log) -> Log:
@@ -282,6 +290,8 @@ def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) 
     frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
     known = tuple(log.run for log in ready.logs if log.completed is None)
     problem = unloaded if len(known) in (0, len(unloaded.runs)) else replace(unloaded, runs=known)
+    if ready.config.settings.dead_zone is None:
+        problem = beyond_reversals(problem, ready.loaded_runs)
     scales = None if gains is None else gains.relative_covariance
     return find_load(problem, ready.loaded_runs, frame, ready.config.uncertainty, scales)
 
