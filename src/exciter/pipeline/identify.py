@@ -166,7 +166,10 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     if (known := config.known_parameters) is None:
         return ready, None
     progress("finding drive gains")
-    found = identify_gains(config.model(ready.robot), ready.runs, known, config.judge(ready.runs))
+    problem = Problem(config.model(ready.robot), ready.runs, config.judge(ready.runs))
+    if config.settings.dead_zone is None:
+        problem = beyond_reversals(problem, ())
+    found = identify_gains(problem.model, ready.runs, known, problem.formulation)
     gains = found.about_gains
     return ready.each(lambda log: log.with_gains(gains, config.route)), found
 
