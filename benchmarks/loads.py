@@ -72,7 +72,7 @@ def log(draw_seed: int, number: int, payload: Payload | None, gains: Array | Non
     virtual = VirtualRobot(
         robot(), draw(robot(), seed=draw_seed), payload=payload, sampling=Sampling(200.0), simulation_rate=1000.0
     )
-    sent, seed = motion((3 * draw_seed + 4 * number) % MOTIONS), 10 * draw_seed + number
+    sent, seed = motion((7 * draw_seed + 4 * number) % MOTIONS), 10 * draw_seed + number
     made = ex.simulate(robot(), sent, virtual, periods=PERIODS, seed=seed).recording
     about = replace(made.about, payload=None)
     made = replace(made, name=f"log {number}", about=about)

@@ -15,7 +15,16 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
 from exciter.identification.drive_gains import identify_gains
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
-from exciter.identification.found_loads import carrying, complete_load, find_load, scale_share, with_what_was_found
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.energy import Energy
+from exciter.identification.found_loads import (
+    beyond_reversals,
+    carrying,
+    complete_load,
+    find_load,
+    scale_share,
+    with_what_was_found,
+)
 from exciter.identification.identify_config import IndependentErrors
 from exciter.identification.information.jackknife import of_stretches
 from exciter.identification.information.problem import Problem
@@ -229,3 +238,18 @@ def replace_still(model: DynamicModel) -> Run:
     path = run_of(model, 2).parts[0].motion
     only = replace(path, q=path.q * [1, 0, 0], qd=path.qd * [1, 0, 0], qdd=path.qdd * [1, 0, 0])
     return Run.at(only, model.torque(only) + load_torque(model, LOAD, only), RATE)
+
+
+def test_joints_that_turn_round_have_no_equation_in_the_search_for_a_load(model):
+    """q̈ / (2π f) of the low-pass of positions, at most a fifth of the usual speed; a wider zone that is given stays."""
+    run = run_of(model, 1)
+    (part,) = run.parts
+    for cutoff, expected in ((100.0, 1.0 / (2.0 * np.pi * 100.0)), (0.01, None), (np.inf, 0.0)):
+        passed = replace(run, parts=(replace(part, position_bandwidth=cutoff),))
+        acceleration, speed = (np.sqrt(np.mean(x**2, axis=0)) for x in (part.motion.qdd, part.motion.qd))
+        wanted = 0.2 * speed if expected is None else expected * acceleration
+        for given in (0.0, 0.05):
+            problem = beyond_reversals(Problem(model, (passed,), InverseDynamic(dead_zone=given)), [passed])
+            assert_allclose(problem.formulation.dead_zone, np.maximum(given, wanted), rtol=1e-12)
+    other = Problem(model, (run,), Energy())
+    assert beyond_reversals(other, [run]) is other

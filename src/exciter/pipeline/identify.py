@@ -20,7 +20,13 @@ from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_EST
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.found_loads import CompletedLoad, complete_load, find_load, with_what_was_found
+from exciter.identification.found_loads import (
+    CompletedLoad,
+    beyond_reversals,
+    complete_load,
+    find_load,
+    with_what_was_found,
+)
 from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
@@ -212,7 +218,10 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
             joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
             raise RecordingError(f"{run.name}: the current of {joints} is unusable: no drive gain can be found for it")
     progress("finding drive gains")
-    found = identify_gains(config.model(ready.robot), ready.runs, known, config.judge(ready.runs))
+    problem = Problem(config.model(ready.robot), ready.runs, config.judge(ready.runs))
+    if config.settings.dead_zone is None:
+        problem = beyond_reversals(problem, ())
+    found = identify_gains(problem.model, ready.runs, known, problem.formulation)
     gains = found.about_gains
     return ready.each(lambda log: log.with_gains(gains, config.route)), found
 
@@ -230,6 +239,8 @@ def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
     loads = dict[Payload, CompletedLoad]()
     for payload in partly:
         carry = [log.run.bounded for log in ready.logs if stated.get(log.name) == payload]
+        if beside is not None and config.settings.dead_zone is None:
+            beside = beyond_reversals(beside, carry)
         loads[payload] = complete_load(payload, carry, beside, model, config.uncertainty)
 
     def carrying(log: Log) -> Log:
@@ -334,6 +345,8 @@ def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) 
     frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
     known = tuple(log.run for log in ready.logs if log.completed is None)
     problem = unloaded if len(known) in (0, len(unloaded.runs)) else replace(unloaded, runs=known)
+    if ready.config.settings.dead_zone is None:
+        problem = beyond_reversals(problem, ready.loaded_runs)
     scales = None if gains is None else gains.relative_covariance
     return find_load(problem, ready.loaded_runs, frame, ready.config.uncertainty, scales)
 
