@@ -49,7 +49,7 @@ class MissingFriction:
     def note(self) -> Note:
         more = "more" if self.size > 0.0 else "less"
         text = (
-            f"dry friction is {abs(self.size):.2g} ± {self.std:.1g} {self.unit} {more} at low speed than the model has; "
+            f"dry friction is {abs(self.size):.2g} ± {self.std:.1g} {self.unit} {more} at low speed than in the model; "
             f"σ counts what other parameters took of it; try a term {{stribeck: {{velocity: {self.speed:.2g}}}}}"
         )
         return warning(MODEL_SUBJECT, text, self.joint, size=self.size, std=self.std)
