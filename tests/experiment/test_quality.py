@@ -17,9 +17,8 @@ from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, repair
 from exciter.experiment.quality.delays import blocks
 from exciter.experiment.quality.evidence import USUAL_TERMS, Windows, excitation_of, visible_period
-from exciter.experiment.quality.joint_order_and_signs import cycles, unknown_terms
+from exciter.experiment.quality.explanations import cycles
 from exciter.experiment.quality.sample_tallies import isolated
-from exciter.experiment.quality.torque_checks import best_zero
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
 from exciter.robot import Motion, load
@@ -841,23 +840,3 @@ def test_repairs_from_plain_data():
     ):
         with pytest.raises(RecordingError, match=words):
             filled(data)
-
-
-def test_what_a_zero_elsewhere_would_change_is_that_of_torques_computed_there():
-    """Of one joint at a time, friction, offset and rotor inertia of every joint left free: by plain least squares."""
-    robot, rng = random_robot(5, 4, prismatic=0.0), np.random.default_rng(3)
-    motion = Motion(np.arange(60.0), *rng.normal(size=(3, 60, 4)))
-    turned = Motion(motion.time, motion.q + 0.7 * np.eye(4)[1], motion.qd, motion.qdd)
-    effort = DynamicModel(robot).torque(turned) + 0.1 * rng.normal(size=(60, 4))
-    change, joint, angle = best_zero(robot, motion, effort)
-
-    def power(q):
-        left = effort - DynamicModel(robot).torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        floor = (0.01 * np.std(effort, axis=0).max()) ** 2
-        fits = [np.linalg.lstsq(w, y, rcond=None)[0] for w, y in zip(beside, left.T, strict=True)]
-        return [np.mean((y - w @ x) ** 2) + floor for w, x, y in zip(beside, fits, left.T, strict=True)]
-
-    beside = unknown_terms(motion)
-    assert (joint, angle) == (1, pytest.approx(0.7, abs=0.05))
-    expected = np.log(np.divide(power(motion.q + angle * np.eye(4)[joint]), power(motion.q))).sum()
-    assert change == pytest.approx(expected, rel=1e-9)

@@ -17,6 +17,7 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
+from exciter.experiment.quality.explanations import Explanation, Search
 from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
@@ -171,7 +172,8 @@ def visible_period(time: Array, q: Array) -> float | None:
 
 class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
-    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known."""
+    torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. loaded:
+    the robot carries something that its description does not know."""
 
     def __init__(
         self,
@@ -180,6 +182,8 @@ class Evidence:
         robot: Robot | None = None,
         model: DynamicModel | None = None,
         planned: Curve | None = None,
+        *,
+        loaded: bool = False,
     ) -> None:
         stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
@@ -210,6 +214,7 @@ class Evidence:
         if robot is not None and self.about.gravity is not None:
             robot = replace(robot, gravity=np.array(self.about.gravity))
         self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.loaded = loaded or self.about.payload is not None
         self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
         of_current, known = self.effort_name == "current", self.about.gains
         self.gains = np.array(known) if of_current and known is not None else None
@@ -292,12 +297,26 @@ class Evidence:
         return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
+    def explanation(self) -> Explanation | None:
+        """What a believable robot needs changed in the log. None where inertias are unknown, or units are other ones."""
+        if self.rows is None or not self.inertias_known or self.foreign_units:
+            return None
+        amperes, loaded = self.effort_unit == "A", self.loaded
+        return Search(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
+
+    @property
+    def changed(self) -> set[int]:
+        """Joints of which something is known to be wrong: order, sign, unit or zero."""
+        changes = () if self.explanation is None else self.explanation.changes
+        return {*self.foreign_units, *(j for change in changes for j in change.joints)}
+
+    @cached_property
     def arrangement(self) -> Arrangement:
-        if self.rows is None:
+        if self.rows is None or self.foreign_units:
             return Arrangement()
         if not self.inertias_known:
             return Arrangement(driving=driving_friction(self.rows, self.limits))
-        return arrangement_of(self.rows, self.limits, of_torque=self.effort_unit == "N·m")
+        return arrangement_of(self.rows, self.limits, self.changed, of_torque=self.effort_unit == "N·m")
 
     @cached_property
     def delays(self) -> Delays | None:

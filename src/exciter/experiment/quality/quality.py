@@ -102,14 +102,16 @@ def check(
     model: DynamicModel | None = None,
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
+    *,
+    loaded: bool = False,
 ) -> Quality:
     """The quality of a recording, before anything is computed from it; nothing is changed. Of one given as pieces in
     order of time, in bounded memory: expensive checks use evenly spread windows. robot, or a model of it: joints are
-    taken by name. planned: the motion that was commanded."""
+    taken by name. planned: the motion that was commanded. loaded: the robot carries a load that nobody knows."""
     robot = model.robot if model is not None else robot
     pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned)
+    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned, loaded=loaded)
     timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
     enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
     enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step

@@ -45,11 +45,11 @@ class Thresholds:
 
     #: Correlation with the model, friction and rotor removed: gravity-loaded real joints 0.88 … 1.00, accidental 0.81.
     conclusive: float = 0.85
-    doubtful: float = 0.5  #: Correlation of a joint as logged above which no other arrangement of whole joints is tried
     driving_friction: float = 0.05  #: … its joint, over the spread of the torque: less may be a wrong model
     torque_scale: float = 20.0  #: Against the model; inertias of descriptions are rarely wrong by a factor of ten
-    #: Σ ln(residual power) that another zero must gain: ≤ 0.14 on real arms or with inertias 20 % off, 3 … 20 if wrong.
-    zero: float = 1.5
+    #: −2 ln of odds, beyond chance of the best of all changes tried, that a log needs another order, sign, unit or zero:
+    #: 1 : 22 000. Of random robots as wrong as descriptions are healthy logs stay below 3, and 10° of zero are above 100.
+    refusal: float = 20.0
     #: Share of torque, where a fit explains more: with inertias 20 % off 98 %, on real arms well described ≥ 83 %.
     explained_described: float = 0.7
     #: … that a fit of all parameters must explain: 99 % from models, 69 % and more of every joint of four real arms.
