@@ -172,7 +172,9 @@ class Believable:
         for _ in range(REWEIGHTED_BODIES):
             weights = self.worth / (squares + least)
             z = self.known(weights)(weights @ product)
-            squares = np.maximum(power - 2.0 * product @ z + np.einsum("i,jik,k->j", z, self._gram, z, optimize=True), 0.0)
+            squares = np.maximum(
+                power - 2.0 * product @ z + np.einsum("i,jik,k->j", z, self._gram, z, optimize=True), 0.0
+            )
         return Believed(z, squares, least, weights, self.worth)
 
     def known(self, weights: Array) -> Callable[[Array], Array]:

@@ -80,7 +80,9 @@ class Change:
         least = after.least
         if not improved.all():
             torque = after.least / LEAST_NOISE_SHARE**2
-            elsewhere = np.minimum(torque * float(after.share[~improved].max()) ** 2, float(after.left[~improved].max()))
+            elsewhere = np.minimum(
+                torque * float(after.share[~improved].max()) ** 2, float(after.left[~improved].max())
+            )
             least = np.where(improved, np.maximum(least, elsewhere), least)
         old, new = (np.log1p(one.left / least * after.least / one.least) for one in (before, after))
         gains = after.worth * (old - new)
@@ -136,7 +138,8 @@ class Search:
             u, s, _ = np.linalg.svd(unit_columns(columns), full_matrices=False)
             self.bases.append(u[:, s > SINGULAR_DRIVE * s[0]])
         tried = 4 * n + 3 * n * (n - 1) + len(self.turning) * ZERO_ANGLES_PER_TURN
-        self.needed = limits.refusal + 2.0 * float(np.log(tried))
+        self.chance = 2.0 * float(np.log(tried))  # that the best of so many gains
+        self.needed = self.chance + limits.refusal
         self._made: dict[tuple[tuple[float, ...], ...], Believable] = {}
 
     def at(self, a: Arranged) -> Believable:
@@ -166,12 +169,13 @@ class Search:
         first = before = self.fit(now)
         changes, rivals, possible = list[Change](), list[tuple[int, ...]](), None
         for _ in range(MOST_CHANGES):
-            if before.explicable < self.needed:
+            if before.explicable < self.chance:
                 break
             tried = list(self.tried(now, before))
             sure = [one for one in tried if one.gain > self.needed and one.sure(before, self.needed)]
             if not sure:
-                possible = None if changes else max(tried, key=lambda one: one.gain, default=None)
+                likely = (one for one in tried if one.gain > self.chance and not changes)
+                possible = max(likely, key=lambda one: one.gain, default=None)
                 break
             best = max(sure, key=lambda one: one.gain - self.needed * one.parts)  # each must be worth it
             changes.append(best)
@@ -219,7 +223,10 @@ class Search:
         better = costs[0] <= costs[1]
         either, signed = np.where(better, costs[0], costs[1]), np.where(better, plus, minus)
         at, torques, factor = np.arange(n), np.array(now.torques), np.array(now.factor)
-        own, other = costs[np.where(factor > 0, [0], [1]), at, torques], costs[np.where(factor > 0, [1], [0]), at, torques]
+        own, other = (
+            costs[np.where(factor > 0, [0], [1]), at, torques],
+            costs[np.where(factor > 0, [1], [0]), at, torques],
+        )
         found = list[Candidate]()
         against = np.flatnonzero(own - other > self.needed)
         flips = [[j] for j in _best(own - other)] + ([against.tolist()] if len(against) > 1 else [])
@@ -248,7 +255,9 @@ class Search:
         kinds: dict[str, list[tuple[float, tuple[int, ...], Arranged]]] = {}
         slides = [j not in self.turning for j in range(self.n)]
         for j in range(self.n):
-            turned = now._replace(turn=_with(now.turn, [j], [-now.turn[j]]), shift=_with(now.shift, [j], [-now.shift[j]]))
+            turned = now._replace(
+                turn=_with(now.turn, [j], [-now.turn[j]]), shift=_with(now.shift, [j], [-now.shift[j]])
+            )
             axis = turned._replace(factor=_with(now.factor, [j], [-now.factor[j]]))
             for kind, then in (("position sign", turned), ("axis", axis)):
                 kinds.setdefault(kind, []).append((own - self.alone(then), (j,), then))

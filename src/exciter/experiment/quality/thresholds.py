@@ -48,8 +48,8 @@ class Thresholds:
     driving_friction: float = 0.05  #: … its joint, over the spread of the torque: less may be a wrong model
     torque_scale: float = 20.0  #: Against the model; inertias of descriptions are rarely wrong by a factor of ten
     #: −2 ln of odds, beyond chance of the best of all changes tried, that a log needs another order, sign, unit or zero:
-    #: 1 : 22 000. Of random robots as wrong as descriptions are healthy logs stay below 3, and 10° of zero are above 100.
-    refusal: float = 20.0
+    #: 1 : 400. Less is a warning. Healthy logs of random robots, as wrong as descriptions are, do not gain what chance does.
+    refusal: float = 12.0
     #: Share of torque, where a fit explains more: with inertias 20 % off 98 %, on real arms well described ≥ 83 %.
     explained_described: float = 0.7
     #: … that a fit of all parameters must explain: 99 % from models, 69 % and more of every joint of four real arms.

@@ -47,8 +47,8 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
     if found is not None:
         for change, rivals in zip(found.changes, found.rivals, strict=True):
             yield from _told(evidence, change, problem, rivals)
-        if (one := found.possible) is not None and one.gain > found.needed:
-            yield from _told(evidence, one, warning, ())
+        if found.possible is not None:
+            yield from _told(evidence, found.possible, warning, ())
     for j, (friction, error) in evidence.arrangement.driving.items():
         unit = evidence.unit("torque" if evidence.effort_unit == "N·m" else "current", j)
         words = f"its friction would drive the joint ({number(friction)} ± {number(error, 2)} {unit} at usual speed): "
@@ -59,7 +59,9 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
 def _told(evidence: Evidence, change: Change, grave: Callable[..., Note], rivals: tuple[int, ...]) -> Iterator[Note]:
     joints, c, kind = evidence.joints, evidence.arrangement.correlation, change.kind
     numbers: dict[str, Any] = {"gain": change.gain, "rivals": [joints[j] for j in rivals]}
-    unsure = "" if grave is problem else "; not sure: much is unexplained either way"
+    likely = change.gain > evidence.explanation.needed if evidence.explanation is not None else False
+    doubt = "much is unexplained either way" if likely else "bodies unlike those of the description explain it, too"
+    unsure = "" if grave is problem else f"; not sure: {doubt}"
     unsure += f"; or the same of {' or '.join(numbers['rivals'])}" if rivals else ""
     first, *second = (joints[j] for j in change.joints)
     if kind == "unit":
@@ -85,8 +87,10 @@ def _told(evidence: Evidence, change: Change, grave: Callable[..., Note], rivals
     elif kind == "zero":
         degrees = number(np.degrees(change.angle), 3)
         values = ", ".join(degrees if k == change.joints[0] else "0" for k in range(len(joints)))
-        words = f"no robot near the description has these torques, unless {degrees}° are added to its position: is its "
-        words += f"zero that of the description? else set offset: {{values: [{values}], unit: deg}}{unsure}"
+        words = (
+            f"robots near the description have these torques when {degrees}° are added to its position: is its zero "
+        )
+        words += f"that of the description? else set offset: {{values: [{values}], unit: deg}}{unsure}"
         yield grave("zero", words, first, angle=change.angle, **numbers)
     else:
         both, of = ("position and torque", "axis") if kind == "axis" else ("the positions", "position")

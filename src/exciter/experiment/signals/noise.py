@@ -151,6 +151,7 @@ def moves(recording: Recording) -> bool:
     q = recording.q[later]
     if len(q) < FEWEST_NOISE_SAMPLES or not np.isfinite(q).all():
         return len(q) >= FEWEST_NOISE_SAMPLES  # to be refused where it can be said better
+    q = q - q[0]  # a constant is zero then, to the last digit
     return bool((q.std(axis=0) > MOVING_NOISE_FACTOR * estimate_noise(recording.time[later], q).sigma).any())
 
 
