@@ -11,9 +11,9 @@ sines, torques from Pinocchio's Newton–Euler with 1 … 2 % noise, positions i
 Healthy logs: every finding of severity problem is a false refusal, and printed. Faults are put into the same logs, one
 at a time, at joints drawn from those where they are visible at all: where they change what offset, friction and rotor
 inertia of a joint cannot take up by more than ``VISIBLE_SHARE`` of the torque of some joint. Found: a finding of the
-right subject that names the joint (of two exchanged ones, either), as a problem or as a warning. "Believable" are faults
-that were missed and can only be missed: by Pinocchio's regressor and bounded least squares, a robot as near to the
-description as the true one leaves no more of the faulty log than of the healthy one. A zero that is off at the last
+right subject that names the joint (of two exchanged ones, either), as a problem or as a warning. "Believable" are
+faults that were missed and can only be missed: by Pinocchio's regressor and bounded least squares, a robot as near to
+the description as the true one leaves no more of the faulty log than of the healthy one. A zero that is off at the last
 joint is one: it is its body, turned.
 """
 
@@ -99,7 +99,7 @@ def random_body(rng: np.random.Generator, length: float) -> Body:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A robot by its description, a healthy log of a robot near it, both as Pinocchio has them; q, q̇, q̈ as they were."""
+    """A robot by its description, a healthy log of a robot near it, both as Pinocchio has them; q, q̇, q̈ as they are."""
 
     seed: int
     kind: str
@@ -404,9 +404,8 @@ def main() -> None:
             for outcome in one:
                 print(*outcome.lines, sep="\n", end="\n" if outcome.lines else "", flush=True)
     print(*table(found, faults), sep="\n")
-    print(
-        f"{np.mean([one.seconds for one in found]):.2f} s a check, {max(one.seconds for one in found):.2f} s the slowest"
-    )
+    seconds = [one.seconds for one in found]
+    print(f"{np.mean(seconds):.2f} s a check, {max(seconds):.2f} s the slowest")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 A log is refused where no believable robot explains it as it is, and one explains it clearly better with a column
 elsewhere, counted the other way, in another unit or from another zero. So both are asked the same question. Torques are
-τ_j = Y_j (φ₀ + B z) + U_j u_j + noise: φ₀ the description's inertial parameters, U_j offset, friction and rotor inertia,
-which no description knows, and z ~ N(0, 1): every body as a cloud of mass about its own centre, whose mass, centre and
-second moments err by ``BODY_SPREAD`` of its size (the affine-invariant metric of pseudo-inertias, with a ball of the
-body's gyration radius as reference). The noise of each joint is unknown, and worth ν independent samples:
+τ_j = Y_j (φ₀ + B z) + U_j u_j + noise: φ₀ the description's inertial parameters, U_j offset, friction and rotor
+inertia, which no description knows, and z ~ N(0, 1): every body as a cloud of mass about its own centre, whose mass,
+centre and second moments err by ``BODY_SPREAD`` of its size (the affine-invariant metric of pseudo-inertias, with a
+ball of the body's gyration radius as reference). The noise of each joint is unknown, and worth ν independent samples:
 
     cost = min_z Σ_j ν ln(1 + s_j²(z)/f_j²) + ‖z‖²,    s_j² the mean square that z leaves of joint j,
 
@@ -149,7 +149,7 @@ class Believable:
         return mixed / np.where(squares > 0.0, squares, np.inf), mixed / np.where(like > 0.0, like, np.inf)
 
     def alone(self, factor: Array) -> Array:
-        """(j, i) ν ln(1 + s²/f²) that the description as it is leaves of the effort i times factor (j, i) at joint j."""
+        """(j, i) ν ln(1 + s²/f²) of what the description as it is leaves of effort i times factor (j, i) at joint j."""
         _, squares, mixed = self._measured
         left = factor**2 * squares - 2.0 * factor * mixed + self.size[:, None]
         least = np.where(factor != 0.0, factor**2 * self.least, np.inf)

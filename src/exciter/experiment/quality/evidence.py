@@ -278,10 +278,23 @@ class Evidence:
         """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
         return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
+    @property
+    def other_units(self) -> bool:
+        """Positions or times are in another unit: whatever torque is compared with would be wrong."""
+        timing, limits = self.timing, self.limits
+        steady = timing.longest <= limits.longest_step and limits.slowest_rate <= timing.rate <= limits.fastest_rate
+        return bool(self.foreign_units) or not steady
+
+    @property
+    def too_short(self) -> bool:
+        """For torques to be judged."""
+        return self.timing.duration < self.limits.shortest_judged
+
     @cached_property
     def rows(self) -> EffortRows | None:
-        """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all."""
-        if self.robot is None or self.smooth is None or self.smooth.effort is None:
+        """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all, or
+        where units are other ones."""
+        if self.robot is None or self.smooth is None or self.smooth.effort is None or self.other_units:
             return None
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
@@ -298,8 +311,8 @@ class Evidence:
 
     @cached_property
     def explanation(self) -> Explanation | None:
-        """What a believable robot needs changed in the log. None where inertias are unknown, or units are other ones."""
-        if self.rows is None or not self.inertias_known or self.foreign_units:
+        """What a believable robot needs changed in the log. None where inertias are unknown, or it is too short."""
+        if self.rows is None or not self.inertias_known or self.too_short:
             return None
         amperes, loaded = self.effort_unit == "A", self.loaded
         return Search(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
@@ -308,11 +321,11 @@ class Evidence:
     def changed(self) -> set[int]:
         """Joints of which something is known to be wrong: order, sign, unit or zero."""
         changes = () if self.explanation is None else self.explanation.changes
-        return {*self.foreign_units, *(j for change in changes for j in change.joints)}
+        return {j for change in changes for j in change.joints}
 
     @cached_property
     def arrangement(self) -> Arrangement:
-        if self.rows is None or self.foreign_units:
+        if self.rows is None or self.too_short:
             return Arrangement()
         if not self.inertias_known:
             return Arrangement(driving=driving_friction(self.rows, self.limits))
@@ -320,8 +333,8 @@ class Evidence:
 
     @cached_property
     def delays(self) -> Delays | None:
-        """None without effort, or without rows at all."""
-        if self.smooth is None or self.smooth.effort is None:
+        """None without effort, without rows at all, or where units are other ones."""
+        if self.smooth is None or self.smooth.effort is None or self.other_units:
             return None
         return delays_of(self.smooth, None if self.rows is None else self.rows.regressor, self.about.period)
 

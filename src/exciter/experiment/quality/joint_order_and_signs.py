@@ -66,9 +66,9 @@ class Arrangement:
 
 
 def arrangement_of(rows: EffortRows, limits: Thresholds, changed: set[int], *, of_torque: bool) -> Arrangement:
-    """Where inertias are known. changed: joints of which something is known to be wrong. How much the torque of row i is
-    like the model's of column j does not depend on its sign; one that would have to be scaled beyond reason belongs to
-    another joint."""
+    """Where inertias are known. changed: joints of which something is known to be wrong. How much the torque of row i
+    is like the model's of column j does not depend on its sign; one that would have to be scaled beyond reason belongs
+    to another joint."""
     motion, most = rows.smooth.motion, limits.torque_scale
     correlation, scale = match(DynamicModel(rows.model.robot), motion, rows.effort, unknown_terms(motion))
     size = np.abs(scale)

@@ -131,6 +131,10 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part}"
     if evidence.robot is None:
         said["robot"] = "no robot was given: limits, joint order, signs and excitation were not judged"
+    elif evidence.other_units:
+        said["units"] = "positions or times are in another unit: torques were not judged"
+    elif evidence.too_short:
+        said["short log"] = f"the log is shorter than {evidence.limits.shortest_judged:g} s: torques were not judged"
     elif not evidence.inertias_known:
         unjudged = "joint order was not judged, signs by friction alone"
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"

@@ -137,8 +137,8 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
 
 def explained(evidence: Evidence) -> Iterator[Note]:
     """Always the numbers; a warning or problem where much torque is unexplained."""
-    found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.limits
-    if found is None:
+    found, limits = explained_of(evidence), evidence.limits
+    if found is None or evidence.too_short:
         return
     joints, (described, fitted) = evidence.joints, found
     shares = [fitted] if described is None else [described, fitted]
