@@ -61,17 +61,19 @@ def _clouds(mass: Array, centre: Array, radius: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Believed:
-    """z (10 n,) and mean squares (n,) that it leaves; least (n,): f²; weights (n,) that rows have in the end."""
+    """z (10 n,) and mean squares (n,) that it leaves; least (n,): f²; weights (n,) that rows have in the end. strict:
+    by which ‖z‖² counts, 1 unless bodies are to be nearer the description."""
 
     z: Array
     left: Array
     least: Array
     weights: Array
     worth: float
+    strict: float
 
     @property
     def penalty(self) -> float:
-        return float(self.z @ self.z)
+        return self.strict * float(self.z @ self.z)
 
     @property
     def costs(self) -> Array:
@@ -160,7 +162,7 @@ class Believable:
         beside, _, _ = self._measured
         return [f * beside[j][:, i] - self.described[j] for j, (i, f) in enumerate(zip(order, factor, strict=True))]
 
-    def fit(self, order: Index | None = None, factor: Array | None = None) -> Believed:
+    def fit(self, order: Index | None = None, factor: Array | None = None, strict: float = 1.0) -> Believed:
         """With effort factor_j τ_order(j) at joint j; as logged unless given."""
         n = self.bodies.n
         order = np.arange(n) if order is None else order
@@ -171,13 +173,15 @@ class Believable:
         squares, z, weights = power, np.zeros(10 * n), np.ones(n)
         for _ in range(REWEIGHTED_BODIES):
             weights = self.worth / (squares + least)
-            z = self.known(weights)(weights @ product)
+            z = self.known(weights, strict)(weights @ product)
             squares = np.maximum(
                 power - 2.0 * product @ z + np.einsum("i,jik,k->j", z, self._gram, z, optimize=True), 0.0
             )
-        return Believed(z, squares, least, weights, self.worth)
+        return Believed(z, squares, least, weights, self.worth, strict)
 
-    def known(self, weights: Array) -> Callable[[Array], Array]:
+    def known(self, weights: Array, strict: float) -> Callable[[Array], Array]:
         """x ↦ A⁻¹ x, A what is known of z, rows weighing so much (n,) and bodies near the description."""
-        factor = cho_factor(np.eye(self.rows.shape[2]) + np.tensordot(weights, self._gram, 1), check_finite=False)
+        factor = cho_factor(
+            strict * np.eye(self.rows.shape[2]) + np.tensordot(weights, self._gram, 1), check_finite=False
+        )
         return lambda x: np.asarray(cho_solve(factor, x, check_finite=False))

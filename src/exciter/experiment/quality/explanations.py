@@ -29,6 +29,8 @@ ZERO_STEP_RAD = 1e-3  # [rad] of the difference that stands for a derivative
 FARTHEST_ZERO_STEP_RAD = 0.5  # [rad] that a parabola is believed over
 LEAST_ZERO_RAD = 0.1  # centres of mass of descriptions are wrong by such an angle
 LEAST_ZERO_GAIN = 0.1  # promised by a parabola, to go on
+USUAL_STRICTNESS = 3.0  # of bodies whose errors are even within ± BODY_SPREAD: their variance is a third
+LIKELY_ZERO_GAIN = 2.0  # beyond chance of the best of n joints: 1 : 2.7, worth a warning
 MOST_CHANGES = 4  # rounds
 RIVAL_GAIN = 10.0  # −2 ln of odds, 1 : 150: a change that gains less than that less is as good
 HELPED_SHARE = 0.05  # of the gain of a change, that is a joint's own: it is one that the change is about
@@ -184,7 +186,20 @@ class Search:
             now, before = best.then, best.believed
             if best.kind == "unit":  # in which everything else is judged
                 break
+        possible = possible if changes or possible is not None else self.likely_zero(now)
         return Explanation(first, self.needed, tuple(changes), possible, tuple(rivals))
+
+    def likely_zero(self, now: Arranged) -> Change | None:
+        """A zero that bodies hide, where those would be at the edge of what is believed: a fit of bodies as near to the
+        description as usual (BODY_SPREAD as the ends of what is likely, not as σ) is better off with another one."""
+        believed = self.at(now).fit(np.array(now.torques), np.array(now.factor), strict=USUAL_STRICTNESS)
+        scores = ((j, *self.score(now, believed, j)) for j in self.turning)
+        far = [(gain, j, angle) for j, gain, angle in scores if abs(angle) >= LEAST_ZERO_RAD]
+        gain, j, angle = max(far, default=(0.0, 0, 0.0))
+        if gain < LIKELY_ZERO_GAIN + 2.0 * np.log(self.n):
+            return None
+        then = now._replace(shift=_with(now.shift, [j], [now.shift[j] + angle]))
+        return Change("zero", (j,), then, gain, believed, angle)
 
     def tried(self, now: Arranged, before: Believed) -> Iterator[Change]:
         """Until one explains all there is to explain."""
@@ -322,7 +337,7 @@ class Search:
         left = np.stack(here.left(np.array(a.torques), np.array(a.factor))) - here.rows @ believed.z
         w = believed.weights / here.samples
         mixed = np.einsum("j,jNk,jN->k", w, here.rows, slope, optimize=True)
-        known = here.known(believed.weights)
+        known = here.known(believed.weights, believed.strict)
         first = float(w @ (slope * left).sum(axis=1))
         second = float(w @ (slope**2).sum(axis=1)) - float(mixed @ known(mixed))
         if second <= SINGULAR_DRIVE:
