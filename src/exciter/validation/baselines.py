@@ -178,9 +178,8 @@ def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
         sigma, way = _found(problem, run)
     except RecordingError as error:
         sigma, way = None, str(error)
-    seen = None if sigma is None else ~(sigma < QUIETEST_TORQUE_FRACTION * signal) & ~np.isnan(signal)
-    moving = None if sigma is None else np.where(seen, sigma, np.nan)
-    return NoiseFloor(joints=problem.joints, sigma=moving, signal=signal, way=way)
+    seen = None if sigma is None else np.where(sigma >= QUIETEST_TORQUE_FRACTION * signal, sigma, np.nan)
+    return NoiseFloor(joints=problem.joints, sigma=seen, signal=signal, way=way)
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:

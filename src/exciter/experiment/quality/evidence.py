@@ -17,7 +17,7 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.explanations import Explanation, Search
+from exciter.experiment.quality.explanations import ChangeSearch, Explanation
 from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
@@ -315,7 +315,7 @@ class Evidence:
         if self.rows is None or not self.inertias_known or self.too_short:
             return None
         amperes, loaded = self.effort_unit == "A", self.loaded
-        return Search(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
+        return ChangeSearch(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
 
     @property
     def changed(self) -> set[int]:

@@ -108,7 +108,7 @@ class Explanation:
 Candidate = tuple[str, tuple[int, ...], Arranged]
 
 
-class Search:
+class ChangeSearch:
     """model: whose joint terms are free, beside usual ones. loaded: the tips carry an unknown load. amperes:
     efforts are currents without gains, any factor will do."""
 
