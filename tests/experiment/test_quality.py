@@ -17,16 +17,15 @@ from exciter.excitation.files.row_files import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, repair
 from exciter.experiment.quality.delays import blocks
 from exciter.experiment.quality.evidence import USUAL_TERMS, Windows, excitation_of, visible_period
-from exciter.experiment.quality.joint_order_and_signs import cycles, unknown_terms
+from exciter.experiment.quality.explanations import cycles
 from exciter.experiment.quality.sample_tallies import isolated
-from exciter.experiment.quality.torque_checks import best_zero
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
-from exciter.robot import Motion, load
 from exciter.robot import embedded_robots as embedded
+from exciter.robot import load
 from exciter.settings import fill, written
 from support.paths import ROBOTS
-from support.quality_logs import RATE, changed, clean, executed, fourier, late
+from support.quality_logs import RATE, changed, clean, executed, fourier, late, truth
 from support.robots import random_robot
 
 pytestmark = pytest.mark.slow
@@ -512,8 +511,8 @@ def test_torque_of_another_scale(panda):
 def test_joints_whose_order_cannot_be_judged_are_named():
     """Of every two torques that are exchanged unnoticed one at least is named; where all is clear none is."""
     unnoticed = 0
-    for name in ("kuka-ir361", "tx40"):
-        recording, robot = clean(name, 1, noise=0.3)
+    for name in ("puma560", "tx40"):
+        recording, robot = clean(name, 1, noise=1.0)
         for a, b in combinations(range(robot.n), 2):
             order = list(range(robot.n))
             order[a], order[b] = b, a
@@ -578,10 +577,35 @@ def test_delays_of_any_size_are_found_within_their_errors(delays, samples):
 
 
 def test_a_shift_moves_the_delay_by_as_much(delays):
-    """No part of it is lost: an expansion in the delay would, since noise fails it first."""
+    """No part of it is lost: an expansion in the delay would, since noise fails it first. Where friction bends before
+    it slides the error is larger, and whether that is seen may depend on the shift."""
     for findings in delays:
         for k, finding in findings.items():
-            assert finding.numbers["samples"] - findings[0].numbers["samples"] == pytest.approx(k, abs=0.12)
+            within = max(0.12, 0.5 * RATE * finding.numbers["error"])
+            assert finding.numbers["samples"] - findings[0].numbers["samples"] == pytest.approx(k, abs=within)
+
+
+@pytest.mark.parametrize("bend", [1e-3, 4e-3, 1.5e-2])
+@pytest.mark.parametrize("name", ["ur10e", "panda"])
+def test_friction_that_bends_before_it_slides_is_no_delay(name, bend):
+    """Dahl's friction step by step, 15 % of the torque, and a true delay of 2 ms; without columns for it 7 … 15 ms."""
+    robot, (fine, late_by) = embedded.robot(name), (1000.0, 2)
+    for seed in range(2):
+        rng, time = np.random.default_rng(seed), np.arange(int(20.0 * fine)) / fine
+        exact = fourier(robot, time, seed)
+        model = DynamicModel(robot)
+        bodies = model.torque(exact, truth(model, seed))
+        size, z, bent = np.maximum(bodies.std(axis=0), 1e-3), np.zeros(robot.n), np.zeros_like(bodies)
+        for k, step in enumerate(np.diff(exact.q, axis=0), start=1):
+            z = np.sign(step) + (z - np.sign(step)) * np.exp(-np.abs(step) / bend)
+            bent[k] = z
+        torque = np.roll(bodies + 0.15 * size * bent, late_by, axis=0)
+        torque += 0.02 * size * rng.standard_normal(torque.shape)
+        q = exact.q + 2e-5 * rng.standard_normal(exact.q.shape)
+        recording = Recording(robot.joint_names, time, q, None, torque)[late_by::4]
+        numbers = found(judge(recording, robot), "delay").numbers
+        assert abs(numbers["delay"] - 2e-3) < 2.0 * numbers["error"]
+        assert numbers["error"] < 3e-3
 
 
 @pytest.mark.parametrize(("name", "motion"), [("kuka-ir361", "bspline"), ("ur10e", "fourier")])
@@ -841,23 +865,3 @@ def test_repairs_from_plain_data():
     ):
         with pytest.raises(RecordingError, match=words):
             filled(data)
-
-
-def test_what_a_zero_elsewhere_would_change_is_that_of_torques_computed_there():
-    """Of one joint at a time, friction, offset and rotor inertia of every joint left free: by plain least squares."""
-    robot, rng = random_robot(5, 4, prismatic=0.0), np.random.default_rng(3)
-    motion = Motion(np.arange(60.0), *rng.normal(size=(3, 60, 4)))
-    turned = Motion(motion.time, motion.q + 0.7 * np.eye(4)[1], motion.qd, motion.qdd)
-    effort = DynamicModel(robot).torque(turned) + 0.1 * rng.normal(size=(60, 4))
-    change, joint, angle = best_zero(robot, motion, effort)
-
-    def power(q):
-        left = effort - DynamicModel(robot).torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        floor = (0.01 * np.std(effort, axis=0).max()) ** 2
-        fits = [np.linalg.lstsq(w, y, rcond=None)[0] for w, y in zip(beside, left.T, strict=True)]
-        return [np.mean((y - w @ x) ** 2) + floor for w, x, y in zip(beside, fits, left.T, strict=True)]
-
-    beside = unknown_terms(motion)
-    assert (joint, angle) == (1, pytest.approx(0.7, abs=0.05))
-    expected = np.log(np.divide(power(motion.q + angle * np.eye(4)[joint]), power(motion.q))).sum()
-    assert change == pytest.approx(expected, rel=1e-9)

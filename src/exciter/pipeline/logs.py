@@ -217,13 +217,13 @@ def _read(
         assert isinstance(file, RecordingFile)
         if config.robot.lock:
             _refuse_moving(config, file.chunks())
-        long = LongLog.of(lambda: (arranged(piece) for piece in file.chunks()), name, model, repairs)
+        long = LongLog.of(lambda: (arranged(piece) for piece in file.chunks()), name, model, repairs, loaded=with_load)
         notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
     _refuse_moving(config, [whole])
     recording = arranged(whole)
     kept = repair(recording, repairs)
-    quality = check(kept.recording, robot, model)
+    quality = check(kept.recording, robot, model, loaded=with_load)
     notes = _judged(quality, name, config, with_load)
     if config.known_parameters is not None:
         currents = in_amperes(recording, name)

@@ -6,7 +6,8 @@ the description's whole model is what its maker gave. Exact over a whole run, in
 The noise floor is the part of the torque that no model can explain. A motion that repeats shows it: d(t) = (y(t +
 period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
 taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
-that was low-passed before it was logged hides its noise: then there is no floor. Noise of positions comes on top."""
+that was low-passed before it was logged hides its noise: then there is no floor, of that joint and of all together.
+Noise of positions comes on top."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.noise import FEWEST_NOISE_SAMPLES, estimate_noise, trimmed_deviation
+from exciter.experiment.signals.noise import (
+    FEWEST_NOISE_SAMPLES,
+    QUIETEST_TORQUE_FRACTION,
+    estimate_noise,
+    trimmed_deviation,
+)
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import by_name, finite
@@ -163,8 +169,9 @@ def _residuals(squares: Array, counted: Array, worst: Array, when: Array) -> tup
 
 @dataclass(frozen=True, eq=False)
 class NoiseFloor:
-    """sigma (J,): standard deviation of the noise in the rows' measured side; None where it cannot be known. signal
-    (J,): rms of what was measured. Both are NaN of a joint that rests throughout. way: how it was found, or why not."""
+    """sigma (J,): standard deviation of the noise in the rows' measured side; None where it cannot be known, NaN of a
+    joint whose torque was smoothed before it was logged. signal (J,): rms of what was measured. Both are NaN of a joint
+    that rests throughout. way: how it was found, or why not."""
 
     joints: tuple[str, ...]
     sigma: Array | None
@@ -191,13 +198,22 @@ class NoiseFloor:
 
     @property
     def total_percent(self) -> float | None:
-        """The same over all joints together."""
-        if self.sigma is None:
+        """The same over all joints together; None where that of one cannot be known."""
+        if self.sigma is None or self.hidden:
             return None
         return float(100.0 * np.sqrt(np.nansum(self.sigma**2) / max(float(np.nansum(self.signal**2)), 1e-300)))
 
     @property
+    def hidden(self) -> tuple[str, ...]:
+        """Joints that move, and whose noise cannot be seen though that of others can."""
+        unseen = np.isnan(self.percent) & ~np.isnan(self.signal) if self.sigma is not None else ()
+        return tuple(self.joints[j] for j in np.flatnonzero(unseen))
+
+    @property
     def sentence(self) -> str:
+        if self.hidden:
+            why = f"the torque of {', '.join(self.hidden)} is smoother than any sensor, and was low-passed before"
+            return f"the noise floor cannot be known: {why} it was logged"
         if (total := self.total_percent) is None:
             return f"the noise floor cannot be known: {self.way}"
         return f"noise floor {total:.3g} %, {self.way}"
@@ -214,8 +230,8 @@ def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
         sigma, way = _found(problem, run)
     except RecordingError as error:
         sigma, way = None, str(error)
-    moving = None if sigma is None else np.where(np.isnan(signal), np.nan, sigma)
-    return NoiseFloor(joints=problem.joints, sigma=moving, signal=signal, way=way)
+    seen = None if sigma is None else np.where(sigma >= QUIETEST_TORQUE_FRACTION * signal, sigma, np.nan)
+    return NoiseFloor(joints=problem.joints, sigma=seen, signal=signal, way=way)
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:

@@ -23,6 +23,7 @@ DELAY_SCAN_S = 0.3  # on either side; clocks that differ by more show in the mot
 DELAY_SCAN_SHARE = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
 SCAN_POINTS_PER_PERIOD = 4.0  # of the cut-off
 DELAY_NEWTON_STEPS = 20
+BENDING_GAIN = 20.0  # −2 log of the likelihood: three columns gain that much by chance once in 6000 times
 
 
 class ShiftedFit:
@@ -116,16 +117,17 @@ def features(smooth: Smooth) -> Array:
     return np.hstack([np.ones((len(q), 1)), np.sin(q), np.cos(q), qd, np.sign(qd), qdd])
 
 
-def with_friction(w: Array, smooth: Smooth, j: int) -> Array:
+def with_friction(w: Array, smooth: Smooth, j: int, *, bends: bool) -> Array:
     """Rows w (N, f) of joint j, columns along sign(q̇) rounded as the filter rounds the torque's steps. One more column
-    lets friction turn early or late: joints stick or wind up before they slide, and that is no delay."""
+    lets friction turn early or late, as where joints stick, and that is no delay; more of them, where its contacts
+    bend, let it build up along the way."""
     w = w.copy()
     for qd, direction in zip(smooth.motion.qd.T, smooth.direction.T, strict=True):
         step = np.sign(qd)
         factor = step @ w / max(float(step @ step), 1.0)
         along = (factor != 0.0) & (np.abs(w - np.outer(step, factor)).max(axis=0) <= 1e-9 * np.abs(factor))
         w[:, along] = np.outer(direction, factor[along])
-    return np.column_stack([w, smooth.turning[:, j]])
+    return np.column_stack([w, smooth.late[:, j] if bends else smooth.late[:, j, :1]])
 
 
 def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> float | None:
@@ -149,18 +151,25 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     if smooth.effort is None or len(smooth) < 10 * JACKKNIFE_BLOCKS:
         return unknown
     reach = min(DELAY_SCAN_S, DELAY_SCAN_SHARE * max(float(course.x[-1] - course.x[0]) for course in smooth.courses))
-    rows = {}
-    for j in map(int, np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)):
-        w = with_friction(features(smooth) if regressor is None else regressor[:, j], smooth, j)
-        if determined(w, smooth.independent):
-            rows[j] = w
-    fit = ShiftedFit(rows, smooth, reach, period)
-    if not fit.joints:
-        return unknown
     half = int(np.ceil(SCAN_POINTS_PER_PERIOD * smooth.cutoff * reach))
     grid = np.linspace(-reach, reach, 2 * half + 1)
-    powers = np.array([fit.power(d) for d in grid])
-    total = np.log(np.maximum(powers, 1e-300)) @ fit.free  # −2 log likelihood, the noise of each joint unknown
+    moving = [int(j) for j in np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)]
+    columns = {j: features(smooth) if regressor is None else regressor[:, j] for j in moving}
+    kinds = (False,) if regressor is None else (False, True)  # coupled motion that is not modelled is none of friction
+    tried = [{j: with_friction(w, smooth, j, bends=bends) for j, w in columns.items()} for bends in kinds]
+    tried = [{j: w for j, w in rows.items() if determined(w, smooth.independent)} for rows in tried]
+    fits = [ShiftedFit(rows, smooth, reach, period) for rows in tried]
+    if not fits[0].joints:
+        return unknown
+    scans = [dict(zip(fit.joints, np.array([fit.power(d) for d in grid]).T, strict=True)) for fit in fits]
+    rows, powers = dict(tried[0]), dict(scans[0])
+    for j, free in zip(fits[-1].joints, fits[-1].free, strict=True):
+        # columns that a delay does not need must not blur it: contacts that bend show at any shift
+        gain = free * float(np.log(max(scans[0][j].min(), 1e-300) / max(scans[-1][j].min(), 1e-300)))
+        if gain > BENDING_GAIN:
+            rows[j], powers[j] = tried[-1][j], scans[-1][j]
+    fit = ShiftedFit({j: rows[j] for j in fits[0].joints}, smooth, reach, period)
+    total = np.log(np.maximum([powers[j] for j in fit.joints], 1e-300)).T @ fit.free  # −2 log likelihood
     best = int(np.argmin(total))
     left = float(np.exp((total[best] - total[half]) / fit.free.sum()))
     if best in (0, 2 * half):

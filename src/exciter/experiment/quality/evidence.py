@@ -17,6 +17,7 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
+from exciter.experiment.quality.explanations import ChangeSearch, Explanation
 from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
@@ -172,7 +173,8 @@ def visible_period(time: Array, q: Array) -> float | None:
 class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
     torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
-    numbers of joints whose torque is unusable, and zero."""
+    numbers of joints whose torque is unusable, and zero. loaded: the robot carries something that its description does
+    not know."""
 
     def __init__(
         self,
@@ -181,6 +183,8 @@ class Evidence:
         robot: Robot | None = None,
         model: DynamicModel | None = None,
         planned: Curve | None = None,
+        *,
+        loaded: bool = False,
     ) -> None:
         stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
@@ -212,6 +216,7 @@ class Evidence:
         if robot is not None and self.about.gravity is not None:
             robot = replace(robot, gravity=np.array(self.about.gravity))
         self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
+        self.loaded = loaded or self.about.payload is not None
         self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
         of_current, known = self.effort_name == "current", self.about.gains
         self.gains = np.array(known) if of_current and known is not None else None
@@ -275,10 +280,23 @@ class Evidence:
         """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
         return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
+    @property
+    def other_units(self) -> bool:
+        """Positions or times are in another unit: whatever torque is compared with would be wrong."""
+        timing, limits = self.timing, self.limits
+        steady = timing.longest <= limits.longest_step and limits.slowest_rate <= timing.rate <= limits.fastest_rate
+        return bool(self.foreign_units) or not steady
+
+    @property
+    def too_short(self) -> bool:
+        """For torques to be judged."""
+        return self.timing.duration < self.limits.shortest_judged
+
     @cached_property
     def rows(self) -> EffortRows | None:
-        """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all."""
-        if self.robot is None or self.smooth is None or self.smooth.effort is None:
+        """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all, or
+        where units are other ones."""
+        if self.robot is None or self.smooth is None or self.smooth.effort is None or self.other_units:
             return None
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
@@ -297,17 +315,31 @@ class Evidence:
         return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
+    def explanation(self) -> Explanation | None:
+        """What a believable robot needs changed in the log. None where inertias or torques are unknown, or it is short."""
+        if self.rows is None or not self.inertias_known or self.too_short or self.silent:
+            return None
+        amperes, loaded = self.effort_unit == "A", self.loaded
+        return ChangeSearch(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
+
+    @property
+    def changed(self) -> set[int]:
+        """Joints of which something is known to be wrong: order, sign, unit or zero."""
+        changes = () if self.explanation is None else self.explanation.changes
+        return {j for change in changes for j in change.joints}
+
+    @cached_property
     def arrangement(self) -> Arrangement:
-        if self.rows is None:
+        if self.rows is None or self.too_short:
             return Arrangement()
         if not self.inertias_known:
             return Arrangement(driving=driving_friction(self.rows, self.limits))
-        return arrangement_of(self.rows, self.limits, of_torque=self.effort_unit == "N·m")
+        return arrangement_of(self.rows, self.limits, self.changed, of_torque=self.effort_unit == "N·m")
 
     @cached_property
     def delays(self) -> Delays | None:
-        """None without effort, or without rows at all."""
-        if self.smooth is None or self.smooth.effort is None:
+        """None without effort, without rows at all, or where units are other ones."""
+        if self.smooth is None or self.smooth.effort is None or self.other_units:
             return None
         return delays_of(self.smooth, None if self.rows is None else self.rows.regressor, self.about.period)
 

@@ -1,17 +1,16 @@
-"""Arrangement of joints: do torques follow the model's in the order and with the signs of the description?
+"""Joint order and signs without a search: how much torques of the log are alike those of the model, and friction that
+drives its joint.
 
 From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
-friction and rotor inertia need not be known. The correlation of the residuals shows which channel belongs to which
-joint. Another arrangement is reported only where it fits well and the log's badly; wrists without load show none."""
+friction and rotor inertia need not be known. The correlation of the residuals shows which torques could be exchanged
+unnoticed; what is wrong with a log, and whether it is sure, ``explanations`` says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.smoothed_log import EffortRows, unexplained, unit_columns
@@ -19,11 +18,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-WholeJoints = tuple[Sequence[int], Array, Array]  # that change together, and all correlations as logged and then
 VISIBLE_TORQUE_SHARE = 1e-6  # of the largest torque: a smaller model torque is rounding
-ARRANGEMENT_SAMPLES = 300  # that hypotheses are compared on
-LEAST_SCORE_GAIN = 0.5  # of Σ correlation²: less may be chance
-MOST_CORRELATION_LOSS = 0.1  # of a joint, in another arrangement
 CLEAR_FISHER_DIFFERENCE = 0.5  # of correlations, Fisher's z: four standard errors of 130 independent samples
 SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that counts as zero
 UNDETERMINED_FRICTION_SHARE = 1e-3  # of a combination, that the rows need not determine
@@ -61,92 +56,30 @@ def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """What is wrong with joint order and signs, by number of the joint; empty where all is well, or nothing is clear.
-    correlation (n, n) and scale (n,) of measured against model torques, empty where inertias are unknown. columns:
-    torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole: joints
-    exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
-    friction that drives its joint, and its standard error. unclear: joints whose torque follows the model's too little,
-    or that of another about as well, to notice an exchange."""
+    """correlation (n, n) of measured against model torques, empty where inertias are unknown. driving: friction that
+    drives its joint, by number, and its standard error. unclear: joints whose torque follows the model's too little, or
+    that of another about as well, to notice an exchange."""
 
     correlation: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    scale: Array = field(default_factory=lambda: np.zeros(0))
-    columns: tuple[tuple[int, int], ...] = ()
-    signs: tuple[int, ...] = ()
-    whole: WholeJoints | None = None
     driving: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     unclear: Sequence[int] = ()
 
-    @property
-    def joints(self) -> set[int]:
-        exchanged = () if self.whole is None else self.whole[0]
-        return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
 
-
-def arrangement_of(rows: EffortRows, limits: Thresholds, *, of_torque: bool) -> Arrangement:
-    """Where inertias are known. How much the torque of row i is like the model's of column j does not depend on its
-    sign; one that would have to be scaled beyond reason belongs to another joint."""
-    bodies, motion, most = DynamicModel(rows.model.robot), rows.smooth.motion, limits.torque_scale
-    correlation, scale = match(bodies, motion, rows.effort, unknown_terms(motion))
+def arrangement_of(rows: EffortRows, limits: Thresholds, changed: set[int], *, of_torque: bool) -> Arrangement:
+    """Where inertias are known. changed: joints of which something is known to be wrong. How much the torque of row i
+    is like the model's of column j does not depend on its sign; one that would have to be scaled beyond reason belongs
+    to another joint."""
+    motion, most = rows.smooth.motion, limits.torque_scale
+    correlation, scale = match(DynamicModel(rows.model.robot), motion, rows.effort, unknown_terms(motion))
     size = np.abs(scale)
     like = np.where(((size < most) & (size > 1.0 / most)) | (not of_torque), np.abs(correlation), 0.0)
     z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
-    _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
-    columns = tuple(pair for cycle in cycles(order.tolist()) if _sure(like, z, cycle, limits) for pair in cycle)
-    signs = tuple(np.flatnonzero(correlation.diagonal() < -limits.conclusive).tolist())
-    found = Arrangement(correlation, size.diagonal(), columns, signs)
-    if not found.joints:
-        found = replace(found, whole=_whole_joints(rows, bodies, limits))
-    if not found.joints:
-        found = replace(found, driving=driving_friction(rows, limits))
+    driving = {} if changed else driving_friction(rows, limits)
     others = z - np.diag(np.full(len(z), np.inf))
     clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
     doubtful = np.flatnonzero(~((like.diagonal() > limits.conclusive) & clear)).tolist()
-    return replace(found, unclear=[j for j in doubtful if j not in found.joints])
-
-
-def cycles(order: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """The pairs (i, order[i]) of every cycle longer than one."""
-    left, found = set(range(len(order))), []
-    while left:
-        at = min(left)
-        cycle = []
-        while at in left:
-            left.remove(at)
-            cycle.append((at, order[at]))
-            at = order[at]
-        found += [cycle] if len(cycle) > 1 else []
-    return found
-
-
-def _sure(like: Array, z: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> bool:
-    """Every joint of the cycle fits better where it is put, and two of them fit well there and clearly better."""
-    better = all(like[i, j] > like[i, i] for i, j in cycle)
-    clear = [like[i, j] > limits.conclusive and z[i, j] - z[i, i] > CLEAR_FISHER_DIFFERENCE for i, j in cycle]
-    return better and sum(clear) >= 2
-
-
-def _whole_joints(rows: EffortRows, bodies: DynamicModel, limits: Thresholds) -> WholeJoints | None:
-    """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained. A
-    position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign."""
-    step = max(1, len(rows.smooth) // ARRANGEMENT_SAMPLES)
-    motion, effort = rows.smooth.motion[::step], rows.effort[::step]
-    unknown = unknown_terms(motion)  # the same span whichever way an axis counts
-    own = match(bodies, motion, effort, unknown)[0].diagonal()
-    if own.size and own.min() > limits.conclusive:
-        return None
-    best, most, same = None, LEAST_SCORE_GAIN, np.arange(motion.n)
-    for joints in [*combinations(same.tolist(), 1), *combinations(same.tolist(), 2)]:  # an axis reversed, or a pair
-        order, signs = same.copy(), np.where(np.isin(same, joints) & (len(joints) == 1), -1, 1)
-        order[list(joints)] = joints[::-1]
-        q, qd, qdd, tau = (x[:, order] * signs for x in (motion.q, motion.qd, motion.qdd, effort))
-        correlation, _ = match(bodies, Motion(motion.time, q, qd, qdd), tau, [unknown[k] for k in order])
-        there = np.abs(correlation.diagonal())
-        gained = float((there**2).sum()) - float((np.maximum(own, 0.0) ** 2).sum())
-        fair = bool((there >= np.maximum(own, 0.0) - MOST_CORRELATION_LOSS).all())
-        rescued = bool(((own < limits.doubtful) & (there > limits.conclusive)).any())
-        if fair and rescued and gained > most:
-            best, most = (joints, own, correlation.diagonal()), gained
-    return best
+    unclear = [j for j in doubtful if j not in changed and j not in driving]
+    return Arrangement(correlation, driving, unclear)
 
 
 def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[float, float]]:

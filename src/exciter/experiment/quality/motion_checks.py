@@ -66,6 +66,8 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
         return
     interval, late = evidence.timing.interval, dict[str, float]()
     for j in np.flatnonzero(evidence.values.range("q") > 0):
+        if j in evidence.foreign_units:  # then it is not the derivative, and that is why
+            continue
         joint, measured = evidence.joints[j], smooth.measured[:, j]
         rows = np.column_stack([smooth.motion.qd[:, j], smooth.motion.qdd[:, j]])
         length = np.linalg.norm(rows, axis=0)

@@ -102,14 +102,16 @@ def check(
     model: DynamicModel | None = None,
     planned: Curve | None = None,
     thresholds: Thresholds | None = None,
+    *,
+    loaded: bool = False,
 ) -> Quality:
     """The quality of a recording, before anything is computed from it; nothing is changed. Of one given as pieces in
     order of time, in bounded memory: expensive checks use evenly spread windows. robot, or a model of it: joints are
-    taken by name. planned: the motion that was commanded."""
+    taken by name. planned: the motion that was commanded. loaded: the robot carries a load that nobody knows."""
     robot = model.robot if model is not None else robot
     pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned)
+    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned, loaded=loaded)
     timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
     enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
     enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
@@ -129,6 +131,10 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         said["long log"] = f"the log is long: spectra, delay and excitation were judged on {part}"
     if evidence.robot is None:
         said["robot"] = "no robot was given: limits, joint order, signs and excitation were not judged"
+    elif evidence.other_units:
+        said["units"] = "positions or times are in another unit: torques were not judged"
+    elif evidence.too_short:
+        said["short log"] = f"the log is shorter than {evidence.limits.shortest_judged:g} s: torques were not judged"
     elif not evidence.inertias_known:
         unjudged = "joint order was not judged, signs by friction alone"
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"

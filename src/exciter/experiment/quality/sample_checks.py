@@ -35,6 +35,10 @@ def rate(evidence: Evidence) -> Iterator[Note]:
     if timing.samples < limits.fewest_samples:
         words = f"{timing.samples} samples are too few; a motion of some seconds has thousands"
         yield problem("rate", words, samples=timing.samples)
+    elif timing.duration < limits.shortest and timing.rate <= limits.fastest_rate:
+        words = f"{number(timing.duration)} s are too short: joints hardly turn around in it, and weight, friction and "
+        words += "inertia look alike; record some periods of a motion, 10 s or more"
+        yield problem("too short", words, duration=timing.duration)
     units = [unit for unit, size in TIME_UNIT_SECONDS.items() if 10.0 <= timing.rate / size <= 20_000.0]
     if timing.longest > limits.longest_step:
         words = f"after {timing.longest_at:.6g} s time goes on by {timing.longest:.3g} s at once, which no log of a "

@@ -14,6 +14,7 @@ from scipy.signal import butter, sosfiltfilt, welch
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.sample_tallies import isolated
 from exciter.experiment.recording.recording import Recording
+from exciter.parameters.terms.friction import linear_recursion
 from exciter.robot import Motion
 from exciter.typing import Array, BoolArray, Index
 
@@ -27,19 +28,21 @@ ROWS_PER_PERIOD = 4.0  # of the cut-off
 OUTLIER_DEVIATIONS = 15.0  # robust standard deviations above both neighbours
 JUMP_PACE_RATIO = 20.0  # to the usual fastest speed
 SHORTEST_PIECE_PERIODS = 8.0  # of the cut-off
+PRE_SLIDING_SHARES = (2e-4, 1e-3, 5e-3)  # of a joint's range: 0.02 … 4 mrad are seen at motors and links
 SINGULAR_ROWS = 1e-8  # relative singular value of rows with unit columns that counts as zero
 SAMPLES_PER_COLUMN = 2.0  # independent ones, that a fit needs
 
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """Rows (N, n) of all pieces: motion, sign(q̇) as the filter rounds it (direction) and how fast that turns [1/s],
-    measured velocity, effort; piece (N,) numbers them. cutoff [Hz] of the filter; duration [s] that the rows stand for;
-    courses: the filtered effort of every piece as a function of time, without what the filter's ends spoil."""
+    """Rows (N, n) of all pieces: motion, sign(q̇) as the filter rounds it (direction), measured velocity, effort; piece
+    (N,) numbers them. late (N, n, k): how fast the direction turns [1/s], and that of contacts that bend. cutoff [Hz]
+    of the filter; duration [s] that the rows stand for; courses: the filtered effort of every piece as a function of
+    time, without what the filter's ends spoil."""
 
     motion: Motion
     direction: Array
-    turning: Array
+    late: Array
     piece: Index
     cutoff: float
     duration: float
@@ -175,4 +178,12 @@ def _rows(piece: Recording, sections: Array, interval: float) -> dict[str, Array
     rows = {"time": piece.time, "q": q, "qd": qd, "qdd": rate(qd, interval), "direction": direction}
     beside = {"measured": piece.qd, "effort": piece.torque}
     rows |= {name: low_passed(x) for name, x in beside.items() if x is not None}
-    return rows | {"turning": rate(direction, interval)}
+    # friction after Dahl, whatever its length: contacts bend before they slide, which looks like a delay
+    travel = np.tile(np.diff(q, axis=0).T, (len(PRE_SLIDING_SHARES), 1))
+    ways = np.concatenate([np.ptp(q, axis=0) * share for share in PRE_SLIDING_SHARES])[:, None]
+    exponent = -np.abs(travel) / np.where(ways > 0.0, ways, 1.0)
+    start = np.zeros(len(ways))
+    bent = linear_recursion(np.exp(exponent), -np.expm1(exponent) * np.sign(travel), start).T.reshape(
+        len(q), -1, q.shape[1]
+    )
+    return rows | {"late": np.stack([rate(direction, interval), *np.moveaxis(low_passed(bent), 1, 0)], axis=-1)}

@@ -15,6 +15,8 @@ class Thresholds:
     missing: float = 0.005  #: Share of samples: at 0.5 % a filter on uniform time meets some ten jumps in 2000 samples
     long_gap: float = 0.05  #: [s] A longer hole is not interpolated: joints go a visible way and may turn around
     fewest_samples: int = 50  #: Fewer samples say nothing about a robot of some 60 parameters
+    shortest: float = 1.0  #: [s] In less a drive turns around once at best, and any parameters explain its torque
+    shortest_judged: float = 2.0  #: [s] In less a wrong column, sign or zero is no more likely than a wrong body
     slowest_rate: float = 5.0  #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time
     fastest_rate: float = 100_000.0
     shortest_step: float = 1e-15  #: [s] Below it there is no time between samples in any unit
@@ -45,11 +47,11 @@ class Thresholds:
 
     #: Correlation with the model, friction and rotor removed: gravity-loaded real joints 0.88 … 1.00, accidental 0.81.
     conclusive: float = 0.85
-    doubtful: float = 0.5  #: Correlation of a joint as logged above which no other arrangement of whole joints is tried
     driving_friction: float = 0.05  #: … its joint, over the spread of the torque: less may be a wrong model
     torque_scale: float = 20.0  #: Against the model; inertias of descriptions are rarely wrong by a factor of ten
-    #: Σ ln(residual power) that another zero must gain: ≤ 0.14 on real arms or with inertias 20 % off, 3 … 20 if wrong.
-    zero: float = 1.5
+    #: −2 ln of odds, 1 : 400, beyond chance of the best of all changes tried, that a log needs another order, sign,
+    #: unit or zero; less is a warning. Healthy logs of random robots, as wrong as descriptions are, stay below chance.
+    refusal: float = 12.0
     #: Share of torque, where a fit explains more: with inertias 20 % off 98 %, on real arms well described ≥ 83 %.
     explained_described: float = 0.7
     #: … that a fit of all parameters must explain: 99 % from models, 69 % and more of every joint of four real arms.

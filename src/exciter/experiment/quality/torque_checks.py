@@ -3,16 +3,16 @@ torques before they are logged: coupled drives, delay, low-pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.signal import butter
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.explanations import Change
 from exciter.experiment.quality.joint_order_and_signs import unknown_terms
 from exciter.experiment.quality.numbers_in_words import number, percent, time_span
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, EffortRows, determined, residual, span, unexplained
@@ -20,13 +20,8 @@ from exciter.experiment.recording.recording import AnalogFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
-from exciter.robot import Motion, Robot
 from exciter.typing import Array
 
-ZERO_SEARCH_SAMPLES = 300  # that angles are compared on
-ZERO_ANGLES_PER_TURN = 48  # that are tried
-ZERO_NOISE_SHARE = 0.01  # of the largest joint's torque: smaller residuals are noise
-LEAST_ZERO_RAD = 0.1  # centres of mass of descriptions are wrong by such an angle
 EXPLAINED_SUBJECT = "explained torque"
 SMALL_TORQUE_SHARE = 0.03  # of the largest joint's torque: the residual of a smaller one may be noise
 CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque, that a fit must explain beyond the description to blame the latter
@@ -46,112 +41,72 @@ FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
 
 
 def order_and_signs(evidence: Evidence) -> Iterator[Note]:
-    """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
-    joints, found, c = evidence.joints, evidence.arrangement, evidence.arrangement.correlation
-    for i, j in found.columns:
-        words = f"the torque recorded for it follows the model's torque of {joints[j]} (correlation {c[i, j]:.2f}), "
-        words += f"not its own ({c[i, i]:.2f}); are the torque columns in the order of the joints?"
-        numbers = {"belongs_to": joints[j], "correlation": float(c[i, j]), "own": float(c[i, i])}
-        yield problem("joint order", words, joints[i], **numbers)
-    for j in found.signs:
-        words = f"the torque has the opposite sign of the model's (correlation {c[j, j]:.2f}); see signs, or a "
-        words += "negative gain, in recording.yaml"
-        yield problem("sign", words, joints[j], correlation=float(c[j, j]), of="torque")
-    if found.whole is not None:
-        concerned, own, there = found.whole
-        first, *second = (joints[j] for j in concerned)
-        then = {"own": own.tolist(), "then": there.tolist()}
-        if second:
-            words = f"with {first} and {second[0]} exchanged the torques fit the model (Σ correlation² "
-            words += f"{(there**2).sum():.2f} instead of {(np.maximum(own, 0) ** 2).sum():.2f}); are joints and "
-            yield problem("joint order", f"{words}columns in the same order?", first, belongs_to=second[0], **then)
-        else:
-            both, of = ("position and torque", "axis") if there[concerned[0]] > 0 else ("the positions", "position")
-            words = f"the torques fit the model when {both} of this axis count the other way round"
-            yield problem("sign", f"{words}; see signs in recording.yaml", first, of=of, **then)
-    for j, (friction, error) in found.driving.items():
+    """What no believable robot explains as it is: torque or position columns exchanged, or that count the other way
+    round, torques in another unit, zeros elsewhere. Where it is not sure, a warning."""
+    found = evidence.explanation
+    if found is not None:
+        for change, rivals in zip(found.changes, found.rivals, strict=True):
+            yield from _told(evidence, change, problem, rivals)
+        if found.possible is not None:
+            yield from _told(evidence, found.possible, warning, ())
+    for j, (friction, error) in evidence.arrangement.driving.items():
         unit = evidence.unit("torque" if evidence.effort_unit == "N·m" else "current", j)
         words = f"its friction would drive the joint ({number(friction)} ± {number(error, 2)} {unit} at usual speed): "
         words += "torque or position counts the other way round; see signs in recording.yaml"
-        yield problem("sign", words, joints[j], friction=friction, error=error, of="torque or position")
+        yield problem("sign", words, evidence.joints[j], friction=friction, error=error, of="torque or position")
 
 
-def torque_scale(evidence: Evidence) -> Iterator[Note]:
-    """Measured over model torque of every joint where both clearly follow each other."""
-    if evidence.effort_unit != "N·m" or evidence.foreign_units:
-        return
-    correlation, scale = np.abs(evidence.arrangement.correlation.diagonal()), evidence.arrangement.scale
-    sure, most = correlation > evidence.limits.conclusive, evidence.limits.torque_scale
-    off = sure & ((scale > most) | (scale < 1.0 / most))
-    of_current = evidence.effort_name == "current"
+def _told(evidence: Evidence, change: Change, grave: Callable[..., Note], rivals: tuple[int, ...]) -> Iterator[Note]:
+    joints, c, kind = evidence.joints, evidence.arrangement.correlation, change.kind
+    numbers: dict[str, Any] = {"gain": change.gain, "rivals": [joints[j] for j in rivals]}
+    likely = change.gain > evidence.explanation.needed if evidence.explanation is not None else False
+    doubt = "much is unexplained either way" if likely else "bodies unlike those of the description explain it, too"
+    unsure = "" if grave is problem else f"; not sure: {doubt}"
+    unsure += f"; or the same of {' or '.join(numbers['rivals'])}" if rivals else ""
+    first, *second = (joints[j] for j in change.joints)
+    if kind == "unit":
+        yield _other_unit(evidence, change, grave)
+    elif kind == "torques":
+        for j in change.joints:
+            i = change.then.torques[j]
+            reversed_too = ", with the other sign" if change.then.factor[j] < 0.0 else ""
+            words = f"the torque recorded for it follows the model's torque of {joints[j]} (correlation {c[i, j]:.2f})"
+            words += f"{reversed_too}, not its own ({c[i, i]:.2f}); are the torque columns in the order of the joints?"
+            numbers |= {"belongs_to": joints[j], "correlation": float(c[i, j]), "own": float(c[i, i])}
+            yield grave("joint order", words + unsure, joints[i], **numbers)
+    elif kind in ("positions", "joints"):
+        what, order = ("positions of ", "position columns") if kind == "positions" else ("", "columns")
+        words = f"with {what}{first} and {second[0]} exchanged a robot near the description explains the torques; are "
+        words += f"joints and {order} in the same order?{unsure}"
+        yield grave("joint order", words, first, belongs_to=second[0], of=kind, **numbers)
+    elif kind == "torque sign":
+        for j in change.joints:
+            words = f"the torque has the opposite sign of the model's (correlation {c[j, j]:.2f}); see signs, or a "
+            words += f"negative gain, in recording.yaml{unsure}"
+            yield grave("sign", words, joints[j], correlation=float(c[j, j]), of="torque", **numbers)
+    elif kind == "zero":
+        degrees = number(np.degrees(change.angle), 3)
+        values = ", ".join(degrees if k == change.joints[0] else "0" for k in range(len(joints)))
+        words = (
+            f"robots near the description have these torques when {degrees}° are added to its position: is its zero "
+        )
+        words += f"that of the description? else set offset: {{values: [{values}], unit: deg}}{unsure}"
+        yield grave("zero", words, first, angle=change.angle, **numbers)
+    else:
+        both, of = ("position and torque", "axis") if kind == "axis" else ("the positions", "position")
+        words = f"the torques fit the model when {both} of this axis count the other way round"
+        yield grave("sign", f"{words}; see signs in recording.yaml{unsure}", first, of=of, **numbers)
+
+
+def _other_unit(evidence: Evidence, change: Change, grave: Callable[..., Note]) -> Note:
+    """Measured over model torque, of one joint or of all, beyond what descriptions may err."""
+    of_current, one = evidence.effort_name == "current", len(change.joints) == 1
     what, other = ("currents times gains", "mA") if of_current else ("measured torques", "mN·m")
     why = f"another unit ({other}, per cent), motor torque without gear ratio, or inertias of another robot?"
-    alike = off[sure].all() and sure.sum() > 1
-    for j in [None] if alike else np.flatnonzero(off).tolist():
-        joint, others = (None, "") if j is None else (evidence.joints[j], ", of other joints not")
-        size = float(np.median(scale[sure]) if j is None else scale[j])
-        words = f"{what} are {number(size)} times those of the description{others}; {why}"
-        yield problem("unit of torque", words, joint, scale=size)
-
-
-def best_zero(
-    robot: Robot, motion: Motion, effort: Array, silent: Sequence[int] = ()
-) -> tuple[float, int, float] | None:
-    """Of the single joint and angle that improve the fit most: the change of Σ ln(residual power), the joint's number,
-    and what must be added to its positions [rad]; None where no joint turns. Every turning joint is tried at every
-    angle, all others as logged; offset, friction and rotor inertia are removed from both sides. A fit by itself would
-    hide it: a zero that is off looks like a centre of mass elsewhere. silent: joints that have no torque."""
-    model, beside = DynamicModel(robot), unknown_terms(motion)
-    floor = (ZERO_NOISE_SHARE * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
-    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
-    if not turning:
-        return None
-
-    def left(q: Array) -> Array:
-        """(n, N) what the description leaves at these positions."""
-        apart = effort - model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
-        apart[:, list(silent)] = 0.0
-        return np.stack(list(map(unexplained, beside, apart.T)))
-
-    # Torques are a Fourier series of second order in the angle of one joint: five angles say what they are at any other
-    sampled = 2.0 * np.pi / 5.0 * np.arange(5)
-    logged, around = left(motion.q), np.eye(robot.n)
-    now = np.mean(logged**2, axis=1) + floor
-    products = {}
-    for j in turning:
-        five = np.stack([logged, *(left(motion.q + angle * around[j]) for angle in sampled[1:])], axis=1)
-        products[j] = five @ five.mT / five.shape[-1]  # (n, 5, 5)
-
-    def change(angle: float, j: int) -> float:
-        away = angle - sampled
-        share = (1.0 + 2.0 * np.cos(away) + 2.0 * np.cos(2.0 * away)) / 5.0
-        return float(np.log((share @ products[j] @ share + floor) / now).sum())
-
-    step = 2.0 * np.pi / ZERO_ANGLES_PER_TURN
-    angles = (np.arange(1, ZERO_ANGLES_PER_TURN) * step - np.pi).tolist()
-    least, j, angle = min((change(angle, j), j, angle) for j in turning for angle in angles)
-    ends, within = (angle - step, angle + step), {"xatol": 1e-3}
-    found = minimize_scalar(change, bounds=ends, args=(j,), method="bounded", options=within)
-    return min(float(found.fun), least), j, float(found.x)
-
-
-def zero(evidence: Evidence) -> Iterator[Note]:
-    """Where order and signs are right and one angle explains much of the unexplained torque."""
-    rows, payload = evidence.rows, evidence.about.payload
-    if rows is None or not evidence.inertias_known or evidence.effort_unit == "A" or payload is not None:
-        return
-    if evidence.arrangement.joints or evidence.foreign_units:
-        return
-    step = max(1, len(rows.smooth) // ZERO_SEARCH_SAMPLES)
-    found = best_zero(rows.model.robot, rows.smooth.motion[::step], rows.effort[::step], evidence.silent)
-    if found is None or abs(found[2]) < LEAST_ZERO_RAD or found[0] > -evidence.limits.zero:
-        return
-    change, joint, angle = found
-    degrees = number(np.degrees(angle), 3)
-    values = ", ".join(degrees if j == joint else "0" for j in range(rows.model.robot.n))
-    words = f"torques fit the description much better when {degrees}° are added to its position: is its zero that of "
-    words += f"the description? else set offset: {{values: [{values}], unit: deg}}"
-    yield problem("zero", words, evidence.joints[joint], angle=angle, change=change)
+    joint, others = (evidence.joints[change.joints[0]], ", of other joints not") if one else (None, "")
+    size = 1.0 / change.then.factor[change.joints[0]]
+    words = f"{what} are {number(size)} times those of the description{others}; {why}"
+    return grave("unit of torque", words, joint, scale=size, gain=change.gain)
 
 
 def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
@@ -174,7 +129,7 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     if evidence.effort_unit == "A":  # every joint in a unit of its own: parameters of one say nothing of another
         return None, share(np.column_stack([residual(regressor[:, j], effort[:, j]) for j in range(len(turns))]))
     described = None
-    if evidence.inertias_known and evidence.about.payload is None:
+    if evidence.inertias_known and not evidence.loaded:
         left, beside = effort - DynamicModel(robot).torque(motion), unknown_terms(motion, evidence.given_model)
         left[:, list(evidence.silent)] = 0.0
         described = share(np.column_stack(list(map(unexplained, beside, left.T))))
@@ -183,8 +138,8 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
 
 def explained(evidence: Evidence) -> Iterator[Note]:
     """Always the numbers; a warning or problem where much torque is unexplained."""
-    found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.limits
-    if found is None:
+    found, limits = explained_of(evidence), evidence.limits
+    if found is None or evidence.too_short:
         return
     joints, (described, fitted) = evidence.joints, found
     shares = [fitted] if described is None else [described, fitted]
@@ -222,7 +177,7 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     """The motor of one joint moves with another joint, too, as in many wrists; its rotor and friction act on both. The
     residual of j follows velocity and acceleration of k, and that of k follows j; one of the two may be chance."""
     rows = evidence.rows
-    if rows is None or evidence.arrangement.joints:
+    if rows is None or evidence.changed or evidence.arrangement.driving:
         return
     spaces = {}
     for j, w in enumerate(np.moveaxis(rows.regressor, 1, 0)):
@@ -345,4 +300,4 @@ def source_cutoff(rows: EffortRows, limit: float) -> tuple[float, float] | None:
     return cutoff, float(np.exp(0.5 * (powers[best] - powers[0])))
 
 
-CHECKS_OF_TORQUE = (order_and_signs, torque_scale, zero, explained, coupled_drives, delay, low_pass)
+CHECKS_OF_TORQUE = (order_and_signs, explained, coupled_drives, delay, low_pass)

@@ -235,9 +235,16 @@ class LongLog:
 
     @classmethod
     def of(
-        cls, chunks: Callable[[], Iterable[Recording]], name: str, model: DynamicModel, repairs: Repairs | None = None
+        cls,
+        chunks: Callable[[], Iterable[Recording]],
+        name: str,
+        model: DynamicModel,
+        repairs: Repairs | None = None,
+        *,
+        loaded: bool = False,
     ) -> LongLog:
-        """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
+        """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by;
+        loaded: with a load that nobody knows."""
         log, done = RepairedLog(chunks, repairs), RepairTally()
         windows, samples, span = list[Windows](), 0, (0.0, 0.0)
 
@@ -253,7 +260,7 @@ class LongLog:
                 samples += len(piece)
                 yield piece
 
-        quality = check(passing(), model=model)
+        quality = check(passing(), model=model, loaded=loaded)
         for finding in quality.problems:
             if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
