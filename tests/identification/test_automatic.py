@@ -24,7 +24,15 @@ from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACT
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed, Route
-from exciter.identification.automatic import Asked, Automatic, Chosen, choose_automatically, choose_settings
+from exciter.identification.automatic import (
+    Asked,
+    Automatic,
+    Chosen,
+    choose_automatically,
+    choose_settings,
+    slowest_seen,
+    without_idle_friction,
+)
 from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -345,6 +353,36 @@ def test_pre_sliding_is_not_shorter_than_the_encoder_shows() -> None:
     assert shortest([logged(q)]) == [3e-4, 3e-5, 1e-5]
     assert shortest([logged(q), logged(motion.q)]) == [1e-5, 1e-5, 1e-5]
     assert shortest([Run.at(motion, np.ones_like(q), RATE)]) == [1e-5] * 3  # no log to look at
+
+
+def test_the_slowest_speed_that_counts_is_what_the_encoder_shows() -> None:
+    """2π · cut-off · step, at most a hundredth of the fastest."""
+    motion, step = moved(), 1e-5
+    recording = Recording.of(motion.time, step * np.round(motion.q / step), np.ones_like(motion.q), joints=JOINTS)
+    fastest = np.abs(motion.qd).max(axis=0)
+    for cutoff in (10.0, 1e6):
+        part = Processed(motion, np.ones_like(motion.q), RATE, position_bandwidth=cutoff)
+        found = slowest_seen(IdentifyConfig(), ROBOT, (Run((part,), recording=recording),))
+        assert found == pytest.approx(np.minimum(2.0 * np.pi * cutoff * step, 0.01 * fastest), rel=0.2)
+
+
+def test_friction_that_ends_at_zero_leaves_the_model() -> None:
+    """√ of one joint, load of all, and dry friction of size zero pre-slides nowhere; what is there stays."""
+    terms = (Viscous(), Coulomb(Dahl(1e-3)), SqrtViscous(), Offset(), LoadFriction(joints=JOINTS[:1]))
+    model, motion = DynamicModel(ROBOT, terms), moved()
+    problem = Problem(model, (Run.at(motion, torque_of(motion), RATE),))
+    zero = {"Fr2", "Fs3", "Fl1", "Fv1", "off1"}
+    chi = np.array([0.0 if name in zero else 1.0 for name in model.standard])
+    left, gone = without_idle_friction(problem, chi)
+    assert gone == ("Fr2", "Fl1")
+    assert left == (
+        Viscous(),
+        Coulomb(Dahl(1e-3), joints=JOINTS[:2]),
+        Coulomb(joints=JOINTS[2:]),
+        SqrtViscous(joints=(JOINTS[0], JOINTS[2])),
+        Offset(),
+    )
+    assert without_idle_friction(problem, np.ones(len(chi))) == (terms, ())
 
 
 def test_a_base_that_leans_a_little_bars_the_same() -> None:
@@ -772,4 +810,4 @@ def test_logs_that_are_too_little_to_choose_from(
     assert exciter("identify", ARM, tmp_path / "short.csv", "-o", tmp_path / "short") == 2
     error = without_progress(capsys.readouterr().err).strip()
     assert "\n" not in error
-    assert "record longer" in error
+    assert "too short" in error

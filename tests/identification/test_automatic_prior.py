@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -15,15 +15,20 @@ from exciter.experiment.recording import About, Recording
 from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.identify_config import IdentifyConfig
+from exciter.identification.information.compressed import Score
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.identification.physical.prior_values import Described
 from exciter.identification.runs.run import Run
+from exciter.identification.selection import prior_and_tilt_choice
 from exciter.identification.selection.cross_validated_trial import Trial
+from exciter.identification.selection.friction_candidates import freest_terms
 from exciter.identification.selection.prior_and_tilt_choice import (
     LARGEST_TILT_RAD,
     OFFSET_SIGMAS,
+    PRIOR_WEIGHTS,
     choose_offset,
+    choose_prior_weight,
     choose_tilt,
 )
 from exciter.parameters.terms import Coulomb, Offset, Viscous
@@ -144,6 +149,52 @@ def test_upright_stays_upright_and_far_is_not_believed(degrees: float) -> None:
     gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))
     assert gravity is None
     assert choice.value == "as described"
+
+
+def test_where_the_parabola_has_no_lowest_point_the_best_one_tried_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prior_and_tilt_choice, "_lowest", lambda *_: None)
+    trial = trial_of(run_of(arm().with_gravity(leaning(0.7)), smooth_motion(arm(), TIME, 5)))
+    gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))
+    assert gravity is not None, choice.reason
+    assert np.degrees(np.arccos(gravity @ leaning(0.7) / 9.81**2)) < 0.3  # steps of ½, ¼ and ⅛ degree
+
+
+def test_friction_that_the_model_misses_is_no_lean() -> None:
+    """Dry friction that falls with the speed, much of it: judged beside friction that may, gravity stays."""
+    motion = smooth_motion(arm(), TIME, 5)
+    run = run_of(arm(), motion)
+    (part,) = run.parts  # type: ignore[misc]
+    falling = np.abs(part.torque).mean(axis=0) * 0.2 * np.sign(motion.qd) * np.exp(-((motion.qd / 0.1) ** 2))
+    model = DynamicModel(arm(), freest_terms(TERMS))
+    trial = Trial(Problem(model, (Run.at(motion, part.torque + falling, part.rate),)), Described())
+    assert choose_tilt(trial, WEIGHT, trial.noise(1e-3))[0] is None
+
+
+def test_a_joint_of_next_to_no_torque_does_not_decide_the_weight() -> None:
+    """A prior of which the last joint, of a thousandth of the torque, wants nothing, and all others all."""
+    trial = trial_of(run_of(arm(), smooth_motion(arm(), TIME, 5)))
+    sizes = trial.problem.compressed.rms
+    noise = np.maximum(0.01 * sizes, 1e-12)
+    small = int(np.argmin(sizes))
+
+    @dataclass(frozen=True)
+    class Judged:
+        """Scores of fits that miss the small joint by 1e-4 of the largest torque, times √λ."""
+
+        problem: Problem = trial.problem
+
+        def scores(self, weights: np.ndarray, unit: np.ndarray) -> list[Score]:
+            found = []
+            for weight in weights:
+                off = np.where(np.arange(len(sizes)) == small, 1e-4 * sizes.max() * weight**0.5 / 5.6, 0.0)
+                squares = np.tile((noise**2 + off**2) / unit**2, (10, 1)) * (1.0 + 0.2 / weight)
+                found.append(Score(100.0 * squares, np.full((10, len(sizes)), 100.0)))
+            return found
+
+    tiny = noise.copy()
+    tiny[small] = 1e-6 * sizes.max()
+    weight, _ = choose_prior_weight(Judged(), tiny)  # type: ignore[arg-type]
+    assert weight == PRIOR_WEIGHTS[0]
 
 
 def test_other_mountings_lean_too() -> None:

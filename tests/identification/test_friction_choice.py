@@ -19,11 +19,16 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.information.compressed import cross_validate
+from exciter.identification.information.compressed import Score, cross_validate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import FrictionCandidate, usual_candidates
-from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction, friction_equations
+from exciter.identification.selection.friction_choice import (
+    FrictionChoice,
+    _doubtful,
+    choose_friction,
+    friction_equations,
+)
 from exciter.parameters.terms import (
     Coulomb,
     Dahl,
@@ -72,6 +77,41 @@ def run_of(terms: tuple[JointTerm, ...], values: dict[str, float], noise: float,
 
 def chosen(choice: FrictionChoice) -> list[str]:
     return [joint.chosen.candidate.name for joint in choice.per_joint]
+
+
+def test_a_doubt_is_the_change_of_a_fit_with_the_other_friction():
+    """Weighted least squares of both models, weights as they were chosen with; by the names of parameters."""
+    more, less = (RotorInertia(), Viscous(), Coulomb(), Offset(), SqrtViscous()), (Viscous(), Coulomb(), Offset())
+    run = run_of(more, VALUES | {"Fr1": 4.0, "Fr2": 6.0}, 3.0)
+    problem = Problem(DynamicModel(robot(), (RotorInertia(),)), (run,))
+    candidates = (FrictionCandidate("less", less), FrictionCandidate("more", (*less, SqrtViscous())))
+    equations = friction_equations(problem, (RotorInertia(),), candidates)
+    noise = equations.noise([equations.columns[1]] * 3)
+    found = equations.change(1, equations.columns[0], [equations.columns[1]] * 3, noise)
+    fits = []
+    for rooted in (None, (robot().joint_names[0], robot().joint_names[2])):
+        terms = (RotorInertia(), *less, SqrtViscous(rooted))
+        other = Problem(DynamicModel(robot(), terms), (run,)).compressed
+        base = Problem(DynamicModel(robot(), terms), (run,)).base
+        values = other.information(noise).solve()[0]
+        fits.append(dict(zip([base.standard[k] for k in base.independent], values, strict=True)))
+    expected = {name: fits[1].get(name, 0.0) - value for name, value in fits[0].items()}
+    assert found.keys() == expected.keys()
+    assert_allclose([found[name] for name in expected], list(expected.values()), rtol=1e-5, atol=1e-7)
+    assert abs(found["Fs2"]) > 1e-3
+    assert found["Fr2"] == pytest.approx(-fits[0]["Fr2"])
+
+
+def test_a_simpler_friction_is_in_doubt_until_it_is_clearly_worse():
+    """By how many standard errors the simpler one is worse; where it is chosen there is none."""
+    simple, rich = FrictionCandidate("simple", (Viscous(),)), FrictionCandidate("rich", (Viscous(), Offset()))
+    scatter, rows = np.array([-1.0, 1.0, -1.0, 1.0]), np.ones((4, 1))
+    best = Score(np.full((4, 1), 10.0), rows)
+    for errors, doubtful in ((0.5, True), (2.0, True), (2.9, True), (3.1, False), (20.0, False)):
+        worse = 10.0 + scatter + errors * scatter.std(ddof=1) / 2.0
+        scores = [{0: Score(worse[:, None], rows), 1: best}]
+        assert list(_doubtful((simple, rich), [1], scores)) == ([(0, 0)] if doubtful else [])
+        assert list(_doubtful((simple, rich), [0], scores)) == []
 
 
 def test_joints_that_slide_have_lengths():

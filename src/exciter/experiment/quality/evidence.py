@@ -316,7 +316,7 @@ class Evidence:
 
     @cached_property
     def explanation(self) -> Explanation | None:
-        """What a believable robot needs changed in the log. None where inertias or torques are unknown, or it is short."""
+        """What a believable robot needs changed in the log; None where inertias or torques are unknown, or too few."""
         if self.rows is None or not self.inertias_known or self.too_short or self.silent:
             return None
         amperes, loaded = self.effort_unit == "A", self.loaded
