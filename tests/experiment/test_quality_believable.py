@@ -135,9 +135,9 @@ def test_a_short_log_is_too_short_and_not_of_another_robot():
 def test_a_position_that_is_constant_does_not_move():
     time = np.arange(2000) / 250.0
     still = Recording(("a", "b"), time, np.tile([1.2345, -0.7], (2000, 1)), None, np.zeros((2000, 2)))
-    assert not moves(still)
+    assert not moves(still).any()
     q = still.q + [[0.0, 0.3]] * np.sin(time)[:, None]
-    assert moves(replace(still, q=q))
+    assert moves(replace(still, q=q)).any()
 
 
 # -- robots never seen -------------------------------------------------------------------------------------------------

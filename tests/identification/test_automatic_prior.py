@@ -165,9 +165,11 @@ def test_friction_that_the_model_misses_is_no_lean() -> None:
     run = run_of(arm(), motion)
     (part,) = run.parts  # type: ignore[misc]
     falling = np.abs(part.torque).mean(axis=0) * 0.2 * np.sign(motion.qd) * np.exp(-((motion.qd / 0.1) ** 2))
+    wrong = Run.at(motion, part.torque + falling, part.rate)
     model = DynamicModel(arm(), freest_terms(TERMS))
-    trial = Trial(Problem(model, (Run.at(motion, part.torque + falling, part.rate),)), Described())
-    assert choose_tilt(trial, WEIGHT, trial.noise(1e-3))[0] is None
+    free, plain = (Trial(Problem(one, (wrong,)), Described()) for one in (model, DynamicModel(arm(), TERMS)))
+    assert choose_tilt(free, WEIGHT, free.noise(1e-3))[0] is None
+    assert free.noise(1e-3)[1] < 0.5 * plain.noise(1e-3)[1]  # what the plain model leaves for a lean to explain
 
 
 def test_a_joint_of_next_to_no_torque_does_not_decide_the_weight() -> None:

@@ -102,6 +102,23 @@ def test_a_doubt_is_the_change_of_a_fit_with_the_other_friction():
     assert found["Fr2"] == pytest.approx(-fits[0]["Fr2"])
 
 
+def test_a_doubt_of_what_is_grouped_with_weight_is_no_rounding():
+    """The offset of a vertical slider is its weight: which of the two takes it is not asked."""
+    gantry = CASES["gantry"]()
+    path = smooth_motion(gantry, np.arange(800) / 50.0)
+    model = DynamicModel(gantry, (Viscous(), Coulomb(), Offset()))
+    torque = model.torque(path, np.where(np.arange(len(model.standard)) < 10 * gantry.n, model.nominal, 2.0))
+    torque += 0.05 * np.random.default_rng(0).standard_normal(torque.shape)
+    less = (Viscous(), Coulomb(), Offset())
+    candidates = (FrictionCandidate("less", less), FrictionCandidate("more", (*less, SqrtViscous())))
+    problem = Problem(DynamicModel(gantry, ()), (Run.at(path, torque, 50.0),))
+    equations = friction_equations(problem, (), candidates)
+    chosen = [equations.columns[1]] * gantry.n
+    noise = equations.noise(chosen)
+    for j in range(gantry.n):
+        assert max(map(abs, equations.change(j, equations.columns[0], chosen, noise).values())) < 10.0
+
+
 def test_a_simpler_friction_is_in_doubt_until_it_is_clearly_worse():
     """By how many standard errors the simpler one is worse; where it is chosen there is none."""
     simple, rich = FrictionCandidate("simple", (Viscous(),)), FrictionCandidate("rich", (Viscous(), Offset()))

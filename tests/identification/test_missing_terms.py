@@ -69,6 +69,27 @@ def test_a_right_model_lacks_nothing() -> None:
     assert sum(one is not None for one in found) <= 2
 
 
+def test_a_chance_is_of_all_joints_together() -> None:
+    """A finding of one joint counts three times where three are asked: between level/3 and level it is none."""
+    problem, _ = problem_of(1, Fst2=20.0)
+    estimate, lacking = judged(problem, WeightedLeastSquares())
+    assert lacking is not None
+    p = lacking.missing[0].p_value
+    assert find_missing(problem, estimate, level=2.9 * p) is None
+    assert find_missing(problem, estimate, level=3.1 * p) is not None
+
+
+def test_a_joint_that_says_nothing_does_not_silence_the_others() -> None:
+    problem, _ = problem_of(1, Fst2=20.0)
+    (run,) = problem.runs
+    problem = replace(problem, runs=(replace(run, held=(2,)),))
+    terms = tuple(replace(term, joints=ROBOT.joint_names[:2]) for term in TERMS)
+    problem = replace(problem, model=DynamicModel(ROBOT, terms))
+    _, lacking = judged(problem, PULLED)
+    assert lacking is not None
+    assert [one.joint for one in lacking.missing] == [ROBOT.joint_names[1]]
+
+
 def test_what_the_model_has_is_not_asked_for() -> None:
     problem, _ = problem_of(1, (*TERMS, Stribeck(velocity=0.05)), Fst2=20.0)
     assert judged(problem, WeightedLeastSquares())[1] is None

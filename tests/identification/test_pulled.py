@@ -27,6 +27,8 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     with_correlated_errors,
     with_correlated_errors_and_prior,
 )
+from exciter.identification.uncertainty.covariance_of_correlated_errors import pulled as pulled_by_both
+from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
 from support.monte_carlo import Bench
@@ -209,6 +211,33 @@ def test_what_the_data_pulled_is_as_large_as_expected_with_dense_matrices() -> N
         assert off > 1.0
         found = np.trace(counts @ np.linalg.solve(h @ left + off * left @ left, np.outer(u, u)))
         assert found == pytest.approx(np.trace(counts), rel=1e-4)
+
+
+def test_priors_on_links_and_on_terms_count_each_by_itself_with_dense_matrices() -> None:
+    """A⁻¹ (B + s₁² S₁ᵀS₁ + s₂² S₂ᵀS₂) A⁻¹, and each s² makes what was pulled as large as expected, the other's errors
+    counted: offsets that are far from zero, links that are as described."""
+    arms = Arms.of(GOOD)
+    problem = arms.bench(0.0).draw(3)
+    found = Prior(values=Fixed(arms.reference), weight=30.0, offset=1e-3).estimate(problem)
+    assert found.prior is not None
+    assert found.weights is not None
+    information = problem.compressed.information(found.weights).add(found.prior[:, :-1], found.prior[:, -1])
+    root = np.linalg.inv(information.r)
+    fit = LinearFit(problem.compressed, found.values, found.weights, np.arange(len(found.values)), root)
+    told = pulled_by_both(problem, fit, found.prior, StationaryErrors(lags=0, across_joints=False))
+    alone = (found.prior[:, :-1] != 0.0).sum(axis=1) == 1
+    assert alone.sum() == 3  # offsets of three joints
+    inverse, groups = root @ root.T, [found.prior[~alone, :-1], found.prior[alone, :-1]]
+    pull = sum(s * inverse @ rows.T @ rows @ inverse for s, rows in zip(told.off, groups, strict=True))
+    assert_allclose(told.covariance - told.sandwich.covariance, pull, atol=1e-9 * np.abs(pull).max())
+    assert told.off[0] < 2.0
+    assert told.off[1] > 100.0
+    free = inverse @ information.r.T @ information.z
+    h, across = groups[1] @ inverse @ groups[1].T, groups[0] @ inverse @ groups[1].T
+    away, left = groups[1] @ free - found.prior[alone, -1], np.eye(3) - h
+    noise = groups[1] @ told.sandwich.covariance @ groups[1].T + told.off[0] * across.T @ across
+    expected = noise + told.off[1] * left @ left
+    assert (away**2).sum() == pytest.approx(np.trace(expected), rel=1.0)  # three directions, counted by H (1 − H)
 
 
 def test_a_few_directions_that_are_small_by_chance_do_not_make_a_prior_sure() -> None:

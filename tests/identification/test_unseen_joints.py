@@ -8,12 +8,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import exciter as ex
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.experiment.quality import check
 from exciter.experiment.recording import About, Recording
+from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, GravitySpring, Offset, Ripple, RotorInertia, Viscous
@@ -175,16 +177,35 @@ def test_a_long_log_is_the_same_piece_by_piece(tmp_path, monkeypatch):
 # -- joints that never move --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{"estimator": "wls"}, {"estimator": "wls", "friction": "choose"}, {}])
-def test_a_joint_that_never_moves_has_no_friction(settings):
-    found = ex.identify(arm(), log(1, still=(4,)), **settings)
+def held(seed: int) -> Recording:
+    """A joint that stands still, held by friction with whatever the controller happens to ask for."""
+    found = log(seed, still=(4,))
+    torque = np.array(found.torque)
+    torque[:, 4] = 3.0 + np.sin(found.time)
+    return replace(found, torque=torque)
+
+
+def test_a_joint_that_never_moves_has_no_friction_and_no_equation():
+    """Friction takes what it has to: any torque of the joint gives the same parameters."""
+    found, other = (ex.identify(arm(), one) for one in (log(1, still=(4,)), held(1)))
     names = found.parameters.names
-    assert not {"Ia5", "Fv5", "Fs5", "Fr5", "Fl5"} & set(names)
-    assert {"off5", "Fv6", "Fs4"} <= set(names)
+    assert not {"Ia5", "Fv5", "Fs5", "Fr5", "Fl5", "off5"} & set(names)
+    assert {"Fv6", "Fs4"} <= set(names)
     (said,) = (note for note in found.notes if note.subject == "motion")
     assert said.joint == "joint_5"
     assert "no friction and no rotor inertia" in said.text
+    assert "its torque is not used" in said.text
     assert found.identification.fit.residuals.total_percent < 1.0
+    assert_allclose(list(values(other).values()), list(values(found).values()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"estimator": "wls"}, {"estimator": "wls", "friction": "choose"}])
+def test_torque_behind_the_gear_is_used_of_a_joint_that_never_moves(settings):
+    behind = log(1, still=(4,))
+    behind = replace(behind, about=replace(behind.about, side=LINK_SIDE))
+    found = ex.identify(arm(), behind, terms=TERMS, **settings)
+    assert "off5" in found.parameters.names
+    assert not {"Fv5", "Fs5"} & set(found.parameters.names)
 
 
 def test_least_squares_of_a_joint_that_never_moves_says_what_to_lock():

@@ -186,6 +186,8 @@ def without_unseen(ready: Logs) -> tuple[Logs, UnseenJoints]:
     if not unseen.notes:
         return ready, unseen
     terms = unseen.terms(config.terms_or_usual, robot)
+    held = tuple(robot.joint_names.index(name) for name in unseen.held)
+    ready = ready.each(lambda log: log.with_held(held)) if held else ready
     return replace(ready, config=replace(config, terms=terms)).noted(*unseen.notes), unseen
 
 
@@ -216,7 +218,8 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     for run in ready.runs:
         if run.silent:
             joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
-            raise RecordingError(f"{run.name}: the current of {joints} is unusable: no drive gain can be found for it")
+            why = f"the current of {joints} is unusable, or holds a joint that never moves"
+            raise RecordingError(f"{run.name}: {why}: no drive gain can be found for it")
     progress("finding drive gains")
     problem = Problem(config.model(ready.robot), ready.runs, config.judge(ready.runs))
     if config.settings.dead_zone is None:
@@ -319,7 +322,7 @@ def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Log
             if resting:
                 share = ", ".join(f"{names[j]} {100 * rest[j]:.0f} %" for j in resting)
                 text = f"joints rest for part of the time, {what}: {share}"
-                ready = ready.noted(note("rest", text, None, run.name, **{names[j]: rest[j] for j in resting}))
+                ready = ready.noted(note("rest", text, None, run.name, share={names[j]: rest[j] for j in resting}))
     return ready
 
 

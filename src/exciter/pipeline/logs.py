@@ -63,6 +63,7 @@ class Log:
     notes: tuple[Note, ...] = ()
     payload: Payload | None = None
     completed: Payload | None = None
+    held: tuple[int, ...] = ()
 
     def for_archive(self) -> Log:
         """Without its samples."""
@@ -81,10 +82,15 @@ class Log:
         return self._carrying(Run.of(samples, route, name=self.name))
 
     def _carrying(self, run: Run) -> Run:
-        if self.completed is None:
-            return run
-        sample = None if run.sample is None else replace(run.sample, payload=self.completed)
-        return replace(run, payload=self.completed, sample=sample)
+        """With what was found of the load and of joints that are held."""
+        payload = run.payload if self.completed is None else self.completed
+        sample = None if run.sample is None else replace(run.sample, payload=payload, held=self.held)
+        return replace(run, payload=payload, held=self.held, sample=sample)
+
+    def with_held(self, joints: tuple[int, ...]) -> Log:
+        """Without equations of joints that never move and have friction."""
+        log = replace(self, held=joints)
+        return replace(log, run=log._carrying(self.run))
 
     def with_load(self, payload: Payload) -> Log:
         """With a load that it states in part, completed."""
@@ -308,7 +314,7 @@ def payload_notes(runs: Sequence[Run]) -> list[Note]:
         return []
     stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
     text = f"logs state different payloads ({stated}), which are taken off: was none forgotten?"
-    return [note("payload", text, None, None, **masses)]
+    return [note("payload", text, masses=masses)]
 
 
 def sided(found: Logs) -> Logs:

@@ -33,9 +33,10 @@ from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
+from exciter.identification.uncertainty.further_columns import NO_COLUMNS
 from exciter.robot.motion import Motion
 from exciter.typing import Array
-from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, NO_COLUMNS, Prediction, equation_units, predictions
+from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, equation_units, predictions
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)

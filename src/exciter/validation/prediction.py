@@ -23,13 +23,13 @@ from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, Invers
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
+from exciter.identification.uncertainty.further_columns import NO_COLUMNS
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray
 
 MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory
 BAND_CONFIDENCE_LEVEL = 0.95  #: of the confidence band
-NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

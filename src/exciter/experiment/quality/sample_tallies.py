@@ -25,6 +25,7 @@ Channel = tuple[str, int]
 ABSURD_VALUE = 1e12  # in any unit: larger numbers are taken for missing
 LEAST_GAIN = 1e-300  # a gain of zero has no limit
 SAMPLES_BESIDE_PLATEAU = 10  # before and after a plateau, that show whether the channel slowed down
+PLATEAU_GAP_INTERVALS = 2.5  # longer steps of time are a gap, such as between two windows
 DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau over usual ones: from here on it did not slow down
 MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel did not change
 LONGEST_REPEAT_S = 0.25  # rows repeated for longer are a robot at rest
@@ -245,6 +246,8 @@ class Plateaus:
 
     def _see_channel(self, piece: Recording, name: str, j: int) -> None:
         time, q, step = piece.time, piece.q[:, j], np.diff(getattr(piece, name)[:, j])
+        interval = np.diff(time)
+        step[interval > PLATEAU_GAP_INTERVALS * np.median(interval)] = np.nan  # nobody saw what happened in between
         span = np.ptp(q)
         starts, lengths = runs(step == 0.0)
         long = time[starts + lengths] - time[starts] >= self._shortest
@@ -252,7 +255,7 @@ class Plateaus:
         usual = np.sqrt(np.mean(changes**2)) if changes.size else 0.0
         for start, end in zip(starts[long], (starts + lengths)[long], strict=True):
             sides = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end : end + SAMPLES_BESIDE_PLATEAU]
-            beside = max((float(np.abs(side).mean()) for side in sides if side.size), default=0.0)
+            beside = max((float(np.nanmean(np.abs(side))) for side in sides if np.isfinite(side).any()), default=0.0)
             dead = usual > 0 and beside / usual > DEAD_STOP_STEP_RATIO
             moved = span > 0 and np.ptp(q[start : end + 1]) / span > MOVED_RANGE_SHARE
             duration = float(time[end] - time[start])

@@ -130,7 +130,8 @@ class Compressed:
     @property
     def inflation(self) -> Array:
         """(G, J) by how much variances are larger than formulas for independent rows say; 1 where they are."""
-        return np.where(self.independent > 0.0, self.rows / np.maximum(self.independent, 1e-300), 1.0)
+        some = (self.independent > 0.0) & (self.rows > 0)
+        return np.where(some, self.rows / np.maximum(self.independent, 1e-300), 1.0)
 
     def taken(self, inverse: Array, sigma: Array) -> Array:
         """(G, J) degrees of freedom that rows gave to a fit; inverse: of its R, sigma (G, J): what rows are divided by.

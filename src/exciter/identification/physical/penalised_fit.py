@@ -222,7 +222,7 @@ def base_covariance(equations: StandardEquations, found: StandardFit) -> Array:
 def residual_rise(before: ResidualSizes, after: ResidualSizes) -> Note:
     """How much worse the fit is than without prior and bounds, and what that may mean."""
     percent = after.percent - before.percent
-    worst = int(np.argmax(percent))
+    worst = int(np.nanargmax(percent))  # a joint without equations has none
     total = f"{after.total_percent:.3g} % of what was measured, {before.total_percent:.3g} % without prior and bounds"
     text = f"residuals {total}"
     if percent[worst] < NOTABLE_RESIDUAL_RISE * max(before.percent[worst], EXACT_RESIDUAL_PERCENT):

@@ -58,7 +58,8 @@ class Run:
 
     span [s]: first and last instant; found by itself where parts is a tuple. period [s]: of a motion that repeats.
     payload: a known one that was carried. recording: what was measured, where it is at hand. notes: what was done.
-    sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand."""
+    sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand.
+    held: numbers of joints that never move, of whose torque friction takes whatever it has to."""
 
     parts: Iterable[Processed]
     name: str = "run"
@@ -68,6 +69,7 @@ class Run:
     recording: Recording | None = None
     notes: tuple[Note, ...] = ()
     sample: Run | None = None
+    held: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.parts, Sequence):
@@ -101,8 +103,9 @@ class Run:
 
     @property
     def silent(self) -> tuple[int, ...]:
-        """Numbers of the joints whose torque is unusable (``Recording.silent``)."""
-        return () if self.recording is None else self.recording.silent
+        """Numbers of the joints whose torque has no equation: unusable (``Recording.silent``), or held by friction."""
+        unusable = () if self.recording is None else self.recording.silent
+        return tuple(sorted({*unusable, *self.held}))
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:

@@ -1,9 +1,10 @@
 """Joints that runs tell nothing of: those that never move, and those whose torque is unusable throughout.
 
 Friction and rotor inertia act while a joint moves. Of one that stands still they have no equation: what a fit found for
-them would be made of the noise of an encoder. So the model is without them, and with the joint's offset alone; of a
-joint without torque it is without all terms that act on this joint alone. Some of what the links are is not seen
-either, and least squares has no prior to take its place: ``UnseenJoints.remedy``."""
+them would be made of the noise of an encoder. And as friction holds it, with whatever that takes, the torque of its
+motor says nothing of its weight either: it has no equation at all, but where torque is measured behind the gear. Of a
+joint without equations the model is without all terms that act on this joint alone. Some of what the links are is not
+seen either, and least squares has no prior to take its place: ``UnseenJoints.remedy``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from exciter.identification.runs.run import Run
+from exciter.experiment.recording.recording import LINK_SIDE
+from exciter.identification.runs.run import Run, common_side
 from exciter.notes import Note, note
 from exciter.parameters.terms.coupled_friction import LoadFriction
 from exciter.parameters.terms.friction import DryFriction, SqrtViscous, Viscous
@@ -31,10 +33,12 @@ MOTION_TERMS = (Viscous, DryFriction, SqrtViscous, LoadFriction, Ripple, RotorIn
 
 @dataclass(frozen=True)
 class UnseenJoints:
-    """still: joints that never move, by name, and where they stand [rad, m]. silent: joints without usable torque."""
+    """still: joints that never move, by name, and where they stand [rad, m]. silent: joints without usable torque;
+    held: those of them that friction holds."""
 
     still: Mapping[str, float]
     silent: tuple[str, ...]
+    held: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot, runs: Sequence[Run]) -> UnseenJoints:
@@ -44,8 +48,10 @@ class UnseenJoints:
                 moved |= np.zeros_like(moved) if moved.all() else _moved(parts, robot.n)
         stands = next(part.motion.q[0] for run in runs for part in run.bounded.parts if len(part))
         still = {name: float(stands[j]) for j, name in enumerate(robot.joint_names) if not moved[j]}
-        silent = set.intersection(*(set(run.silent) for run in runs))
-        return cls(still if moved.any() else {}, tuple(robot.joint_names[j] for j in sorted(silent)))
+        still = still if moved.any() else {}
+        silent = {robot.joint_names[j] for j in set.intersection(*(set(run.silent) for run in runs))}
+        held = () if common_side(runs) == LINK_SIDE else tuple(name for name in still if name not in silent)
+        return cls(still, tuple(name for name in robot.joint_names if name in {*silent, *held}), held)
 
     def terms(self, given: Iterable[JointTerm], robot: Robot) -> tuple[JointTerm, ...]:
         """Without what these joints do not show; a term of other joints alone stays the very same."""
@@ -63,16 +69,17 @@ class UnseenJoints:
     @property
     def notes(self) -> tuple[Note, ...]:
         still = "never moves in these logs: no friction and no rotor inertia are identified for it"
+        held = f"{still}, and as friction holds it its torque is not used"
         silent = "its torque is unusable in all logs: identified around it, without friction, rotor inertia and offset"
-        found = [note("motion", still, name) for name in self.still if name not in self.silent]
-        return (*found, *(note("torque", silent, name) for name in self.silent))
+        found = [note("motion", held if name in self.held else still, name) for name in self.still]
+        return (*found, *(note("torque", silent, name) for name in self.silent if name not in self.still))
 
     @property
     def remedy(self) -> str:
         """In words: why least squares without a prior cannot do, and what can."""
-        still = [name for name in self.still if name not in self.silent]
+        still, silent = list(self.still), [name for name in self.silent if name not in self.still]
         why = [f"{', '.join(still)} never move{'s' * (len(still) == 1)} in these logs"] if still else []
-        why += [f"the torque of {', '.join(self.silent)} is unusable"] if self.silent else []
+        why += [f"the torque of {', '.join(silent)} is unusable"] if silent else []
         at = ", ".join(f"{name}: {self.still[name]:.4g}" for name in still)
         lock = f"lock what stands still (lock: {{{at}}}), " if still else ""
         return f"{' and '.join(why)}: {lock}give a log that shows it, or take an estimator with a prior (consistent)"

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording.recording import LINK_SIDE
-from exciter.experiment.signals.noise import estimate_noise
+from exciter.experiment.signals.noise import estimate_noise, moves
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.parameters.terms import FrictionShape
@@ -157,11 +157,12 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
 
 
 def position_resolution(runs: Sequence[Run]) -> Array:
-    """(n,) [rad, m] that positions of the finest log show of each joint: the step of an encoder, or of one that would
-    be as noisy (σ is step/√12); 0 where no log is at hand."""
-    logs = [run.bounded.recording for run in runs]
-    noise = [estimate_noise(log.time, log.q).sigma for log in logs if log is not None]
-    return np.asarray(np.sqrt(12.0) * np.min(noise, axis=0)) if noise else np.zeros(bounded_parts(runs)[0].motion.n)
+    """(n,) [rad, m] that positions of the finest log show of each joint that moves there: the step of an encoder, or of
+    one that would be as noisy (σ is step/√12); 0 where no log is at hand."""
+    logs = [log for run in runs if (log := run.bounded.recording) is not None]
+    noise = [np.where(moves(log), estimate_noise(log.time, log.q).sigma, np.inf) for log in logs]
+    least = np.min([np.full(bounded_parts(runs)[0].motion.n, np.inf), *noise], axis=0)
+    return np.where(np.isfinite(least), np.sqrt(12.0) * least, 0.0)
 
 
 def fixed_friction(unseen: UnseenJoints) -> dict[str, FrictionCandidate]:

@@ -39,6 +39,7 @@ UNSETTLED = note(
 )
 FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
 FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
+DEPENDENT_COLUMN_SHARE = 1e-6  #: of a friction column, that the rigid ones do not explain: less, and they do
 CLEAR_STANDARD_ERRORS = 3.0  #: of a difference, beyond which a model is clearly worse
 CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
 
@@ -204,9 +205,9 @@ def _doubtful(
     """Joints, and the simpler candidate that comes nearest to the chosen one, where it is not clearly worse: of many
     candidates that add nothing, one predicts better by some standard errors by chance."""
     for j, (chosen, found) in enumerate(zip(choice, scores, strict=True)):
-        best, terms = found[chosen], len(candidates[chosen].terms)
-        simpler = [k for k in found if len(candidates[k].terms) < terms]
-        if simpler:
+        simpler = [k for k in found if len(candidates[k].terms) < len(candidates[chosen].terms)]
+        if simpler:  # nothing was compared where a joint has no equations
+            best = found[chosen]
             other = min(simpler, key=lambda k: found[k].mean)
             excess = found[other].mean - best.mean
             if excess <= CLEAR_STANDARD_ERRORS * found[other].error_of_difference(best):
@@ -269,7 +270,8 @@ class FrictionEquations:
         found = everything._factors(j, chosen, noise)
         friction = self._friction(found, [chosen[j], candidate])[0]  # (c, 2)
         inverse = np.linalg.pinv(found[0, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
-        own = friction[:, 1] - friction[:, 0]
+        alone, all_of_it = (np.linalg.norm(found[0, rows:, p:-1], axis=0) for rows in (p, 0))
+        own = np.where(alone > DEPENDENT_COLUMN_SHARE * all_of_it, friction[:, 1] - friction[:, 0], 0.0)
         beta = -inverse @ found[0, :p, p:-1] @ own
         changes = dict(zip(self.names, beta.tolist(), strict=True))
         for i, columns in enumerate(chosen):

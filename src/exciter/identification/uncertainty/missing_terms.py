@@ -48,9 +48,14 @@ class MissingFriction:
     @property
     def note(self) -> Note:
         more = "more" if self.size > 0.0 else "less"
+        why = (
+            f"try a term {{stribeck: {{velocity: {self.speed:.2g}}}}}"
+            if self.size > 0.0
+            else "it may stick when it turns"
+        )
         text = (
             f"dry friction is {abs(self.size):.2g} ± {self.std:.1g} {self.unit} {more} at low speed than in the model; "
-            f"σ counts what other parameters took of it; try a term {{stribeck: {{velocity: {self.speed:.2g}}}}}"
+            f"σ counts what other parameters took of it; {why}"
         )
         return warning(MODEL_SUBJECT, text, self.joint, size=self.size, std=self.std)
 
@@ -99,11 +104,14 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
     if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
         weights, prior = estimate.weights, estimate.prior
     every = _WithLowSpeedFriction(problem, tuple(j for j in range(robot.n) if j not in known), speed)
+    first = len(problem.names)
+    heard = tuple(j for k, j in enumerate(every.at, start=first) if every.power(k, j) > 0.0)  # no rest, no lost torque
+    every = every if heard == every.at else replace(every, at=heard)
     try:
         values, found = every.fitted(weights, prior, StationaryErrors())
     except ParameterError:
         return None
-    first, missing = len(problem.names), dict[int, MissingFriction]()
+    missing = dict[int, MissingFriction]()
     std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
     p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
     for k, j in enumerate(every.at, start=first):
