@@ -36,6 +36,7 @@ from log_parts import ALIKE, Span, Split, counted, cut, splits
 
 from exciter.errors import ExciterError
 from exciter.experiment.recording import Recording, open_recording
+from exciter.experiment.recording.windows import Window
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.identify_config import IdentifyConfig
@@ -155,7 +156,7 @@ def _config(name: str) -> IdentifyConfig:
 def _whole(name: str, which: str, data: Path) -> Recording:
     """Without the windows that split it; only while the robot moves."""
     file = open_recording(REAL / name / f"{which}.yaml", data)
-    windows = ((0.0, MOVES[name]),) if name in MOVES else ()
+    windows = (Window(seconds=(0.0, MOVES[name])),) if name in MOVES else ()
     return replace(file, given=replace(file.given, windows=windows)).read()
 
 
