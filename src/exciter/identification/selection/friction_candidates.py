@@ -1,7 +1,7 @@
 """Which friction each joint has, chosen with the prior in place: pre-sliding, √, load and ripple where they help.
 
-Dry friction is Dahl's before it is a sign: with a short δ it is Coulomb's, but follows the path and not the noise of
-the velocity, so that joints at rest need no dead zone."""
+Dry friction is a sign of the velocity unless the log shows that it follows the path (Dahl's), over a δ that its encoder
+resolves: that one holds at rest, too, where a sign would be noise, and needs no dead zone."""
 
 from __future__ import annotations
 
