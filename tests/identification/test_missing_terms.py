@@ -22,6 +22,7 @@ from exciter.identification.uncertainty.covariance_of_correlated_errors import S
 from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT, ModelError, find_missing
 from exciter.notes import Severity
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Stribeck, Viscous
+from exciter.pipeline.identify import covariance_of
 from exciter.robot import load
 
 ROBOT = load("kuka-ir361")
@@ -143,3 +144,20 @@ def test_errors_that_are_added_are_changes_of_all_values_at_once() -> None:
         wider.covariance - found.covariance, changes.T @ changes, atol=1e-9 * np.abs(found.covariance).max()
     )
     assert_allclose(found.with_error(changes[0]).std ** 2, found.std**2 + changes[0] ** 2)
+
+
+def test_doubts_of_friction_and_what_is_missing_are_in_the_covariance_that_identify_takes() -> None:
+    right, wrong = problem_of(1)[0], problem_of(1, Fst2=20.0)[0]
+    estimator = WeightedLeastSquares()
+    plain = covariance_of(estimator, StationaryErrors())(right, estimator.estimate(right))
+    doubted = covariance_of(estimator, StationaryErrors(), [{"Fs2": 3.0, "not there": 9.0}])(
+        right, estimator.estimate(right)
+    )
+    at = plain.names.index("Fs2")
+    expected = plain.std**2 + np.where(np.arange(len(plain.std)) == at, 9.0, 0.0)
+    assert_allclose(doubted.std**2, expected)
+    lacking = covariance_of(estimator, StationaryErrors())(wrong, estimator.estimate(wrong))
+    alone, found = judged(wrong, estimator)
+    assert found is not None
+    assert_allclose(lacking.std**2, alone.std**2 + found.change**2)
+    assert [one.subject for one in lacking.notes if one.severity == Severity.WARNING] == [MODEL_SUBJECT]
