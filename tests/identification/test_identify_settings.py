@@ -15,6 +15,7 @@ from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.virtual.control import LAWS, GravityPD
+from exciter.identification.equation_filter import EquationFilter
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
@@ -27,7 +28,6 @@ from exciter.identification.formulations.dynamic import FilteredDynamic, Inverse
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identify_config import (
     ERROR_MODELS,
-    EquationFilter,
     EvaluationFilter,
     IdentifyConfig,
     IdentifySettings,
@@ -136,7 +136,7 @@ def test_the_section_is_described_and_every_setting_of_it_marked():
         assert settings_class(hint) is not None or len(kinds(hint)) == 1, name
     schema = json_schema(IdentifySettings)
     assert set(schema["properties"]) == set(settings_of(IdentifySettings))
-    assert {"const": "none"} in schema["properties"]["filter"]["anyOf"]
+    assert {"enum": ["none", "decimate"]} in schema["properties"]["filter"]["anyOf"]
 
 
 WHOLE = IdentifySettings(
@@ -287,7 +287,7 @@ def test_what_the_robot_does_not_have_is_refused_before_logs_are_read(section, s
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"filter": "low"}, "here: identify: filter is 'low'; give none, or {cutoff: …} [Hz]"),
+        ({"filter": "low"}, "here: identify: filter is 'low'; give none, decimate, or {cutoff: …} [Hz]"),
         ({"filter": {"order": 3}}, "here: identify: filter has no cutoff; give a number > 0 [Hz], or none"),
         (
             {"filter": {"cutoff": 3, "order": 99}},

@@ -24,10 +24,11 @@ from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.processed_motion import motion_band
+from exciter.identification.equation_filter import EquationFilter
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.physical import ACTIVE_BOUND_FRACTION, AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, EquationFilter, IdentifyConfig
+from exciter.identification.identify_config import CHOOSE_FRICTION, FRICTION_AS_GIVEN, IdentifyConfig
 from exciter.identification.information.compressed import simplest_within_error
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PenalisedObjective

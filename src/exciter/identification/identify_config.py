@@ -38,14 +38,19 @@ from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.prepare_log import ROUTES
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.differentiation import FilteredDifferences
-from exciter.experiment.signals.equation_rows import ParallelFilter
-from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR, ParallelFilter
+from exciter.experiment.signals.low_pass_filter import Butterworth, Chebyshev
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
+from exciter.identification.equation_filter import EquationFilter
 from exciter.identification.estimators.estimator import Estimator, completed
-from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
+from exciter.identification.estimators.least_squares import (
+    LINEAR_ESTIMATORS,
+    OrdinaryLeastSquares,
+    WeightedLeastSquares,
+)
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -67,52 +72,11 @@ from exciter.robot.robot import Robot
 from exciter.settings import ByName, OneOf, PerJointNumber, Registry, Settings, fill, keys_of, known_keys, written
 from exciter.settings.field_markers import Flag, Kind, Number, OneWord, Switch, Text, Whole, wrong
 
-MOST_SAMPLES_PER_ROW = 1_000_000  # samples of which one is kept
-NO_FILTER_WORD = "none"
 MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
-
-
-@dataclass(frozen=True)
-class EquationFilter(Settings):
-    """``{cutoff: 10, order: 4, factor: 5}``: a Butterworth low-pass, cutoff [Hz] and order of one pass, and of how many
-    samples one is kept, unless given what the cut-off allows; ``none``, or a cutoff of None: as measured."""
-
-    cutoff: Annotated[float | None, Number(above=0.0, unit="Hz", open=NO_FILTER_WORD)]
-    order: Annotated[int, Whole(1)] = 4
-    factor: Annotated[int | None, Whole(1, MOST_SAMPLES_PER_ROW)] = None
-
-    def __post_init__(self) -> None:
-        _ = self.parallel  # refuses orders that no filter has
-
-    @classmethod
-    def of(cls, both: ParallelFilter | None) -> EquationFilter:
-        if both is None:
-            return cls(None)
-        assert isinstance(both.low_pass, Butterworth)  # there are no settings for others
-        return cls(both.low_pass.cutoff, both.low_pass.order, both.factor)
-
-    @property
-    def parallel(self) -> ParallelFilter | None:
-        return None if self.cutoff is None else ParallelFilter(Butterworth(self.cutoff, self.order), self.factor)
-
-    @classmethod
-    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
-        if not isinstance(given, str):
-            return given
-        if given.strip().lower() != NO_FILTER_WORD:
-            raise wrong(f" is {shown(given)}; give none, or {{cutoff: …}} [Hz]")
-        return {"cutoff": NO_FILTER_WORD}
-
-    @classmethod
-    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        return {"anyOf": [{"const": NO_FILTER_WORD}, schema]}
-
-    def spelling(self, data: dict[str, Any]) -> Any:
-        return NO_FILTER_WORD if self.cutoff is None else {"cutoff": self.cutoff, "order": self.order, **data}
 
 
 @dataclass(frozen=True)
@@ -215,6 +179,11 @@ class IdentifySettings(Settings):
     def __post_init__(self) -> None:
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+        if has_one_sigma(self.estimator) and not isinstance(self.uncertainty, IndependentErrors | None):
+            raise ExciterError(
+                f"uncertainty: {self.uncertainty.word} and the one σ of ols [12.6]–[12.8] are two covariances; give "
+                f"uncertainty: {IndependentErrors.word}, or ols without noise: common"
+            )
         given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
@@ -224,6 +193,11 @@ class IdentifySettings(Settings):
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "gains": IDENTIFY_GAINS} if data.get("gains") == {} else data
+
+
+def has_one_sigma(estimator: Estimator | None) -> bool:
+    """Whether its covariance is the chapter's, which errors that are alike, or different by joint, would change."""
+    return isinstance(estimator, OrdinaryLeastSquares) and estimator.has_one_sigma
 
 
 def word_of(setting: object) -> str:
@@ -413,12 +387,17 @@ def judged_words(judge: Formulation) -> str:
     if not isinstance(judge, InverseDynamic):
         return "Percentages are of the measured side of the equations."
     both = judge.parallel_filter
-    if both is None or both.low_pass is None:
+    if both is None:
         return "Percentages are of the measured torque."
-    low_pass = both.low_pass
+    if (low_pass := both.low_pass) is None:
+        count = both.factor or DECIMATION_FACTOR
+        words = f"Chebyshev low-pass at 0.8 of the half rate that is left, one of {count} kept"
+    else:
+        words = f"{type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
+    order = Chebyshev.order if low_pass is None else low_pass.order
     through = (
-        f"Percentages are of the measured torque through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} "
-        f"Hz, order {low_pass.order}, forwards and backwards; the prediction went through the same"
+        f"Percentages are of the measured torque through a {words}, order {order}, forwards and backwards; the "
+        "prediction went through the same"
     )
     zone = judge.dead_zone
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
@@ -428,7 +407,7 @@ def judged_words(judge: Formulation) -> str:
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
     """The estimate with the covariance of such errors; where the estimator has one of its own, it is said so."""
-    if isinstance(errors, IndependentErrors):
+    if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
         return estimate
     if isinstance(estimator, LINEAR_ESTIMATORS):
         return correlated.with_correlated_errors(problem, estimate, errors)

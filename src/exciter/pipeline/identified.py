@@ -22,10 +22,11 @@ from exciter.export.write import EXPORTS, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification import identified_model as saved
+from exciter.identification.equation_filter import EquationFilter
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel, read_result
-from exciter.identification.identify_config import EquationFilter, IdentifyConfig, judged_words
+from exciter.identification.identify_config import IdentifyConfig, judged_words
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.uncertainty.drift import Drift

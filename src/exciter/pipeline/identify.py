@@ -34,6 +34,7 @@ from exciter.identification.identify_config import (
     IdentifyConfig,
     IdentifySettings,
     IndependentErrors,
+    has_one_sigma,
     terms_of,
     with_uncertainty,
     word_of,
@@ -428,7 +429,7 @@ def covariance_of(
         estimate = with_uncertainty(problem, estimator, estimate, errors)
         if loads or gains:
             estimate = with_what_was_found(problem, estimate, loads, scales)
-        if isinstance(errors, IndependentErrors):
+        if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
             return estimate
         if doubts:
             base = problem.base

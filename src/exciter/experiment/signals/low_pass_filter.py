@@ -29,6 +29,7 @@ EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples a
 LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be told from it
 FINEST_EDGE_FRACTION = 1e-6  #: so that an edge ends well within the first piece of a stream
 Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as settings have it
+LARGEST_RIPPLE_DB = 3.0  #: of one pass: more is no low-pass, but a resonance
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
@@ -157,8 +158,8 @@ class Chebyshev(LowPass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.ripple <= 3.0:
-            raise RecordingError(f"{self}: the ripple must be above 0 and at most 3 dB")
+        if not 0.0 < self.ripple <= LARGEST_RIPPLE_DB:
+            raise RecordingError(f"{self}: the ripple must be above 0 and at most {LARGEST_RIPPLE_DB:g} dB")
 
     def _stop_ratio(self) -> float:
         epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)

@@ -21,8 +21,16 @@ from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import StandardEquations
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
+from exciter.settings.field_markers import OneWord
 from exciter.typing import Array, BoolArray
 
+PER_JOINT_NOISE, COMMON_NOISE = "per-joint", "common"  #: noise of ordinary least squares
+ROUNDED_INFLATION = 1e-9  # by which rows that are independent may seem to be less
+ONE_SIGMA = assumed(
+    "one σ for the errors of all equations of all joints, each of its own, r rows less c parameters, and W is exact "
+    "[12.6]–[12.9]; joints whose noise differs have other standard deviations"
+)
+FILTERED_ALL_COUNT = assumed("filtered rows count as if they were independent: standard deviations are too small")
 NONNEGATIVE_ASSUMPTIONS = assumed(
     "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
     "the unbounded one, in the measure of that covariance"
@@ -37,17 +45,46 @@ CHOSEN_BY_THE_DATA = assumed(
 class OrdinaryLeastSquares(Estimator):
     """Least squares, all equations alike.
 
-    The covariance is that of joints with noise of their own (sandwich), not [12.7] with one σ for all.
+    noise: of joints with errors of their own size (``per-joint``: the covariance is a sandwich), or ``common``: one
+    σ_ρ² = ‖Y − W χ̂‖² / (r − c) for all equations and σ_ρ² (WᵀW)⁻¹, exactly [12.6]–[12.9], every row counted.
 
     >>> ex.identify(robot, log, estimator=ex.OrdinaryLeastSquares()).fit[0].total_percent < 1.0
+    True
+    >>> one = ex.identify(robot, log, estimator=ex.OrdinaryLeastSquares(noise="common")).estimate
+    >>> bool((one.noise == one.noise[0]).all())
     True"""
 
     word, title = "ols", "ordinary least squares"
+    noise: Annotated[str, OneWord((PER_JOINT_NOISE, COMMON_NOISE))] = PER_JOINT_NOISE
+
+    @property
+    def has_one_sigma(self) -> bool:
+        return self.noise == COMMON_NOISE
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed, alike = problem.compressed.enough(), np.ones(len(problem.joints))
-        values, _ = compressed.information().solve(problem.names)
+        values, covariance = compressed.information().solve(problem.names)
+        if self.has_one_sigma:
+            return _of_one_sigma(problem, compressed, values, covariance)
         return linear_estimate(problem, compressed, values, alike, compressed.noise_of(values, alike), WHITE)
+
+
+def _of_one_sigma(problem: Problem, compressed: Compressed, values: Array, inverse: Array) -> Estimate:
+    """[12.6]–[12.9]; inverse: (WᵀW)⁻¹."""
+    freedom = float(compressed.rows.sum() - len(values))
+    sigma = compressed.residual_noise(values, np.zeros(len(problem.joints)))  # above rounding, by joint
+    squares = float((sigma**2 * compressed.rows.sum(axis=0)).sum())
+    variance = squares / freedom
+    beside = FILTERED_ALL_COUNT if compressed.inflation.max() > 1.0 + ROUNDED_INFLATION else ()
+    return Estimate.of(
+        problem,
+        compressed.information(),
+        values=values,
+        covariance=variance * inverse,
+        noise=np.full(len(problem.joints), np.sqrt(variance)),
+        freedom=freedom,
+        assumptions=ONE_SIGMA + beside,
+    )
 
 
 @dataclass(frozen=True)
