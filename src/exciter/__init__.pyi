@@ -41,7 +41,8 @@ from exciter.excitation.trajectories.piecewise import Quintic as Quintic
 from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
 from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 
-# Criteria
+# Criteria, and the parameters they are about
+from exciter.excitation.criteria.chosen_parameters import ChosenParameters as ChosenParameters
 from exciter.excitation.criteria.optimality_and_condition import DOptimality as DOptimality
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber as ConditionNumber
 

@@ -31,7 +31,7 @@ DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
-    flags = ("trajectory", "criterion", "starts", "seed", "jobs", "time_limit")
+    flags = ("trajectory", "criterion", "parameters", "starts", "seed", "jobs", "time_limit")
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in flags})
     check_flags(arguments, config)
     deadline = time_limit(config, time.monotonic() - arguments.began)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.dynamics import Dynamics, Pictures
+from exciter.dynamics.load_effect import LOAD_NAMES
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
@@ -35,6 +36,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.excitation.validation_motion.random_families import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
+from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.workers import one_thread
@@ -88,10 +90,23 @@ class Design:
     out_of_time: bool = False  # it was the time limit that interrupted the search
     unsearched: bool = False  # it did so before any start had a motion: this one is what the first of them begins with
     notes: tuple[Note, ...] = ()  # on how the motion was found
+    beside: tuple[str, ...] = ()  # parameters that are estimated along, and were not designed for
+    known: tuple[str, ...] = ()  # parameters that need not be estimated
+
+    @property
+    def chosen(self) -> str:
+        """What the motion is for, in a few words; empty where it is for all parameters."""
+        if not (self.beside or self.known):
+            return ""
+        words = [f"for {len(self.parameters)} chosen parameters"]
+        words += [f"{len(self.beside)} estimated along"] * bool(self.beside)
+        words += [f"{len(self.known)} taken as known"] * bool(self.known)
+        return ", ".join(words)
 
     @property
     def summary(self) -> str:
         value, count = f"{self.criterion.name} {self.value:.6g}", self.evaluations
+        value += f" ({self.chosen})" if self.chosen else ""
         if not self.attempts:
             draws = f"{count} {'draw' if count == 1 else 'draws'} in {self.seconds:.2f} s"
             return f"{self.curve.duration:.4g} s of random motion after {draws}; {value}"
@@ -119,13 +134,31 @@ class Design:
 
     @property
     def nominal(self) -> Array:
-        """(b,) nominal values of the parameters designed for; NaN where zero, or where they are not the base
-        parameters: another choice of columns groups the standard parameters otherwise."""
-        base = self.model.base
-        if self.parameters != base.names:
-            return np.full(len(self.parameters), np.nan)
-        nominal = base.base_values(self.model.nominal)
-        return np.where(np.abs(nominal) > ROUNDED_NOMINAL_SHARE * np.abs(nominal).max(initial=0.0), nominal, np.nan)
+        """(b,) nominal values of the parameters designed for; NaN where zero, or where they are not base parameters:
+        another choice of columns groups the standard parameters otherwise."""
+        every = self.model.base.base_values(self.model.nominal)
+        sure = np.where(np.abs(every) > ROUNDED_NOMINAL_SHARE * np.abs(every).max(initial=0.0), every, np.nan)
+        return np.array([np.nan if k is None else sure[k] for k in self._base_numbers])
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of the parameters designed for."""
+        model, others = self.model, dict(zip(LOAD_NAMES, inertial.units(1), strict=True))
+        others |= dict(zip(model.standard, model.units, strict=True))
+        own = zip(self.parameters, self._base_numbers, strict=True)
+        return tuple(others.get(n, "") if k is None else model.units[model.base.independent[k]] for n, k in own)
+
+    @property
+    def combinations(self) -> tuple[str, ...]:
+        """Sums of standard parameters that they stand for; empty for one that stands alone, or is no base parameter."""
+        return tuple("" if k is None else self.model.base.combination(k) for k in self._base_numbers)
+
+    @cached_property
+    def _base_numbers(self) -> list[int | None]:
+        """Which base parameters they are; all None where the columns are others, or group them otherwise."""
+        base = {name: k for k, name in enumerate(self.model.base.names)}
+        whole = {*self.parameters, *self.beside, *self.known} == set(base)
+        return [base[name] if whole else None for name in self.parameters]
 
     @property
     def relative_std_percent(self) -> Array:
@@ -301,6 +334,7 @@ def drawn_design(
     *,
     criterion: AnyCriterion | None = None,
     noise: ArrayLike | None = None,
+    columns: ArrayLike | DesignColumns | None = None,
     formulation: DesignRows | None = None,
     prior: Array | None = None,
     samples: int | None = None,
@@ -309,7 +343,8 @@ def drawn_design(
     draws, and its value is infinite where it does not excite every parameter. Arguments as for ``design``."""
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
-    objective = DesignObjective(model, criterion, DesignColumns.of(model), sigma**-2.0, formulation, prior)
+    chosen = DesignColumns.of(model, columns)
+    objective = DesignObjective(model, criterion, chosen, sigma**-2.0, formulation, prior)
     samples = max(2, round(drawn.trajectory.duration * CRITERION_SAMPLES_PER_S)) if samples is None else samples
     fields = {**vars(drawn), **promises(objective, drawn.trajectory, drawn.delta, samples)}
     evaluations = fields.pop("draws")
@@ -329,6 +364,8 @@ def promises(objective: DesignObjective, family: Trajectory, delta: Array, sampl
         "criterion": objective.criterion,
         "value": objective.value(log),
         "parameters": figures.pop("names"),
+        "beside": columns.beside,
+        "known": columns.known,
         "log_det": -figures.pop("log_det"),
         **figures,
     }

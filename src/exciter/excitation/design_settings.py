@@ -12,6 +12,7 @@ trajectory:
   ramps: {start: home}                       # or a posture, one number per joint
   duration_range: [5, 20]                    # the duration is free within [s]
 criterion: d-optimal                         # or a weighted sum: {condition: 1.0, torque-activity: 0.1}
+parameters: {of: inertia, known: gravity}    # what it is for, all unless given (``criteria.chosen_parameters``)
 formulation: dynamic                         # or energy
 noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint; energy: one number [J]
 constraints: …                               # see ``constraints.constraint_settings``
@@ -37,8 +38,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
+from exciter.excitation.criteria.chosen_parameters import ChosenParameters
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
-from exciter.excitation.criteria.observation_rows import DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, WordsOfCriteria, bound
 from exciter.excitation.files.row_files import check_rows, sample
@@ -149,6 +151,7 @@ class DesignSettings(Settings):
     terms: Terms | None = None
     trajectory: MotionSettings = field(default_factory=MotionSettings)
     criterion: Annotated[AnyCriterion, WordsOfCriteria()] = field(default_factory=DOptimality)
+    parameters: ChosenParameters | None = None
     formulation: Annotated[DesignRows, OneOf(DESIGN_ROWS)] = field(default_factory=TorqueRows)
     noise: Annotated[Any, PerJointNumber(above=0.0)] = None
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
@@ -167,10 +170,22 @@ class DesignSettings(Settings):
     rate = property(attrgetter("trajectory.rate"))
     duration_range = property(attrgetter("trajectory.duration_range"))
 
-    def criterion_of(self, model: DynamicModel, family: Trajectory | None = None) -> AnyCriterion:
-        """The criterion with what it leaves open. family: of a motion that was drawn."""
+    def columns_of(self, model: DynamicModel) -> tuple[DesignColumns, Array | None]:
+        """The parameters that the motion is for, and what earlier motions told of them."""
+        prior = self.prior_information(model)
+        if self.parameters is None:
+            return DesignColumns.of(model), prior
         try:
-            return bound(self.criterion, model, self.motion if family is None else family)
+            return self.parameters.columns(model, prior)
+        except ExciterError as error:
+            raise ExciterError(f"{self.source}: parameters: {error}") from None
+
+    def criterion_of(
+        self, model: DynamicModel, family: Trajectory | None = None, columns: DesignColumns | None = None
+    ) -> AnyCriterion:
+        """The criterion with what it leaves open. family: of a motion that was drawn; columns: it is about."""
+        try:
+            return bound(self.criterion, model, self.motion if family is None else family, columns)
         except ParameterError as error:
             raise ExciterError(f"{self.source}: criterion: {error}") from None
 

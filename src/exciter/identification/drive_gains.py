@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
+from exciter.dynamics.load_effect import LOAD_NAMES, load_effect
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.recording import Recording
@@ -32,7 +33,7 @@ from exciter.identification.information.jackknife import (
     widened,
 )
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload import LOAD_NAMES, load_effect, with_load_columns
+from exciter.identification.payload import with_load_columns
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.parameters.base import BaseParameters

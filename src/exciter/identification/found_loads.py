@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy import linalg, stats
 
+from exciter.dynamics.load_effect import load_effect
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
@@ -33,7 +34,6 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.payload import (
     GROWTH_CONFIDENCE,
     PayloadEstimate,
-    load_effect,
     payload_between,
     payload_of,
     quantities,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, stats
 
+from exciter.dynamics.load_effect import LOAD_NAMES, load_effect, visible_load
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Payload
@@ -33,16 +34,13 @@ from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import RotorInertia
-from exciter.robot.robot import BASE
-from exciter.robot.spatial import inertia_transform, pseudo_inertia
+from exciter.robot.spatial import pseudo_inertia
 from exciter.typing import Array, BoolArray, Index
 
 LOAD_NOISE_CHANGE = 1e-6  #: relative change of σ, below which weights and residuals agree
-LOAD_RANK_TOLERANCE = 1e-8  #: of A with columns of length one: a smaller diagonal of its factor is none
 GROWTH_CONFIDENCE = 0.999  #: that residuals grow with the load, before there is a warning
 LEAST_RESIDUAL_GROWTH = 1.3  #: ratio of residuals with and without the load, before there is a warning
 FIRST_NOISE_FRACTION = 0.05  #: of the torque: the noise to begin with
-LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.INERTIAL_NAMES)
 SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
 SAME_LINKS = assumed("the robot's links are the same with and without the load, its friction and offsets need not be")
 LOAD_QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -246,19 +244,6 @@ def identify_payload(
     return found
 
 
-def load_effect(model: DynamicModel, base: BaseParameters, frame: str) -> Array:
-    """A (b, 10): how φ of a load on ``frame``, in its axes, changes the base parameters."""
-    place = model.robot.frame(frame)
-    if place.joint == BASE:
-        raise ParameterError(f"the load is on '{place.name}', which is fixed on the base; name a frame that moves")
-    link = place.joint
-    columns = [base.standard.index(f"{name}{link + 1}") for name in inertial.INERTIAL_NAMES]
-    rotation, translation = model.mdh.rotations[link], model.mdh.translations[link]
-    to_link = inertia_transform(rotation.T, -rotation.T @ translation)
-    effect: Array = base.grouping[:, columns] @ to_link @ inertia_transform(place.rotation, place.translation)
-    return effect
-
-
 def payload_of(
     loaded: Compressed,
     unloaded: Compressed | None,
@@ -271,7 +256,7 @@ def payload_of(
     """The same from compressed equations for base parameters; effect: A (b, 10). scales (J, J): relative covariance of
     the torques' scales, one per joint."""
     names, b = loaded.parameters, len(loaded.parameters)
-    kept, hidden = _visible(effect)
+    kept, hidden = visible_load(effect)
     if not len(kept):
         raise ParameterError(f"no motion of this robot shows anything of a load on '{frame}'; name another frame")
     labels = names + tuple(LOAD_NAMES[k] for k in kept)
@@ -338,7 +323,7 @@ def payload_between(
     effect = load_effect(model, base, frame)
     if not loaded.names == unloaded.names or len(loaded.names) != len(effect):
         raise ParameterError("both estimates must be of the base parameters of this model, made with one formulation")
-    kept, hidden = _visible(effect)
+    kept, hidden = visible_load(effect)
     difference, nothing = loaded.values - unloaded.values, np.zeros(2 * (len(effect),))
     shared = nothing if shared is None else shared
     covariance = loaded.covariance + unloaded.covariance + shared
@@ -392,22 +377,6 @@ def _changing(model: DynamicModel, base: BaseParameters) -> BoolArray:
     bound = zip(model.terms, model.bound, strict=True)
     names = {name for term, one in bound if not isinstance(term, (RotorInertia, *SPRING_TERMS)) for name in one.names}
     return np.array([name in names for name in base.names])
-
-
-def _visible(effect: Array) -> tuple[Index, Array]:
-    """Which of φ to keep (r,) so that A loses nothing, most often all; and the changes (10, 10 − r) without effect."""
-    length = np.linalg.norm(effect, axis=0)
-    scale = np.where(length > LOAD_RANK_TOLERANCE * length.max(), length, np.inf)
-    r, order = linalg.qr(effect / scale, mode="r", pivoting=True)
-    rank = int((np.abs(np.diag(r)) > LOAD_RANK_TOLERANCE).sum())
-    kept, lost = order[:rank], order[rank:]
-    hidden = np.zeros((10, len(lost)))
-    hidden[lost, np.arange(len(lost))] = 1.0
-    finite = np.where(np.isfinite(scale), scale, 1.0)
-    share = linalg.solve_triangular(r[:rank, :rank], r[:rank, rank:]) if rank else np.zeros((0, len(lost)))
-    hidden[kept] = -share * finite[lost] / finite[kept][:, None]
-    ascending = np.argsort(kept)
-    return np.asarray(kept[ascending], dtype=np.int64), hidden
 
 
 def with_load_columns(compressed: Compressed, effect: Array, labels: tuple[str, ...]) -> Compressed:

@@ -147,13 +147,15 @@ class Designed:
 
     def to_dict(self, files: Exported) -> dict[str, Any]:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
-        found, rows, model = self.design, self.config.formulation_of(), self.design.model
-        base, spectrum = model.base, acceleration_spectrum(found.trajectory, found.delta)
+        found, rows = self.design, self.config.formulation_of()
+        spectrum = acceleration_spectrum(found.trajectory, found.delta)
+        sums = zip(found.parameters, found.combinations, strict=True)
+        base, values = found.model.base.names, zip(found.parameters, found.nominal, strict=True)
         columns = {
-            "name": base.names,
-            "expression": base.expressions,
-            "unit": [model.units[k] for k in base.independent],
-            "nominal": base.base_values(model.nominal).tolist(),
+            "name": found.parameters,
+            "expression": [f"{name} = {text}" if text else name for name, text in sums],
+            "unit": found.units,
+            "nominal": [float(np.nan_to_num(x)) if name in base else None for name, x in values],
             "predicted_std": found.predicted_std.tolist(),
         }
         amplitudes = zip(self.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
@@ -170,6 +172,8 @@ class Designed:
             "seed": found.seed,
             "robot": robot_data(self.robot, self.sha256),
             "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "estimated_along": list(found.beside),
+            "known": list(found.known),
             "duration": found.curve.duration,
             "periods": found.periods,
             "samples": found.samples,
@@ -227,24 +231,26 @@ def design(
     config, sha256 = replace(config, robot=options), description_hash(robot)
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)
+    columns, prior = config.columns_of(model)
     judged: dict[str, Any] = {
         "noise": config.noise_of(robot),
+        "columns": columns,
         "formulation": config.formulation_of(),
-        "prior": config.prior_information(model),
+        "prior": prior,
         "samples": config.samples,
     }
     if isinstance(chosen, RandomPoints | RandomSpline):
         if checkpoint is not None:
             refuse_foreign(checkpoint)
         motion = draw(robot, chosen, limits, seed=config.seed, periods=config.periods, ramps=config.ramps(robot))
-        drawn = drawn_design(model, motion, criterion=config.criterion_of(model, motion.trajectory), **judged)
+        drawn = drawn_design(model, motion, criterion=config.criterion_of(model, motion.trajectory, columns), **judged)
         if checkpoint is not None:
             discard(checkpoint)
         return Designed(design=drawn, config=config, sha256=sha256)
     found = search.design(
         model,
         chosen,
-        criterion=config.criterion_of(model),
+        criterion=config.criterion_of(model, columns=columns),
         constraints=limits,
         **judged,
         ramps=config.ramps(robot),

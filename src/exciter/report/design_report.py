@@ -189,21 +189,21 @@ def certificate_section(design: Design) -> Section:
 
 
 def parameters_section(design: Design) -> Section:
-    base, model, names = design.model.base, design.model, design.parameters
-    is_base = names == base.names
-    units = dict(zip(model.standard, model.units, strict=True))
+    names, base = design.parameters, design.model.base.names
     columns = {
         "parameter": names,
-        "unit": [model.units[k] for k in base.independent] if is_base else [units.get(name, "") for name in names],
+        "unit": design.units,
         "nominal value": design.nominal,
         "predicted σ": design.predicted_std,
         "σ / nominal": map(Bar.relative_std, design.relative_std_percent),
         "sum of standard parameters": [
-            base.combination(k) or "itself only" if is_base else "" for k in range(len(names))
+            text or ("itself only" if name in base else "")
+            for name, text in zip(names, design.combinations, strict=True)
         ],
     }
     table = HtmlTable.by_column(f"{len(names)} parameters", columns)
     text = explained("design_parameters", samples=design.samples)
+    text += f" The motion was designed {design.chosen}." if design.chosen else ""
     return Section("parameters", "Predicted standard deviations", text, (table,))
 
 

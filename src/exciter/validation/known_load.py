@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
+from exciter.dynamics.load_effect import load_effect
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.files import by_name, finite
@@ -134,7 +135,7 @@ def judge_known_load(
     said = np.setdiff1d(np.arange(10), known.unknown)  # of φ
     phi = found.phi.copy()
     phi[said] = known.stated[said]
-    rows = with_load.measured.factors[..., :-1] @ payloads.load_effect(with_load.model, with_load.base, known.frame)
+    rows = with_load.measured.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
     gram = np.einsum("gjri,gjrk->ik", rows, rows)
     own, change = max(float(phi @ gram @ phi), 1e-300), found.phi - phi
     of_said = np.ix_(said, said)

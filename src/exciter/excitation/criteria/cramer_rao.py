@@ -27,7 +27,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.criterion import Criterion, CriterionEvaluation, CriterionSettings, Observed
-from exciter.excitation.criteria.observation_rows import TorqueRows
+from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import AOptimality, ConditionNumber, DOptimality, EOptimality
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
@@ -103,13 +103,16 @@ class CramerRao(CriterionSettings):
         if self.joint_noise is None:
             raise ParameterError("it needs joint_noise; give criterion: {cramer-rao: {joint_noise: 1.0e-4}}")
 
-    def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
-        return self if self.trajectory is not None else replace(self, trajectory=trajectory)
+    def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> CramerRao:
+        own: Any = getattr(self.criterion, "bound", None)
+        inner = self.criterion if own is None else own(model, trajectory, columns)
+        return replace(self, trajectory=self.trajectory or trajectory, criterion=inner)
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         h, pullback = self.information(observed)
-        value, dfdh = self.criterion(h + (0.0 if observed.prior is None else observed.prior))
-        return CriterionEvaluation(value, further=(lambda: pullback(dfdh),))
+        reduced = observed.reduced(h + (0.0 if observed.prior is None else observed.prior))
+        value, dfdh = self.criterion(reduced.h)
+        return CriterionEvaluation(value, further=(lambda: pullback(reduced.lifted(dfdh)),))
 
     def information(self, observed: Observed) -> tuple[Array, Callable[[Array], MotionGradient]]:
         """H (b, b): Fisher information about θ, without prior; and the gradient of any f(H), from M = ∂f/∂H."""

@@ -27,7 +27,7 @@ from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRo
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 SINGULAR_CONDITION_NUMBER = 1e14  # a condition number with unit columns above this is rounding
 ZERO_COLUMN_SHARE = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
@@ -59,6 +59,50 @@ def singular(h: Array) -> tuple[float, Array]:
 
 
 @dataclass(frozen=True, eq=False)
+class ReducedInformation:
+    """H = JᵀH_all J with Jᵀ = [1, −H_in H_nn⁻¹]: the Schur complement, inverse of the block of H_all⁻¹ that belongs to
+    the parameters of interest, whatever the others (n) are (D_s-optimality for log det). J (b, i).
+
+    To first order J may be held: ∂f/∂H_all = J (∂f/∂H) Jᵀ. Of parameters n that cannot be told from each other, only
+    what can be told counts: they need not be determined."""
+
+    h: Array
+    j: Array
+
+    @classmethod
+    def of(cls, whole: Array, nuisance: BoolArray | None) -> ReducedInformation:
+        if nuisance is None:
+            return cls(whole, np.eye(len(whole)))
+        others, interest = np.flatnonzero(nuisance), np.flatnonzero(~nuisance)
+        across = whole[np.ix_(others, interest)]
+        j = np.zeros((len(whole), len(interest)))
+        j[interest] = np.eye(len(interest))
+        j[others] = -_solved(whole[np.ix_(others, others)], across)
+        own = whole[np.ix_(interest, interest)]
+        half = own + across.T @ j[others]
+        h = 0.5 * (half + half.T)
+        lost = h.diagonal() <= rounding(whole) * own.diagonal()  # only rounding is left of what others explain
+        h[lost] = h[:, lost] = 0.0
+        return cls(h, j)
+
+    def lifted(self, dfdh: Array) -> Array:
+        """∂f/∂H_all (b, b)."""
+        return self.j @ dfdh @ self.j.T
+
+
+def _solved(h: Array, right: Array) -> Array:
+    """H⁻¹ times a matrix; by the directions in which H tells something where it is singular."""
+    if (inverted := inverse(h)) is not None:
+        return inverted[0] @ right
+    scale = np.sqrt(np.maximum(h.diagonal(), 0.0))
+    scale = np.where(scale > np.sqrt(ZERO_COLUMN_SHARE) * scale.max(initial=0.0), scale, np.inf)
+    values, vectors = np.linalg.eigh(h / np.outer(scale, scale))
+    told = values > rounding(h) * values.max(initial=0.0)
+    along = vectors[:, told] / scale[:, None]
+    return np.asarray((along / values[told]) @ (along.T @ right))
+
+
+@dataclass(frozen=True, eq=False)
 class Observed:
     """weights (n,): 1/σ² of the joint torques; prior (b, b): information H₀ of earlier experiments, or None."""
 
@@ -81,14 +125,27 @@ class Observed:
         return h if c is None else c.T @ h @ c
 
     @cached_property
-    def h(self) -> Array:
-        """H = H₀ + WᵀW (b, b)."""
+    def whole(self) -> Array:
+        """H₀ + WᵀW (b, b) of all unknown parameters."""
         return self.gram if self.prior is None else self.gram + self.prior
 
+    @cached_property
+    def _reduced(self) -> ReducedInformation:
+        return self.reduced(self.whole)
+
+    @property
+    def h(self) -> Array:
+        """H = H₀ + WᵀW: what is told about the parameters of interest, where others are estimated along."""
+        return self.whole if self.columns.nuisance is None else self._reduced.h
+
+    def reduced(self, whole: Array) -> ReducedInformation:
+        """Of information (b, b) of all unknown parameters."""
+        return ReducedInformation.of(whole, self.columns.nuisance)
+
     def pullback(self, dfdh: Array) -> MotionGradient:
-        """Gradient of f(H) with respect to every sample, from ∂f/∂H (b, b)."""
-        c = self.columns.combination
-        return self._rows.pullback(dfdh if c is None else c @ dfdh @ c.T)
+        """Gradient of f(H) with respect to every sample, from ∂f/∂H."""
+        c, m = self.columns.combination, dfdh if self.columns.nuisance is None else self._reduced.lifted(dfdh)
+        return self._rows.pullback(m if c is None else c @ m @ c.T)
 
     @cached_property
     def w(self) -> Array:
@@ -118,8 +175,9 @@ class CriterionSettings(Settings):
     def name(self) -> str:
         return self.word
 
-    def bound(self, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
-        """With what is left open taken from the model and the family of the motion."""
+    def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> AnyCriterion:
+        """With what is left open taken from the model and the family of the motion; columns: the parameters it is
+        about, the base parameters unless given."""
         return self  # type: ignore[return-value]
 
 
@@ -198,7 +256,7 @@ def evaluate(
     formulation: DesignRows | None = None,
     prior: Array | None = None,
 ) -> Figures:
-    """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
+    """Figures of a motion for the base parameters, or those of interest among given columns; weights 1/σ² (n,) or one.
     prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12."""
     chosen = DesignColumns.of(model, columns)
     rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
@@ -206,21 +264,35 @@ def evaluate(
     if prior is not None:
         values, vectors = np.linalg.eigh(prior)
         w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])
-    b = len(chosen)
-    r = qr(w, mode="r")[0][:b]  # of W = Q R
+    beside = np.array([], dtype=np.int64) if chosen.nuisance is None else np.flatnonzero(chosen.nuisance)
+    names, b, k = chosen.of_interest, len(chosen.interest), len(beside)
+    w = w[:, np.concatenate([beside, chosen.interest])]
+    r = qr(w, mode="r")[0][: k + b]  # of W = Q R; its last block is what is left of W when others explain what they can
+    lengths = np.linalg.norm(r, axis=0)[k:]
+    r = _rest(r[:, :k], r[:, k:]) if k else r
     norms = np.linalg.norm(r, axis=0)
+    norms = np.where(norms > SINGULAR_CONDITION_NUMBER**-1 * lengths, norms, 0.0)
     unit = r / np.where(norms > 0, norms, 1.0)
     normalized = float(np.linalg.cond(unit))
     if normalized > SINGULAR_CONDITION_NUMBER or len(r) < b:
-        return Figures(names=chosen.names, predicted_std=np.full(b, np.inf))
+        return Figures(names=names, predicted_std=np.full(b, np.inf))
     upper = qr(unit, mode="r")[0]
     return Figures(
-        names=chosen.names,
+        names=names,
         condition_number=float(np.linalg.cond(r)),
         condition_number_normalized=normalized,
         log_det=2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum()),
         predicted_std=np.linalg.norm(solve_triangular(upper, np.eye(b)), axis=1) / norms,
     )
+
+
+def _rest(others: Array, own: Array) -> Array:
+    """Upper triangular factor (b, b) of own columns (R, b) without what others (R, k), perhaps dependent, explain."""
+    lengths = np.linalg.norm(others, axis=0)
+    u, values, _ = np.linalg.svd(others / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
+    told = u[:, values > len(own) * np.finfo(float).eps * values.max(initial=0.0)]
+    left = own - told @ (told.T @ own)
+    return np.asarray(qr(left - told @ (told.T @ left), mode="r")[0][: own.shape[1]])
 
 
 def unexcited(h: Array, names: Sequence[str]) -> list[str]:
@@ -292,4 +364,10 @@ class DesignObjective:
 
     def unexcited(self, motion: Motion) -> list[str]:
         """Names of the parameters that neither the motion nor the prior tells anything about."""
-        return unexcited(self.observed(motion).h, self.chosen.names)
+        h, nuisance = self.observed(motion).whole, self.chosen.nuisance
+        if nuisance is None:
+            return unexcited(h, self.chosen.names)
+        silent = ~(h.diagonal() > ZERO_COLUMN_SHARE * h.diagonal().max(initial=0.0))
+        kept = np.flatnonzero(~(nuisance & silent))  # others need not be excited
+        found = unexcited(h[np.ix_(kept, kept)], [self.chosen.names[k] for k in kept])
+        return [name for name in found if name in self.chosen.of_interest]

@@ -23,17 +23,20 @@ from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, for
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 
 @dataclass(frozen=True, eq=False)
 class DesignColumns:
-    """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity."""
+    """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity. nuisance (b,):
+    parameters that are unknown and not of interest, None where all are; known: names of those left out."""
 
     names: tuple[str, ...]
     selected: Index
     layout: ColumnLayout
     combination: Array | None = None
+    nuisance: BoolArray | None = None
+    known: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: DynamicModel, columns: ArrayLike | DesignColumns | None = None) -> DesignColumns:
@@ -73,6 +76,20 @@ class DesignColumns:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def interest(self) -> Index:
+        """Numbers of the parameters that a criterion is about."""
+        return np.arange(len(self)) if self.nuisance is None else np.flatnonzero(~self.nuisance)
+
+    @property
+    def of_interest(self) -> tuple[str, ...]:
+        return tuple(self.names[k] for k in self.interest)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Names of those that are estimated along."""
+        return tuple(name for name in self.names if name not in self.of_interest)
 
     def rows(self, w: Array) -> Array:
         """W C (…, b) of W (…, s)."""

@@ -3,18 +3,19 @@ excitation, by singular values, norms, QR, of scaled columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError, shown
+from exciter.errors import ParameterError
+from exciter.excitation.criteria.a_priori_sizes import USUAL_SIZE_FLOOR, Floor, Sizes, bound_sizes, checked_scale
 from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, inverse, rounding, singular
+from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.settings import Amount, Positive
+from exciter.settings import Positive
 from exciter.typing import Array
 
 
@@ -22,27 +23,6 @@ def eigen(h: Array) -> tuple[Array, Array] | None:
     """Eigenvalues, ascending, and eigenvectors as columns; None when H is singular."""
     values, vectors = np.linalg.eigh(h)
     return None if values[0] <= values[-1] * rounding(h) else (values, vectors)
-
-
-def nominal_sizes(model: DynamicModel, what: str) -> tuple[float, ...]:
-    """(b,) sizes of the parameters in the description, none of which may be zero."""
-    sizes = np.abs(model.base.base_values(model.nominal))
-    for name, size in zip(model.base.names, sizes, strict=True):
-        if not size > 0:
-            raise ParameterError(
-                f"{what} needs the size of every parameter; {name} is 0 in the description, give values"
-            )
-    return tuple(sizes.tolist())
-
-
-def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> Array:
-    """(b,) positive numbers, one per parameter."""
-    given = np.asarray(values, dtype=float)
-    if given.shape != (len(h),) or not (np.isfinite(given).all() and given.all()):
-        raise ParameterError(
-            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
-        )
-    return np.asarray(np.abs(given))
 
 
 @dataclass(frozen=True)
@@ -66,15 +46,24 @@ class DOptimality(CriterionSettings):
         return -log_det, -covariance
 
 
+def _bound_scale(given: Any, model: DynamicModel, columns: DesignColumns | None, what: str) -> Any:
+    """None: all alike."""
+    return None if given is None else bound_sizes(given, model, columns, USUAL_SIZE_FLOOR, what)
+
+
 @dataclass(frozen=True)
 class AOptimality(CriterionSettings):
     """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
 
-    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed."""
+    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed; by name
+    (``{}``: none), the others have those of the description."""
 
-    scale: tuple[Amount, ...] | None = None
+    scale: Sizes = None
 
     word, title = "a-optimal", "A-optimality"
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> AOptimality:
+        return replace(self, scale=_bound_scale(self.scale, model, columns, self.word))
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
@@ -90,11 +79,15 @@ class EOptimality(CriterionSettings):
     """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
 
     Unlike −σ_min, the logarithm grows without bound towards a singular H and fits one tolerance in any unit of
-    information. Give as scale (b,) the a-priori values, and the worst relative error counts."""
+    information. Give as scale (b,) the a-priori values, and the worst relative error counts; by name (``{}``: none),
+    the others have those of the description."""
 
-    scale: tuple[Amount, ...] | None = None
+    scale: Sizes = None
 
     word, title = "e-optimal", "E-optimality"
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> EOptimality:
+        return replace(self, scale=_bound_scale(self.scale, model, columns, self.word))
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
@@ -190,17 +183,21 @@ class NormalizedCondition(CriterionSettings):
 
 @dataclass(frozen=True)
 class ScaledCondition(CriterionSettings):
-    """cond(W diag Z), values Z (b,) the a-priori size of each parameter [12.15], those of the description where
-    it is bound to a model without any; first summand of Rackl et al. (15).
+    """cond(W diag Z), values Z (b,) the a-priori size of each parameter [12.15]; first summand of Rackl et al. (15).
+    By name, or without any, the others are those of the description where it is bound to a model.
 
-    Estimated are then factors on a-priori values (Swevers et al. 1997, ASME, end of 2): relative σ become alike."""
+    Estimated are then factors on a-priori values (Swevers et al. 1997, ASME, end of 2): relative σ become alike.
+    floor: of what the parameter could be, that every size of the description has at least (``a_priori_sizes``)."""
 
-    values: tuple[Amount, ...] | None = None
+    values: Sizes = None
+    floor: Floor = USUAL_SIZE_FLOOR
 
     word, title = "condition-scaled", "condition number with a-priori values"
 
-    def bound(self, model: DynamicModel, trajectory: Trajectory) -> ScaledCondition:
-        return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
+    def bound(
+        self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None
+    ) -> ScaledCondition:
+        return replace(self, values=bound_sizes(self.values, model, columns, self.floor, self.word))
 
     def __call__(self, h: Array, condition: Criterion | None = None) -> tuple[float, Array]:
         """condition: another measure of it."""

@@ -21,6 +21,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel, random_motion
 from exciter.errors import ExciterError, ParameterError, not_allowed, shown
 from exciter.excitation.criteria import optimality_and_condition as gram
+from exciter.excitation.criteria.a_priori_sizes import USUAL_SIZE_FLOOR, Floor, Sizes, bound_sizes
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
@@ -49,8 +50,9 @@ class Equilibrium(CriterionSettings):
     companion: ClassVar[bool] = True
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        pattern = structure(observed.model, observed.columns, observed.formulation)
-        w = observed.w
+        interest = observed.columns.interest
+        pattern = structure(observed.model, observed.columns, observed.formulation)[:, interest]
+        w = observed.w[:, interest]
         size = np.abs(w)
         largest = size.max(axis=0)
         if not largest.all():
@@ -61,7 +63,9 @@ class Equilibrium(CriterionSettings):
         seed = np.zeros_like(w)
         seed.flat[most] = np.sign(w.flat[most]) / small
         seed.flat[least] -= np.sign(w.flat[least]) * large / small**2
-        return CriterionEvaluation(float(large / small), further=(lambda: observed.rows_pullback(seed),))
+        whole = np.zeros_like(observed.w)
+        whole[:, interest] = seed
+        return CriterionEvaluation(float(large / small), further=(lambda: observed.rows_pullback(whole),))
 
 
 @lru_cache(maxsize=16)
@@ -108,8 +112,8 @@ class WeightedSum(Settings):
         if not weights or not all(np.isfinite(w) and w > 0 for w in weights):
             raise ParameterError(f"a weighted sum needs parts with positive weights; given {weights}")
 
-    def bound(self, model: DynamicModel, trajectory: Trajectory) -> WeightedSum:
-        return WeightedSum(tuple((weight, bound(part, model, trajectory)) for weight, part in self.parts))
+    def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> WeightedSum:
+        return WeightedSum(tuple((weight, bound(part, model, trajectory, columns)) for weight, part in self.parts))
 
     def spelling(self, data: dict[str, Any]) -> Any:
         """``{condition: 1.0, a-optimal: {weight: 0.5, scale: […]}}``"""
@@ -140,10 +144,12 @@ class WeightedSum(Settings):
         )
 
 
-def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
-    """The criterion with what it leaves open taken from a model and the family of the motion."""
+def bound(
+    criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None
+) -> AnyCriterion:
+    """The criterion with what it leaves open taken from a model, the family of the motion, and the parameters."""
     own = getattr(criterion, "bound", None)  # one of Python code need not have it
-    return criterion if own is None else own(model, trajectory)
+    return criterion if own is None else own(model, trajectory, columns)
 
 
 class SumByWord(CriterionSettings):
@@ -178,17 +184,21 @@ class ConditionAndTorque(SumByWord):
     """ξ₁ cond(W diag Z) + ξ₂ / Σ mean |τ| (Rackl et al. (15)); values Z as of ``ScaledCondition``."""
 
     word, title = "condition-torque", "condition number and torque activity"
-    values: tuple[Amount, ...] | None = None
+    values: Sizes = None
     xi1: Positive = 1.0
     xi2: Positive = 1.0
     chi: tuple[Amount, ...] | None = None
+    floor: Floor = USUAL_SIZE_FLOOR
 
     @cached_property
     def sum(self) -> WeightedSum:
-        return WeightedSum(((self.xi1, gram.ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
+        scaled = gram.ScaledCondition(self.values, self.floor)
+        return WeightedSum(((self.xi1, scaled), (self.xi2, InverseTorque(self.chi))))
 
-    def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
-        return self if self.values is not None else replace(self, values=gram.nominal_sizes(model, self.word))
+    def bound(
+        self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None
+    ) -> ConditionAndTorque:
+        return replace(self, values=bound_sizes(self.values, model, columns, self.floor, self.word))
 
 
 @dataclass(frozen=True)

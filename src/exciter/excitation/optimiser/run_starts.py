@@ -49,6 +49,7 @@ def fingerprint(search: Search) -> str:
     chosen, prior = search.objective.chosen, search.objective.prior
     parts += [repr(search.objective.formulation), chosen.names]
     parts += [None if array is None else array.tolist() for array in (chosen.combination, prior)]
+    parts += [] if chosen.nuisance is None else [chosen.nuisance.tolist()]
     parts += [[[repr(row) for row in constraint.rows] for constraint in search.constraints]]
     states = random_states(robot, samples=8)  # geometry, payloads: by what they do
     parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.parameter_kinds import columns_at_rest, friction_columns
 from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
@@ -27,8 +27,6 @@ from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
 from exciter.typing import Array, BoolArray, Index
 
-RANDOM_REST_POSES = 100  # random ones, to see which columns act at rest
-ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
 #: a rule that chooses (p,) of ``problem.names``; what earlier stages determined, and what the equations do not, is left
 #: out by itself
 Parameters = Callable[[Problem], BoolArray]
@@ -49,25 +47,12 @@ def others(problem: Problem) -> BoolArray:
 
 def friction_of(*joints: int) -> Parameters:
     """Of joint terms that store no energy, of some joints (numbers from 0), all unless given."""
-    return lambda problem: np.asarray(_friction(problem.model, joints)[problem.base.independent])
+    return lambda problem: np.asarray(friction_columns(problem.model, joints)[problem.base.independent])
 
 
 def acting_at_rest(problem: Problem) -> BoolArray:
     """Gravity (first moments), and springs and offsets: all that a torque at rest depends on, friction aside."""
-    model = problem.model
-    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_REST_POSES, model.n))
-    size = np.abs(model.regressor(Motion.at(poses))).max(axis=(0, 1))
-    acting = size > ACTING_COLUMN_FRACTION * size.max()
-    return np.asarray((acting & ~_friction(model))[problem.base.independent])
-
-
-def _friction(model: DynamicModel, joints: Sequence[int] = ()) -> BoolArray:
-    """(standard,) columns of joint terms that store no energy, in the equations of some joints, all unless given."""
-    found = np.zeros(len(model.standard), dtype=bool)
-    for term, at in model.term_columns:
-        for row, column in term.rows:
-            found[at.start + column] |= not term.conservative[column] and (not joints or row in joints)
-    return found
+    return np.asarray(columns_at_rest(problem.model)[problem.base.independent])
 
 
 class Selection(Settings, ABC):
