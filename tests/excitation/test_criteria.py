@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -235,6 +235,37 @@ def test_value_and_gradient(name, robot, formulation, with_prior):
         assert_allclose(slope, exact, rtol=1e-6, atol=1e-6 * np.linalg.norm(getattr(gradient, part)))
     if formulation == "energy" and name not in ("torque", "sum"):
         assert not gradient.qdd.any()
+
+
+@pytest.mark.parametrize("with_prior", [False, True], ids=["alone", "prior"])
+@pytest.mark.parametrize("name", list(CRITERIA))
+def test_value_and_gradient_where_others_are_estimated_along(name, formulation, with_prior):
+    """Dense W of every third parameter, without what the others explain: a projection, by NumPy."""
+    setting, (make, direct) = case("gautier-khalil", formulation), CRITERIA[name]
+    w = setting.rows(setting.motion)
+    b, rng = w.shape[1], np.random.default_rng(7)
+    nuisance = np.arange(b) % 3 != 0
+    root = rng.standard_normal((b // 2, b)) * np.linalg.norm(w, axis=0) * 0.1 if with_prior else np.zeros((0, b))
+    columns = replace(DesignColumns.of(setting.model, setting.columns), nuisance=nuisance)
+    few, prior = int((~nuisance).sum()), root.T @ root if with_prior else None
+    objective = DesignObjective(setting.model, make(few), columns, setting.weights, setting.formulation, prior)
+    of_few = replace(setting, columns=setting.columns[~nuisance])
+
+    def expected(motion: Motion, w: Array) -> float:
+        every = np.vstack([w, root])
+        span = np.linalg.qr(every[:, nuisance])[0]
+        own = every[:, ~nuisance]
+        return float(direct(own - span @ (span.T @ own), of_few, motion))
+
+    value, gradient = objective.value_and_gradient(setting.motion)
+    assert_allclose(value, expected(setting.motion, w), rtol=1e-7)
+    step = KINKED.get(name, 1e-4)
+    if name == "equilibrium":
+        step *= np.abs(of_few.rows(setting.motion))[structural(of_few)].min()
+    for part in PARTS:
+        exact = (getattr(gradient, part) * direction("gautier-khalil", formulation, part)).sum()
+        slope = along(lambda by, part=part: expected(*shifted("gautier-khalil", formulation, part, by)), step)
+        assert_allclose(slope, exact, rtol=1e-6, atol=1e-6 * np.linalg.norm(getattr(gradient, part)))
 
 
 @pytest.mark.parametrize("name", list(GRAM_CRITERIA))
@@ -499,8 +530,9 @@ def test_cramer_rao_bound_is_that_of_all_measurements():
 
 
 @pytest.mark.parametrize("inner", [c.DOptimality(), c.ConditionNumber()], ids=["log det", "cond"])
+@pytest.mark.parametrize("beside", [False, True], ids=["all", "some"])
 @pytest.mark.parametrize("with_prior", [False, True])
-def test_cramer_rao_gradient(inner, with_prior):
+def test_cramer_rao_gradient(inner, with_prior, beside):
     model, trajectory, delta, chi = small_experiment()
     motion = fourier_motion(trajectory, delta)
     columns = np.zeros((len(model.standard), len(model.base)))
@@ -509,8 +541,14 @@ def test_cramer_rao_gradient(inner, with_prior):
     )
     prior = np.diag(np.linspace(0.1, 1.0, len(model.base))) if with_prior else None
     criterion = CramerRao(trajectory, 0.03, tuple(chi), inner)
+    nuisance = np.arange(len(model.base)) % 3 == 1 if beside else None
+    columns = replace(DesignColumns.of(model, columns), nuisance=nuisance)
     objective = DesignObjective(model, criterion, columns, np.array([1.0, 0.5, 2.0]), prior=prior)
     value, gradient = objective.value_and_gradient(motion)
+    if beside:
+        whole = criterion.information(objective.observed(motion))[0] + (0.0 if prior is None else prior)
+        block = np.linalg.inv(whole)[np.ix_(~nuisance, ~nuisance)]
+        assert_allclose(value, inner(np.linalg.inv(block))[0], rtol=1e-8)
     rng = np.random.default_rng(6)
     for part in PARTS:
         direction = rng.standard_normal(motion.q.shape)
@@ -638,7 +676,8 @@ def test_every_word_makes_its_criterion():
 
 WRITTEN = [
     c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.ScaledCondition(),
-    c.ScaledCondition((1.0, 0.1)), c.ConditionAndSmallest(0.3), sums.ConditionAndEquilibrium(0.2),
+    c.ScaledCondition((1.0, 0.1)), c.ScaledCondition({"XY2": 0.02, "Fv*": 5.0}, 0.1), c.AOptimality({}),
+    c.ConditionAndSmallest(0.3), sums.ConditionAndEquilibrium(0.2),
     sums.ConditionAndTorque(),
     sums.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), CramerRao(None, 1e-4),
     CramerRao(None, (1e-4, 2e-4), (1.0, 2.0), c.AOptimality((1.0,))), c.QrCondition(), c.FrobeniusCondition(),

@@ -36,6 +36,13 @@ PROBED_SAMPLES = 200  # of the random motion that torques are taken from
 MOST_FLOOR = 10.0  # that anybody can mean
 
 
+class SizesByName(dict[str, float]):
+    """By parameter or pattern; a criterion that has them hashes like any other."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
 @dataclass(frozen=True)
 class SizesOfParameters(Kind):
     """Numbers other than zero, one per parameter, or by name and pattern; signs do not matter."""
@@ -44,7 +51,7 @@ class SizesOfParameters(Kind):
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, Mapping):
-            sizes = {}
+            sizes = SizesByName()
             for name, value in given.items():
                 with inside(f": {name}"):
                     sizes[str(name)] = _other_than_zero(value)

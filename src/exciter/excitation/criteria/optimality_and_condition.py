@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -18,11 +18,22 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Positive
 from exciter.typing import Array
 
+SURE_EIGENVALUE_SHARE = 1e-9  # of the largest: smaller ones have lost too many digits
+
 
 def eigen(h: Array) -> tuple[Array, Array] | None:
     """Eigenvalues, ascending, and eigenvectors as columns; None when H is singular."""
     values, vectors = np.linalg.eigh(h)
-    return None if values[0] <= values[-1] * rounding(h) else (values, vectors)
+    if values[0] > values[-1] * SURE_EIGENVALUE_SHARE:
+        return values, vectors
+    scale = np.sqrt(np.maximum(h.diagonal(), 0.0))  # columns of sizes far apart: by a factor, whose digits are twice
+    if not (np.isfinite(scale) & (scale > 0)).all():
+        return None
+    lower, failed = dpotrf(h / np.outer(scale, scale), lower=True, clean=True)
+    if failed or lower.diagonal().min() ** 2 <= rounding(h):
+        return None
+    _, roots, rows = np.linalg.svd(lower.T * scale)
+    return None if roots[-1] <= roots[0] * rounding(h) else (roots[::-1] ** 2, rows[::-1].T)
 
 
 @dataclass(frozen=True)
