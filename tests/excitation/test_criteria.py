@@ -478,11 +478,11 @@ def test_reference_trajectories_of_the_ieee_paper(name):
 # -- noise on the joint positions -----------------------------------------------------------------------------------
 
 
-def small_experiment():
+def small_experiment(harmonics=3):
     model = DynamicModel(load("gautier-khalil"), (RotorInertia(("joint_3",)), Viscous(), Coulomb(Tanh(0.2))), ENGINE)
-    trajectory = Fourier(period=6.0, harmonics=3, at_rest=True)
+    trajectory = Fourier(period=6.0, harmonics=harmonics, at_rest=True)
     rng = np.random.default_rng(4)
-    delta = 0.8 * rng.standard_normal((3, trajectory.free.shape[1])) @ trajectory.free.T
+    delta = 0.8 * trajectory.random(rng, 3)
     chi = model.nominal + 0.3 * rng.standard_normal(len(model.standard))
     return model, trajectory, delta, chi
 
@@ -490,30 +490,35 @@ def small_experiment():
 def fisher_by_differences(model, trajectory, delta, chi, noise, joint_noise) -> Array:
     """Covariance bound of the base parameters from the Jacobian of all measurements, by differences."""
     base, free = model.base.independent, trajectory.free
-    x = np.linalg.lstsq(free, delta.T)[0].T
+    own = scipy.linalg.block_diag(*(trajectory.shares(3) or [np.eye(free.shape[1])] * 3))  # x = own z
+    x = own.T @ np.linalg.lstsq(free, delta.T)[0].T.ravel()
     theta = model.base.base_values(chi)
 
     def measured(theta, x):
-        motion = fourier_motion(trajectory, x @ free.T)
+        motion = fourier_motion(trajectory, (own @ x).reshape(3, -1) @ free.T)
         tau = model.regressor(motion)[:, :, base] @ theta
         return np.concatenate([(motion.q / joint_noise).ravel(), (tau / noise).ravel()])
 
-    flat = np.concatenate([theta, x.ravel()])
+    flat = np.concatenate([theta, x])
     columns = []
     for k in range(len(flat)):
         unit = np.eye(len(flat))[k]
 
         def at(step, unit=unit):
             y = flat + step * unit
-            return measured(y[: len(theta)], y[len(theta) :].reshape(x.shape))
+            return measured(y[: len(theta)], y[len(theta) :])
 
         columns.append(along(at, 1e-3))
     j = np.array(columns).T
     return np.linalg.inv(j.T @ j)[: len(theta), : len(theta)]
 
 
-def test_cramer_rao_bound_is_that_of_all_measurements():
-    model, trajectory, delta, chi = small_experiment()
+BY_JOINT = {"joint_1": 2, "joint_2": 4, "joint_3": (1, 3)}
+
+
+@pytest.mark.parametrize("harmonics", [3, BY_JOINT], ids=["alike", "by joint"])
+def test_cramer_rao_bound_is_that_of_all_measurements(harmonics):
+    model, trajectory, delta, chi = small_experiment(harmonics)
     noise, joint_noise = np.array([2.0, 3.0, 1.0]), (0.02, 0.03, 0.05)
     motion = fourier_motion(trajectory, delta)
     criterion = CramerRao(trajectory, joint_noise, tuple(chi))
@@ -533,7 +538,7 @@ def test_cramer_rao_bound_is_that_of_all_measurements():
 @pytest.mark.parametrize("beside", [False, True], ids=["all", "some"])
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_cramer_rao_gradient(inner, with_prior, beside):
-    model, trajectory, delta, chi = small_experiment()
+    model, trajectory, delta, chi = small_experiment(BY_JOINT if with_prior else 3)
     motion = fourier_motion(trajectory, delta)
     columns = np.zeros((len(model.standard), len(model.base)))
     columns[model.base.independent, np.arange(len(model.base))] = 1 / np.linalg.norm(

@@ -33,6 +33,7 @@ USUAL = (Viscous(), Coulomb())
 FAMILIES = {
     "fourier": Fourier(10.0, 4),
     "fourier at rest": Fourier(10.0, (1, 2, 3, 5), at_rest=True),
+    "fourier by joint": Fourier(10.0, {"joint_3": (1, 3, 5), "joint_1": 3, "joint_2": 4}),
     "bspline 4": BSpline(10.0, segments=6, degree=4),
     "bspline 5": BSpline(10.0, segments=6, degree=5, variables="control"),
     "quintic": Quintic.even(12.0, 5),

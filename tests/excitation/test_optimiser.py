@@ -37,6 +37,7 @@ from exciter.robot import load
 FAMILIES = {
     "fourier": Fourier(10.0, 4),
     "fourier at rest": Fourier(10.0, 4, at_rest=True),
+    "fourier by joint": Fourier(10.0, {"joint_1": 2, "joint_2": (1, 3, 5), "joint_3": 4}, at_rest=True),
     "bspline": BSpline(8.0, segments=6),
     "quintic": Quintic.even(12.0, 4),
     "acceleration": AccelerationSequence(6.0, 12),
@@ -68,7 +69,7 @@ def begun(limits: JointLimits, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_variables_give_the_motion_of_the_family(name, stretched):
     """y → (family, δ) → motion, against the matrices the optimiser uses; with a free duration too."""
     family = FAMILIES[name]
-    variables = Variables(family, 2, (0.5, 2.0) if stretched else None)
+    variables = Variables(family, 3, (0.5, 2.0) if stretched else None)
     y = 0.3 * np.random.default_rng(1).standard_normal(variables.size)
     if stretched:
         y[-1] = 1.3
@@ -83,9 +84,9 @@ def test_variables_give_the_motion_of_the_family(name, stretched):
         assert_allclose(variables.from_delta(delta), y, atol=1e-9)
 
 
+@pytest.mark.parametrize("family", [Fourier(10.0, 3), FAMILIES["fourier by joint"]], ids=["alike", "by joint"])
 @pytest.mark.parametrize("stretched", [False, True])
-def test_the_gradient_in_y_is_that_of_finite_differences(stretched):
-    family = Fourier(10.0, 3)
+def test_the_gradient_in_y_is_that_of_finite_differences(family, stretched):
     model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb(Tanh(0.1))), NumpyEngine())
     objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(3))
     variables = Variables(family, 3, (0.5, 2.0) if stretched else None)
@@ -107,10 +108,11 @@ def test_the_gradient_in_y_is_that_of_finite_differences(stretched):
 # -- joint limits ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("family", [Fourier(10.0, 3), FAMILIES["fourier by joint"]], ids=["alike", "by joint"])
 @pytest.mark.parametrize("stretched", [False, True])
-def test_rows_of_joint_limits_say_what_the_slack_does(stretched):
+def test_rows_of_joint_limits_say_what_the_slack_does(family, stretched):
     """A step that a row allows keeps the limit; without a free duration rows are exact, with it never too generous."""
-    limits = limits_of(Fourier(10.0, 3), stretch=(0.5, 2.0) if stretched else None)
+    limits = limits_of(family, stretch=(0.5, 2.0) if stretched else None)
     _, y = begun(limits)
     rng = np.random.default_rng(3)
     for _ in range(20):

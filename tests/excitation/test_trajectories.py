@@ -30,6 +30,8 @@ CASES: dict[str, tuple[Trajectory, int, int]] = {
     "fourier-skipping": (Fourier(7.0, (2, 3, 8)), 0, 0),
     "fourier-at-rest": (Fourier(10.0, 5, at_rest=True), 2, 2),
     "fourier-skipping-at-rest": (Fourier(4.0, (9, 2, 5), at_rest=True), 2, 2),
+    "fourier-by-joint": (Fourier(6.0, {"a": 2, "b": 5, "c": (7, 3)}), 0, 0),
+    "fourier-by-joint-at-rest": (Fourier(6.0, {"a": 2, "b": 5, "c": (7, 3)}, at_rest=True), 2, 2),
     "bspline-5": (BSpline(10.0, 8), 2, 2),
     "bspline-5-control": (BSpline(6.0, 8, variables="control"), 2, 2),
     "bspline-4": (BSpline(8.0, 6, degree=4), 2, 2),
@@ -50,10 +52,18 @@ families = pytest.mark.parametrize("family", [case[0] for case in CASES.values()
 def some(family: Trajectory, n: int = 3, seed: int = 0) -> Array:
     """Coefficients (n, c) that fulfil the family's conditions; the last joint stands still."""
     rng = np.random.default_rng(seed)
-    delta = rng.standard_normal((n, family.free.shape[1])) @ family.free.T
+    delta = family.random(rng, n)
     if n > 1:
         delta[-1:] = family.still(rng.standard_normal(1))
     return delta
+
+
+def of_number(family: Trajectory, n: int) -> Trajectory:
+    """The family for n joints, where it says something of each."""
+    if not isinstance(given := getattr(family, "harmonics", None), dict):
+        return family
+    entries = [*given.values(), 3]
+    return replace(family, harmonics={f"joint {k}": entries[k] for k in range(n)})
 
 
 def inner_times(family: Trajectory, count: int = 60, seed: int = 1) -> Array:
@@ -89,8 +99,10 @@ def test_basis_derivatives_are_those_of_the_lower_order(family: Trajectory) -> N
 
 @families
 def test_the_curve_is_the_basis_times_coefficients(family: Trajectory) -> None:
-    delta = np.random.default_rng(3).standard_normal((4, family.coefficients))  # conditions or not
     time = np.concatenate([[0.0], np.sort(inner_times(family)), [family.duration]])
+    family = of_number(family, 4)
+    delta = np.random.default_rng(3).standard_normal((4, family.coefficients))  # conditions or not
+    delta = delta if family.shares(4) is None else family.random(np.random.default_rng(3), 4)
     curve = family.curve(delta)
     assert (curve.start, curve.end, curve.n) == (0.0, pytest.approx(family.duration), 4)
     span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
@@ -124,7 +136,7 @@ def test_free_fulfils_the_conditions(family: Trajectory, start: int, end: int) -
 
 @families
 def test_still_is_still(family: Trajectory) -> None:
-    posture = np.array([0.3, -1.2])
+    posture = np.array([0.3, -1.2, 0.7])
     curve = family.curve(family.still(posture))
     assert curve.extremum(0).highest == pytest.approx(posture, abs=1e-12)
     assert curve.extremum(0).lowest == pytest.approx(posture, abs=1e-12)
@@ -180,6 +192,7 @@ def test_round_trip_through_plain_data(family: Trajectory) -> None:
 @families
 @pytest.mark.parametrize("n", [1, 4])
 def test_extrema_hold_for_all_time(family: Trajectory, n: int) -> None:
+    family = of_number(family, n)
     curve = family.curve(some(family, n, seed=5))
     time = np.union1d(np.linspace(0, family.duration, 20_001), curve.knots)
     span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
@@ -196,6 +209,7 @@ def test_extrema_hold_for_all_time(family: Trajectory, n: int) -> None:
 @families
 @pytest.mark.parametrize("n", [1, 3])
 def test_rates_hold_throughout_intervals(family: Trajectory, n: int) -> None:
+    family = of_number(family, n)
     curve = family.curve(some(family, n, seed=6))
     rng = np.random.default_rng(7)
     span = rng.integers(0, len(curve.knots) - 1, 30)
@@ -434,3 +448,44 @@ def test_ramps_that_cannot_be_are_refused() -> None:
         ramped(family, delta, robot, periods=0)
     with pytest.raises(MotionError, match="shortest ≤ longest"):
         Ramps(shortest=3.0, longest=1.0)
+
+
+def test_joints_have_the_harmonics_that_are_said_of_them() -> None:
+    """By name, whatever the order; every joint alone is the series that has only these."""
+    family = Fourier(6.0, {"b": (7, 3), "a": 2, "c": 4}, at_rest=True).of_joints(("a", "b", "c"))
+    assert list(family.harmonics.items()) == [("a", 2), ("b", (3, 7)), ("c", 4)]
+    assert family.numbers == (1, 2, 3, 4, 7)
+    shares = family.shares(3)
+    assert shares is not None
+    for own, share, k in (((1, 2), shares[0], 0), ((3, 7), shares[1], 1), ((1, 2, 3, 4), shares[2], 2)):
+        alone = Fourier(6.0, own, at_rest=True)
+        assert share.shape == (family.free.shape[1], alone.free.shape[1])
+        assert share.T @ share == pytest.approx(np.eye(share.shape[1]))
+        delta = family.random(np.random.default_rng(k), 3)
+        place = [family.labels.index(label) for label in alone.labels]
+        assert not np.delete(delta[k], place).any()
+        time = np.linspace(0.0, 6.0, 50)
+        mine, other = motion(family, delta, time), motion(alone, delta[k, place], time)
+        for part in ("q", "qd", "qdd"):
+            assert getattr(mine, part)[:, k] == pytest.approx(getattr(other, part)[:, 0], abs=1e-12)
+        assert family.nearest(delta) == pytest.approx(delta, abs=1e-12)
+    with pytest.raises(MotionError, match="harmonics that joint 'a' has not"):
+        family.curve(np.ones((3, family.coefficients)))
+    with pytest.raises(MotionError, match="harmonics of 3 joints, and coefficients of 2"):
+        family.curve(np.zeros((2, family.coefficients)))
+
+
+@pytest.mark.parametrize(
+    ("harmonics", "message"),
+    [
+        ({"a": 2, "b": 2}, "say nothing of joint 'c'"),
+        ({"a": 2, "b": 2, "c": 2, "d": 2}, "unknown joint 'd'"),
+        ({"a": 2, "b": 2, "c": 0}, "harmonics: c is 0; give how many"),
+        ({"a": 2, "b": 2, "c": (1, 1)}, "harmonics: c is"),
+        ({"a": 2, "b": 2, "c": 1}, "one harmonic of joint 'c' that starts at rest cannot move"),
+        ({}, "harmonics is {}"),
+    ],
+)
+def test_harmonics_that_no_joint_has_are_refused(harmonics, message) -> None:
+    with pytest.raises(ExciterError, match=message):
+        Fourier(5.0, harmonics, at_rest=True).of_joints(("a", "b", "c"))

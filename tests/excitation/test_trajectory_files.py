@@ -308,6 +308,7 @@ def test_periods_of_a_file_are_a_whole_number(tmp_path, periods):
 FAMILIES = {
     "a series within ramps": (Fourier(5.0, (1, 3)), 3),
     "a series at rest": (Fourier(5.0, 3, at_rest=True), 2),
+    "a series by joint": (Fourier(5.0, dict(zip(ROBOT.joint_names, (2, 4, (1, 3)), strict=True))), 2),
     "a spline": (BSpline(4.0, 5), 1),
     "a spline, again and again": (BSpline(4.0, 5), 3),
     "quintics": (Quintic((0.0, 1.0, 1.5, 3.5)), 2),
@@ -322,7 +323,7 @@ def of_a_family(request):
     """trajectory.json of a small motion from rest to rest, some periods of it."""
     family, periods = FAMILIES[request.param]
     rng = np.random.default_rng(1)
-    delta = 0.01 * rng.standard_normal((3, family.free.shape[1])) @ family.free.T
+    delta = 0.01 * family.random(rng, 3)
     curve = ramps.ramped(family, delta, ROBOT, periods=periods)
     return json.loads(json_text(exact_data(curve, ROBOT, family, delta, periods))), curve
 

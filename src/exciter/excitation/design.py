@@ -250,7 +250,7 @@ def design(
     certified, when no time is left for more (resume: False to begin anew; it stays until a start takes its place)."""
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
-    robot = model.robot
+    robot, trajectory = model.robot, trajectory.of_joints(model.robot.joint_names)
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     samples = round(trajectory.duration * CRITERION_SAMPLES_PER_S) if samples is None else samples
     check_room(robot, trajectory)
@@ -455,7 +455,7 @@ def _check_excitable(objective: DesignObjective, trajectory: Trajectory, samples
     """Refuse parameters that no motion of the family tells anything about, by name."""
     low, high = objective.model.robot.position_range()
     times = trajectory.sample_times(samples)
-    swing = np.random.default_rng(0).standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
+    swing = trajectory.random(np.random.default_rng(0), len(low))
     size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
     delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
     if names := objective.unexcited(motion(trajectory, delta, times)):

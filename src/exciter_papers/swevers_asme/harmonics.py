@@ -365,7 +365,7 @@ def _derivatives() -> Part:
     """q̈ from noisy positions: a fitted series against differences of the averaged samples."""
     motion, _ = exact()
     log = recording(AVERAGED_PERIODS[-1], LOG_SEED, LOG_POSITION_NOISE_STD)
-    fit = FourierFit(set_up.ASME_FAMILY.harmonics, set_up.ASME_FAMILY.period, settled=0.0)
+    fit = FourierFit(set_up.ASME_FAMILY.numbers, set_up.ASME_FAMILY.period, settled=0.0)
     fitted = fit.apply(log).motion
     average = average_periods(log, set_up.ASME_FAMILY.period, settled=0.0)
     wrapped = np.vstack([average.q[-1:], average.q, average.q[:1]])

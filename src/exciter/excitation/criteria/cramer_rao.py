@@ -106,7 +106,8 @@ class CramerRao(CriterionSettings):
     def bound(self, model: DynamicModel, trajectory: Trajectory, columns: DesignColumns | None = None) -> CramerRao:
         own: Any = getattr(self.criterion, "bound", None)
         inner = self.criterion if own is None else own(model, trajectory, columns)
-        return replace(self, trajectory=self.trajectory or trajectory, criterion=inner)
+        family = (self.trajectory or trajectory).of_joints(model.robot.joint_names)
+        return replace(self, trajectory=family, criterion=inner)
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         h, pullback = self.information(observed)
@@ -133,17 +134,19 @@ class CramerRao(CriterionSettings):
         noise = model.per_joint(self.joint_noise, "joint_noise")
         bases = np.array([basis @ self.trajectory.free for basis in self.trajectory.basis(motion.time)[:3]])
         position = block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise))
+        shares = self.trajectory.shares(model.n)  # of joints that have fewer coefficients than others
+        own = np.eye(len(position)) if shares is None else block_diag(*shares)
         t = np.einsum("kjiN,kNc->Njic", model.torque_jacobian(motion, chi), bases, optimize=True)
         root = np.sqrt(observed.weights)[:, None, None]
-        t = (t * root).reshape(len(motion) * model.n, -1)
-        shares = cho_solve(cho_factor(t.T @ t + position), t.T @ w)  # X = S⁻¹U (n c, b)
-        rest = w - t @ shares  # E = W − T X (N n, b)
+        t = (t * root).reshape(len(motion) * model.n, -1) @ own
+        x = cho_solve(cho_factor(t.T @ t + own.T @ position @ own), t.T @ w)  # X = S⁻¹U (n c, b)
+        rest = w - t @ x  # E = W − T X (N n, b)
         half = w.T @ rest  # H = WᵀE
 
         def pullback(dfdh: Array) -> MotionGradient:
             """∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
             seed = 2.0 * rest @ dfdh
-            by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * root
+            by_t = -(seed @ x.T @ own.T).reshape(len(motion), model.n, model.n, -1) * root
             by_jacobian = np.einsum("Njic,kNc->kNji", by_t, bases, optimize=True)
             return observed.rows_pullback(seed) + torque_jacobian_pullback(model, motion, chi, by_jacobian)
 

@@ -17,6 +17,7 @@ Every kind of motion by its word: families to search in, motions that are drawn 
 a drawn motion becomes in its file.
 
 trajectory: {family: fourier, period: 10, harmonics: [1, 2, 5], at_rest: true}
+trajectory: {family: fourier, harmonics: {waist: 3, shoulder: [1, 2, 5], elbow: 5}}
 trajectory: {family: bspline, duration: 10, segments: 8, degree: 5, variables: waypoints}
 trajectory: {family: quintic, duration: 10, segments: 10, at_rest_ends: true}     # or times: [0, 1.5, 4]
 trajectory: {family: acceleration, duration: 10, intervals: 20}
@@ -193,7 +194,7 @@ def _numbers(given: Any, name: str) -> Array:
 
 def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
     """Once through the motion of a family, joints in the robot's order."""
-    trajectory, rows = trajectory_from(data["trajectory"]), data["coefficients"]
+    trajectory, rows = trajectory_from(data["trajectory"]).of_joints(joints), data["coefficients"]
     if not isinstance(rows, Mapping) or sorted(rows) != sorted(joints):
         raise MotionError(f"coefficients must be given for {', '.join(joints)}, by name, and for no others")
     delta = _numbers([rows[name] for name in joints], "coefficients")

@@ -85,25 +85,47 @@ class Variables:
     def per_joint(self) -> int:
         return int(self.trajectory.free.shape[1])
 
+    @cached_property
+    def shares(self) -> tuple[Array, ...] | None:
+        """Of joints that may do less than others: u_j = S_j y_j, S_j (v, v_j) with orthonormal columns."""
+        if (shares := self.trajectory.shares(self.n)) is None:
+            return None
+        return tuple(np.linalg.qr(np.linalg.solve(self.transform, share))[0] for share in shares)  # u = T⁻¹ x
+
+    @property
+    def coefficients(self) -> int:
+        """How many y are coefficients: all but the duration."""
+        return self.n * self.per_joint if self.shares is None else sum(one.shape[1] for one in self.shares)
+
     @property
     def size(self) -> int:
-        return self.n * self.per_joint + (self.stretch is not None)
+        return self.coefficients + (self.stretch is not None)
+
+    def packed(self, blocks: Array) -> Array:
+        """(…, coefficients) of blocks (…, n, v): a u, or the slope of something by u."""
+        if self.shares is None:
+            return blocks.reshape(*blocks.shape[:-2], self.n * self.per_joint)
+        return np.concatenate([blocks[..., j, :] @ share for j, share in enumerate(self.shares)], axis=-1)
 
     def grid(self, time: Array, order: int = 2) -> Grid:
         return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
 
     def split(self, y: Array) -> tuple[Array, float]:
         """u (n, v) and s."""
-        u = y[: self.n * self.per_joint].reshape(self.n, self.per_joint)
-        return u, 1.0 if self.stretch is None else float(y[-1])
+        flat, s = y[: self.coefficients], 1.0 if self.stretch is None else float(y[-1])
+        if self.shares is None:
+            return flat.reshape(self.n, self.per_joint), s
+        own = np.split(flat, np.cumsum([share.shape[1] for share in self.shares])[:-1])
+        return np.array([share @ one for share, one in zip(self.shares, own, strict=True)]), s
 
     def join(self, u: Array, s: float = 1.0) -> Array:
-        return np.append(u.ravel(), s) if self.stretch is not None else u.ravel().copy()
+        flat = self.packed(u)
+        return np.append(flat, s) if self.stretch is not None else flat.copy()
 
     def result(self, y: Array) -> tuple[Trajectory, Array]:
         """The family, with its duration, and coefficients δ (n, c)."""
         u, s = self.split(y)
-        delta = u @ self.from_u.T
+        delta = u @ self.from_u.T if self.shares is None else self.trajectory.nearest(u @ self.from_u.T)
         if self.stretch is None:
             return self.trajectory, delta
         return retimed(self.trajectory, delta, self.trajectory.duration * s)
@@ -124,9 +146,10 @@ class Variables:
         """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
         _, s = self.split(y)
         du = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2]).T @ grid.stacked
+        by_u = self.packed(du)
         if self.stretch is None:
-            return du.ravel()
-        return np.append(du.ravel(), -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
+            return by_u
+        return np.append(by_u, -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
 
     def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array]) -> Array:
         """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
@@ -135,7 +158,7 @@ class Variables:
         for k, (slope, values) in enumerate(zip(slopes, (motion.q, motion.qd, motion.qdd), strict=True)):
             blocks += (slope / s**k)[:, :, None] * grid.matrices[k][at][:, None, :]
             by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
-        out = blocks.reshape(len(at), self.n * self.per_joint)
+        out = self.packed(blocks)
         return out if self.stretch is None else np.hstack([out, by_stretch])
 
 
@@ -232,7 +255,7 @@ class JointLimits:
         scale = self.scale[at, joint]
         blocks = np.zeros((len(at), variables.n, variables.per_joint))
         blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
-        out = blocks.reshape(len(at), variables.n * variables.per_joint)
+        out = variables.packed(blocks)
         low, high = (self.slack(y) / self.scale if slack is None else slack)[:, at, joint]
         if variables.stretch is None:
             return out, -low, high

@@ -251,8 +251,8 @@ class Checkpoint:
             shape = (self.search.model.n, family.coefficients)
             if delta.shape != shape or not (np.abs(delta) < LARGEST_OF_A_ROBOT).all():
                 raise ValueError(f"coefficients of shape {delta.shape}, or too large ones")
-            kept = family.free @ np.linalg.lstsq(family.free, delta.T)[0]  # rest or smoothness, where it has it
-            if np.abs(kept - delta.T).max() > same * max(1.0, float(np.abs(delta).max())):
+            kept = family.nearest(delta)  # rest or smoothness, where it has it
+            if np.abs(kept - delta).max() > same * max(1.0, float(np.abs(delta).max())):
                 raise ValueError("coefficients of no motion of this family")
             value = self.search.value(family, delta)
             if not np.isclose(claimed, value, rtol=same, atol=same):

@@ -45,7 +45,7 @@ def random_start(
     variables = limits.variables
     centre = variables.from_delta(variables.trajectory.still(posture))
     swing = np.zeros_like(centre)
-    size = variables.n * variables.per_joint
+    size = variables.coefficients
     swing[:size] = rng.standard_normal(size)
     at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
     if at_rest.min() < 0:

@@ -1,11 +1,13 @@
 """Periodic excitation as finite Fourier series (Swevers et al. 1997, eq. (11) / (5)).
 
 q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l t) − b_jl/(ω l) cos(ω l t): linear in (a, b, q0), joint by joint. The harmonics l
-may be any set of whole numbers, so that a band of frequencies is avoided or hit on purpose."""
+may be any set of whole numbers, so that a band of frequencies is avoided or hit on purpose; each joint i may have its
+own N_i of them (ASME, (5)), by name: a heavy first axis few and low ones, the wrist more. Coefficients of those that a
+joint has not are zero."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -15,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.linalg import block_diag, null_space
 
-from exciter.errors import ExciterError, MotionError, shown
+from exciter.errors import ExciterError, MotionError, shown, unknown_name
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.trajectory import Duration, Trajectory, as_coefficients
 from exciter.settings import Switch
-from exciter.settings.field_markers import Kind, wrong
-from exciter.typing import Array, Index
+from exciter.settings.field_markers import Kind, inside, wrong
+from exciter.typing import Array, BoolArray, Index
 
 LARGEST_PHASE_RAD = 1e9  # [rad]
 LEAST_OMEGA_RAD_S = 1e-9  # [rad/s]
@@ -130,20 +132,44 @@ class FourierPiece:
         return replace(self, start=self.start + dt, end=self.end + dt, phase_time=self.phase_time + dt)
 
 
+class HarmonicsByJoint(dict[str, int | tuple[int, ...]]):
+    """How many, or which, in the order of the joints where it was put into it; a family that has them hashes."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+    def __eq__(self, other: object) -> bool:
+        """In another order it is another family: rows of coefficients have no names."""
+        return isinstance(other, HarmonicsByJoint) and list(self.items()) == list(other.items())
+
+
+def _numbers_of(given: int | tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(range(1, given + 1)) if isinstance(given, int) else tuple(sorted(given))
+
+
 @dataclass(frozen=True)
 class Harmonics(Kind):
-    """most: of a motion; a series that Python code fits to data may have more."""
+    """Of all joints, or by joint. most: of a motion; a series that Python code fits to data may have more."""
 
     most: int = HIGHEST_HARMONIC
 
     @property
     def wanted(self) -> str:
-        return f"how many, a whole number ≥ 1, or a list of different ones, at most {self.most}"
+        return f"how many, a whole number ≥ 1, or a list of different ones, at most {self.most}; or such by joint"
 
     def value(self, given: Any) -> Any:
         return super(Harmonics, replace(self, most=MOST_FITTED_HARMONICS)).value(given)
 
-    def check(self, given: Any, context: Mapping[str, Any]) -> int | tuple[int, ...]:
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, Mapping) and given:
+            found = HarmonicsByJoint()
+            for name, one in given.items():
+                with inside(f": {name}"):
+                    found[str(name)] = self._of_one(one)
+            return found
+        return self._of_one(given)
+
+    def _of_one(self, given: Any) -> int | tuple[int, ...]:
         numbers = given if isinstance(given, list | tuple) else [given]
         whole = bool(numbers) and all(type(k) is int and 1 <= k <= self.most for k in numbers)
         if not whole or len(set(numbers)) < len(numbers):
@@ -152,35 +178,87 @@ class Harmonics(Kind):
 
     def schema(self) -> dict[str, Any]:
         one = {"type": "integer", "minimum": 1, "maximum": HIGHEST_HARMONIC}
-        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+        several = {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}
+        each = {"type": "object", "additionalProperties": {"anyOf": [one, several]}, "minProperties": 1}
+        return {"anyOf": [one, several, each]}
 
 
 @dataclass(frozen=True)
 class Fourier(Trajectory):
     """A Fourier series of each joint: periodic, so that a log of several periods can be averaged.
 
-    period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
+    period [s]; harmonics: how many (1 … h), or which, of all joints or by name; at_rest: q̇(0) = q̈(0) = 0.
 
-    Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad].
+    Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad], l all that any joint has.
 
     >>> ex.design(robot, ex.Fourier(period=5, harmonics=(1, 2, 4), at_rest=True), starts=1).curve.duration
-    5.0"""
+    5.0
+    >>> each = {"joint_1": 2, "joint_2": 4, "joint_3": (1, 3)}
+    >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=each), starts=1)
+    >>> motion.design.delta[0, 2:4].tolist()  # a3 and a4 of the first joint
+    [0.0, 0.0]"""
 
     word, title, periodic = "fourier", "Fourier series", True
     period: Duration = 10.0
-    harmonics: Annotated[int | tuple[int, ...], Harmonics()] = 5
+    harmonics: Annotated[int | tuple[int, ...] | Mapping[str, int | tuple[int, ...]], Harmonics()] = 5
     at_rest: Switch = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.harmonics, int):
+        if isinstance(self.harmonics, tuple):
             object.__setattr__(self, "harmonics", tuple(sorted(self.harmonics)))
-        if self.at_rest and len(self.numbers) < 2:
-            raise ExciterError("one harmonic that starts at rest cannot move; give two or more")
+        elif isinstance(self.harmonics, Mapping):
+            each = ((name, own if isinstance(own, int) else _numbers_of(own)) for name, own in self.harmonics.items())
+            object.__setattr__(self, "harmonics", HarmonicsByJoint(each))
+        for name, own in (self._each or {"": self.numbers}).items():
+            if self.at_rest and len(own) < 2:
+                of_joint = f" of joint '{name}'" if name else ""
+                raise ExciterError(f"one harmonic{of_joint} that starts at rest cannot move; give two or more")
 
-    @property
+    @cached_property
+    def _each(self) -> dict[str, tuple[int, ...]] | None:
+        """By joint, increasing; None where all have the same."""
+        if not isinstance(self.harmonics, Mapping):
+            return None
+        return {name: _numbers_of(own) for name, own in self.harmonics.items()}
+
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The harmonics l, increasing."""
-        return tuple(range(1, self.harmonics + 1)) if isinstance(self.harmonics, int) else self.harmonics
+        """The harmonics l, increasing, that any joint has."""
+        if self._each is not None:
+            return tuple(sorted(set().union(*self._each.values())))
+        assert not isinstance(self.harmonics, Mapping)
+        return _numbers_of(self.harmonics)
+
+    def of_joints(self, names: Sequence[str]) -> Self:
+        if not isinstance(given := self.harmonics, Mapping):
+            return self
+        for name in given:
+            if name not in names:
+                raise ExciterError(f"harmonics: {unknown_name('joint', name, names)}")
+        for name in names:
+            if name not in given:
+                raise ExciterError(f"harmonics say nothing of joint '{name}'; give them for every joint")
+        return replace(self, harmonics=HarmonicsByJoint({name: given[name] for name in names}))
+
+    def _missing(self, n: int) -> BoolArray | None:
+        """(n, c) coefficients that a joint has not; None where every joint has all."""
+        if self._each is None:
+            return None
+        if len(self._each) != n:
+            raise MotionError(
+                f"harmonics of {len(self._each)} joints, and coefficients of {n}; give one entry per joint"
+            )
+        absent = np.array([[number not in own for number in self.numbers] for own in self._each.values()])
+        return np.hstack([absent, absent, np.zeros((n, 1), dtype=bool)])
+
+    def shares(self, n: int) -> tuple[Array, ...] | None:
+        if (missing := self._missing(n)) is None:
+            return None
+        return tuple(np.asarray(null_space(self.free[row])) for row in missing)
+
+    def nearest(self, delta: Array) -> Array:
+        missing, near = self._missing(len(delta)), super().nearest(delta)
+        return near if missing is None else np.where(missing, 0.0, near)
 
     @property
     def duration(self) -> float:  # type: ignore[override]
@@ -216,6 +294,9 @@ class Fourier(Trajectory):
 
     def curve(self, delta: ArrayLike) -> Curve:
         delta = as_coefficients(delta, self.coefficients)
+        if (missing := self._missing(len(delta))) is not None and delta[missing].any():
+            joint = list(self._each or ())[int(np.flatnonzero((missing & (delta != 0.0)).any(axis=1))[0])]
+            raise MotionError(f"coefficients of harmonics that joint '{joint}' has not; they must be zero")
         a, b = np.split(delta[:, :-1], 2, axis=1)
         omega = 2.0 * np.pi / self.period
         return Curve((FourierPiece(0.0, self.period, omega, np.array(self.numbers), a, b, delta[:, -1]),))

@@ -3,11 +3,13 @@
 A family (Fourier, B-spline, quintic, piecewise acceleration) is a small settings object. Joint j moves by
 q_j(t) = B₀(t) δ_j, q̇_j = B₁ δ_j, q̈_j = B₂ δ_j, the same basis for all joints, coefficients δ (n, c).
 Conditions such as rest at both ends are linear too: δ_j = Z x_j with the family's map Z (c, v); the optimiser
-moves x (n, v) and never sees the conditions."""
+moves x (n, v) and never sees the conditions. Where a joint may do less than another (fewer harmonics), its x_j are
+x_j = E_j z_j of some z_j, v_j ≤ v of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -71,6 +73,26 @@ class Trajectory(Family, ABC):
     def free(self) -> Array:
         """Z (c, v): δ_j = Z x_j fulfils the family's conditions (rest at the ends …) for every x_j (v,)."""
         return np.eye(self.coefficients)
+
+    def of_joints(self, names: Sequence[str]) -> Self:
+        """For joints of these names, in this order: what is said by name is put into it."""
+        return self
+
+    def shares(self, n: int) -> tuple[Array, ...] | None:
+        """E_j (v, v_j) with orthonormal columns, of each of n joints; None where every joint has all of Z."""
+        return None
+
+    def random(self, rng: np.random.Generator, n: int) -> Array:
+        """(n, c) normally distributed x of n joints, as coefficients."""
+        delta = rng.standard_normal((n, self.free.shape[1])) @ self.free.T
+        return delta if self.shares(n) is None else self.nearest(delta)
+
+    def nearest(self, delta: Array) -> Array:
+        """(n, c) the coefficients themselves where they fulfil the family's conditions, else those near to them."""
+        x, shares = np.linalg.lstsq(self.free, delta.T)[0], self.shares(len(delta))
+        if shares is not None:
+            x = np.array([share @ (share.T @ one) for share, one in zip(shares, x.T, strict=True)]).T
+        return np.asarray((self.free @ x).T)
 
     def sample_times(self, count: int) -> Array:
         """(count,) [s] at which a criterion is sampled: evenly from start to end; of a period without its end."""

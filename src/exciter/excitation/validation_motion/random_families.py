@@ -184,7 +184,8 @@ def random_trajectory(trajectory: Trajectory, robot: Robot, seed: int, posture: 
     rng = np.random.default_rng(seed)
     powers = trajectory.time_powers.astype(float)
     scale = trajectory.duration**-powers  # every coefficient then moves by about as much
-    swing = rng.standard_normal((robot.n, trajectory.free.shape[1])) @ trajectory.free.T * scale
+    trajectory = trajectory.of_joints(robot.joint_names)
+    swing = trajectory.random(rng, robot.n) * scale
     return trajectory.still(centre) + largest_swing(robot, trajectory.curve(swing), centre)[:, None] * swing
 
 
