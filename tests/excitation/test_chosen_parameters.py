@@ -238,3 +238,10 @@ def test_files_speak_of_the_chosen_parameters(designs, tmp_path):
     load_data = json.loads((tmp_path / "load" / "design.json").read_text())
     assert {one["nominal"] for one in load_data["parameters"]} == {None}
     assert load_data["parameters"][0]["unit"] == "kg"
+
+
+def test_a_load_that_is_told_by_two_logs_says_so():
+    found = ex.design("kuka-ir361", ex.RandomSpline(duration=5, segments=5), parameters="payload", seed=1)
+    assert any("with the load and without it" in one.text for one in found.notes)
+    assert found.design.chosen == "for 10 chosen parameters"
+    assert np.isfinite(found.design.predicted_std).all()

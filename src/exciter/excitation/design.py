@@ -96,7 +96,7 @@ class Design:
     @property
     def chosen(self) -> str:
         """What the motion is for, in a few words; empty where it is for all parameters."""
-        if not (self.beside or self.known):
+        if set(self.parameters) <= set(self.model.base.names) and not (self.beside or self.known):
             return ""
         words = [f"for {len(self.parameters)} chosen parameters"]
         words += [f"{len(self.beside)} estimated along"] * bool(self.beside)

@@ -232,6 +232,7 @@ def design(
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)
     columns, prior = config.columns_of(model)
+    remarks = () if config.parameters is None else config.parameters.notes(prior)
     judged: dict[str, Any] = {
         "noise": config.noise_of(robot),
         "columns": columns,
@@ -246,7 +247,7 @@ def design(
         drawn = drawn_design(model, motion, criterion=config.criterion_of(model, motion.trajectory, columns), **judged)
         if checkpoint is not None:
             discard(checkpoint)
-        return Designed(design=drawn, config=config, sha256=sha256)
+        return Designed(design=replace(drawn, notes=(*drawn.notes, *remarks)), config=config, sha256=sha256)
     found = search.design(
         model,
         chosen,
@@ -265,7 +266,7 @@ def design(
         resume=resume,
         progress=progress,
     )
-    return Designed(design=found, config=config, sha256=sha256)
+    return Designed(design=replace(found, notes=(*found.notes, *remarks)), config=config, sha256=sha256)
 
 
 def designed_settings(

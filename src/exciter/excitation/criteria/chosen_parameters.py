@@ -30,6 +30,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.parameter_kinds import columns_at_rest, friction_columns
 from exciter.errors import ParameterError, unknown_name
 from exciter.excitation.criteria.observation_rows import DesignColumns
+from exciter.notes import Note, note
 from exciter.parameters.parameter_names import split_name
 from exciter.parameters.terms import RotorInertia
 from exciter.settings import Names, Settings
@@ -38,6 +39,7 @@ from exciter.typing import Array, BoolArray
 
 PAYLOAD_WORD, OTHERS_WORD = "payload", "others"
 KINDS = ("inertia", "gravity", "links", "friction", "rotor")  #: words for kinds of parameters
+TWO_LOGS_NOTE = note("payload", "to be run twice, with the load and without it: two logs tell it from the robot")
 TWO_RUNS = np.sqrt(0.5)  # of the load's columns, where the robot is as unknown as the load: half of the information
 
 
@@ -75,6 +77,11 @@ class ChosenParameters(Settings):
     @classmethod
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, schema]}
+
+    def notes(self, prior: Array | None) -> tuple[Note, ...]:
+        """What must be done for the promise to hold."""
+        two_logs = PAYLOAD_WORD in self.of and OTHERS_WORD not in self.known and prior is None
+        return (TWO_LOGS_NOTE,) if two_logs else ()
 
     def columns(self, model: DynamicModel, prior: Array | None = None) -> tuple[DesignColumns, Array | None]:
         """And the information of earlier experiments about them, from that about the base parameters (b, b)."""
