@@ -49,7 +49,7 @@ class ChosenParameters(Settings):
     names of joints. frame: that carries the load, the tool unless given.
 
     >>> friction = ex.ChosenParameters("friction")
-    >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), parameters=friction, terms="viscous", starts=1)
+    >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), parameters=friction, terms=["viscous"], starts=1)
     >>> list(motion.predicted_std)
     ['Fv1', 'Fv2', 'Fv3']"""
 
