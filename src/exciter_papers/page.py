@@ -44,8 +44,8 @@ SEEDS_STATEMENT = (
 )
 MOST_ROWS_SHOWN_AT_ONCE = 24  #: rows of a table that is shown at once
 MEANING = {
-    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours, whose "
-    f"median is then no more than {MET_RATIO_LIMIT:g} times off; the note says why where it is",
+    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours, "
+    f"whose median is then no more than {MET_RATIO_LIMIT:g} times off; the note says why where it is",
     Verdict.BEATEN: "better than published, by the same criterion under the same conditions, which the note states",
     Verdict.SHORT: "worse than published; the note says why",
     Verdict.DIFFERS: "what the paper describes gives something else; the note has the evidence",
@@ -139,8 +139,8 @@ all or one, with
     exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note, criterion
 
 Each table below has one row per item of the paper. The reason is given where a figure is worse than published, differs,
-is undecided, or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence; reports (`<paper>.html`)
-have the plots. `make papers` writes both pages anew.
+is undecided, or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence; reports
+(`<paper>.html`) have the plots. `make papers` writes both pages anew.
 """
 APPENDIX = """# The papers, figure by figure
 

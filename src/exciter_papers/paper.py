@@ -85,9 +85,9 @@ def _is_number(value: Value) -> bool:
 @dataclass(frozen=True)
 class Finding:
     """quantity: what it is, with its unit. published, reached: None where there is none. note: set-up, spread over
-    repetitions, evidence; what is short, differs, is undecided or cannot be run must have one. far: why it is met though
-    the figures are more than twice apart. terms: of an optimum. ratio: how many times they are apart, where that is not
-    the ratio of the two numbers, as for logarithms."""
+    repetitions, evidence; what is short, differs, is undecided or cannot be run must have one. far: why it is met
+    though the figures are more than twice apart. terms: of an optimum. ratio: how many times they are apart, where that
+    is not the ratio of the two numbers, as for logarithms."""
 
     quantity: str
     published: Value

@@ -179,7 +179,10 @@ def first(effort: Effort) -> tuple[Part, ...]:
     table = DataTable(
         "table-1", "As data", ("r", "cond", "kept"), ((np.int64(15), np.float64(53.0), np.True_), (20, None, "a | b"))
     )
-    findings = (at_most("cond | norm", 53.0, 21.0, TERMS, f"{repeated} starts"), claim("it holds", False, "it does not"))
+    findings = (
+        at_most("cond | norm", 53.0, 21.0, TERMS, f"{repeated} starts"),
+        claim("it holds", False, "it does not"),
+    )
     return (Part("Table 1", "One table", "Seed 0.", findings, (table,), (plot,), "They differ."),)
 
 
@@ -255,7 +258,10 @@ def test_everything_is_written(two, tmp_path, capsys):
     assert "quick run" in page
     assert "| Table 1 | One table | 1 beaten, 1 differs |" in page
     assert "](rackl-2012-appendix.md)" in page
-    assert r"| cond \| norm | 53 | 21 | beaten | 10 starts; criterion of both: cond(A)" in (folder / "rackl-2012-appendix.md").read_text()
+    assert (
+        r"| cond \| norm | 53 | 21 | beaten | 10 starts; criterion of both: cond(A)"
+        in (folder / "rackl-2012-appendix.md").read_text()
+    )
     report = (folder / "rackl-2012.html").read_text()
     for words in (
         "One table",

@@ -224,7 +224,9 @@ def test_condition_of_scaled_velocities_is_that_of_the_scaled_robot() -> None:
 
 
 @pytest.mark.parametrize(("r", "target"), [(15, 22.0), (20, 17.0), (30, 11.5)])
-def test_optimum_column_is_better_under_limits_that_are_not_the_papers(parts: dict[str, Part], r: int, target: float) -> None:
+def test_optimum_column_is_better_under_limits_that_are_not_the_papers(
+    parts: dict[str, Part], r: int, target: float
+) -> None:
     one = finding(parts["Table 2, optimum"], f"cond(W) of the optimum sequence, r = {r}")
     assert one.verdict is Verdict.UNDECIDED
     assert "limits of the paper are not printed" in one.note

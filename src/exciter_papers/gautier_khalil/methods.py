@@ -271,8 +271,8 @@ def _optimisers(effort: Effort) -> Part:
         "Section 4.3",
         "Three optimisers",
         f"{assumed_limits()}. Nelder–Mead, quasi-Newton with derivatives by differences, and Powell 1964, r = {r}, "
-        f"from {starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the first "
-        "alone) on the logarithm of the Frobenius condition. The paper prints no number of evaluations, but the time, "
+        f"from {starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the "
+        "first alone) on the logarithm of the Frobenius condition. The paper prints no number of evaluations, but the time, "
         f"{computer['minutes']} minutes, and the speed of the computer, {computer['mflops']} Mflop/s, which pay for "
         f"{paid:.2g} evaluations at most; what else an evaluation costs is not known, so that the statement is judged "
         f"at every number from {paid / UNCERTAIN_PRICE_FACTOR:.2g} to that: met where Powell is ahead throughout, "
@@ -382,8 +382,5 @@ def affordable(r: int) -> int:
 
 def _convergence(title: str, runs: Mapping[str, Sequence[Descent]], budget: int) -> Plot:
     x = np.geomspace(1.0, budget, 200)
-    lines = [
-        Line(name, np.median([one.held(x) for one in found], axis=0))
-        for name, found in runs.items()
-    ]
+    lines = [Line(name, np.median([one.held(x) for one in found], axis=0)) for name, found in runs.items()]
     return Plot(title, np.log10(x), "log₁₀ of the evaluations", "cond(W)", lines, log=True)

@@ -2,8 +2,9 @@
 
 The figure has two histograms per joint. What can be read off them is the chance that an error of one model, drawn from
 its histogram, is smaller in size than one of the other: 1/2 where both are alike, one where the histograms do not
-overlap. Whether it differs from 1/2 by more than chance is told by exchanging both models in whole blocks of time, since
-errors of neighbouring samples are alike: were the models equally good, every exchange would be as likely as the log.
+overlap. Whether it differs from 1/2 by more than chance is told by exchanging both models in whole blocks of time,
+since errors of neighbouring samples are alike: were the models equally good, every exchange would be as likely as the
+log.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def occurrence_finding(statement: str, found: Sequence[Occurrence]) -> Finding:
     better, worse = sure([one.better for one in found]), sure([one.worse for one in found])
     words = ", ".join(f"joint {one.joint + 1} {one.closer:.2f} ({one.better:.2g})" for one in found)
     note = (
-        "chance that an error of the estimated model is smaller than one of CAD, 0.5 where both are alike (and chance of "
-        f"so much or more if they were; blocks of {BLOCK_TIME:g} s exchanged, false alarm of all joints "
+        "chance that an error of the estimated model is smaller than one of CAD, 0.5 where both are alike (and chance "
+        f"of so much or more if they were; blocks of {BLOCK_TIME:g} s exchanged, false alarm of all joints "
         f"{100 * OCCURRENCE_FALSE_ALARM_CHANCE:g} %): {words}"
     )
     if all(better) or any(worse):

@@ -84,7 +84,8 @@ def figure_4(
                 scan[1.0][:, better] < experiment.CLEARLY_SMALLER_ERROR_RATIO,
                 f"rms error below {experiment.CLEARLY_SMALLER_ERROR_RATIO:g} of the CAD model's: "
                 + ", ".join(f"{set_up.joint_name(j)} in {100 * clear[j]:.0f} %" for j in better)
-                + f" of robots (more than half by chance: {OCCURRENCE_FALSE_ALARM_CHANCE:g} at most); median ratio {', '.join(f'{r:.2f}' for r in median[better])}. Without noise, CAD is "
+                + f" of robots (false alarm {OCCURRENCE_FALSE_ALARM_CHANCE:g} of more than half); median ratio "
+                f"{', '.join(f'{r:.2f}' for r in median[better])}. Without noise, CAD is "
                 f"wrong by {', '.join(text_of(float(c), 2) for c in typical_cad[better])} N·m rms (medians)",
             ),
             equal_finding(
