@@ -272,7 +272,7 @@ def _optimisers(effort: Effort) -> Part:
         "Three optimisers",
         f"{assumed_limits()}. Nelder–Mead, quasi-Newton with derivatives by differences, and Powell 1964, r = {r}, "
         f"from {starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the "
-        "first alone) on the logarithm of the Frobenius condition. The paper prints no number of evaluations, but the time, "
+        "first alone) on the logarithm of the Frobenius condition. No number of evaluations is printed, but time, "
         f"{computer['minutes']} minutes, and the speed of the computer, {computer['mflops']} Mflop/s, which pay for "
         f"{paid:.2g} evaluations at most; what else an evaluation costs is not known, so that the statement is judged "
         f"at every number from {paid / UNCERTAIN_PRICE_FACTOR:.2g} to that: met where Powell is ahead throughout, "
