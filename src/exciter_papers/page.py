@@ -18,6 +18,7 @@ from exciter_papers.paper import (
     Part,
     Value,
     Verdict,
+    inventory,
     published,
     text_of,
     typeset,
@@ -156,6 +157,7 @@ def page(reproduced: Sequence[Reproduced]) -> str:
     lines = [INTRODUCTION, *quick_run(reproduced), *overview(reproduced)]
     for one in reproduced:
         lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n", *items(one)]
+        lines += [*places(one)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -195,6 +197,16 @@ def items(one: Reproduced) -> Iterator[str]:
         disagrees = any(counts[verdict] for verdict in UNEXPLAINED)
         yield row(part.item, part.title, words, reasons.get(part.item, "") if disagrees else "")
     yield ""
+
+
+def places(one: Reproduced) -> Iterator[str]:
+    """What became of every table, figure and numbered section."""
+    yield "<details><summary>Every table, figure and section of it, and where it is run</summary>\n"
+    yield row("of the paper", "items above, or why there is none")
+    yield rule(2)
+    for place, what in inventory(FOLDERS[one.paper.name]).items():
+        yield row(place, what if isinstance(what, str) else "; ".join(what))
+    yield "\n</details>\n"
 
 
 def part_lines(part: Part) -> Iterator[str]:

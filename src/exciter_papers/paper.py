@@ -336,3 +336,9 @@ def published(folder: str, name: str = "published") -> dict[str, Any]:
     text = (files("exciter_papers") / folder / f"{name}.yaml").read_text(encoding="utf-8")
     data: dict[str, Any] = yaml.safe_load(text)
     return data
+
+
+def inventory(folder: str) -> dict[str, tuple[str, ...] | str]:
+    """Every table, figure and numbered section of a paper: the items of ours that run it, or why none does."""
+    places = published(folder, "inventory")
+    return {place: what if isinstance(what, str) else tuple(what) for place, what in places.items()}

@@ -47,6 +47,7 @@ def table(part: Part, key: str) -> DataTable:
 
 EXPECTED = {
     ("Equations (7)–(9)", "the corrected equations"): Verdict.MET,
+    ("Equations (7)–(9)", "the parameters are those of augmented bodies"): Verdict.MET,
     ("Equations (7)–(9)", "independent parameters"): Verdict.MET,
     ("Equations (7)–(9)", "energy is conserved"): Verdict.MET,
     ("Equations (7)–(9), as printed", "equations (7)–(9) as printed"): Verdict.DIFFERS,

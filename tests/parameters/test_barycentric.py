@@ -78,11 +78,7 @@ def test_the_example_of_the_asme():
     """Nine printed parameters and six of friction: the paper's formulas, evaluated by its own names; the others, which
     bodies symmetric to the Y–Z plane do not have, are zero. Its X, Y, Z are y, z, x here."""
     found = ex.base(set_up.robot(), [ex.Viscous(), ex.Coulomb()])
-    theirs = {
-        "kzz1": "kzz1", "kyz2": "kxz2", "kd2": "kd2", "kyy2": "kzz2", "mbz2": "mbx2",
-        "kyz3": "kxz3", "kd3": "kd3", "kyy3": "kzz3", "mbz3": "mbx3",
-        **{f"{a}{j}": f"{b}{j}" for a, b in (("c", "Fs"), ("v", "Fv")) for j in (1, 2, 3)},
-    }  # fmt: skip
+    theirs = asme.AUGMENTED_BODY_NAMES
     ours = {name: value for name, _, value in found.barycentric_rows()}
     printed = dict(zip(asme.BARYCENTRIC_NAMES, asme.barycentric(set_up.robot()), strict=True))
     assert len(printed) == 15

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from exciter_papers import FOLDERS
 from exciter_papers.page import plain
-from exciter_papers.paper import UNEXPLAINED, Part, published, text_of
+from exciter_papers.paper import UNEXPLAINED, Part, inventory, published, text_of
 from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "papers-appendix.md"
@@ -23,6 +23,8 @@ def assert_documented(paper: str, parts: Iterable[Part], by_sample: Iterable[str
     reasons = published(FOLDERS[paper], "reasons")
     disagree = {part.item for part in parts if any(one.verdict in UNEXPLAINED for one in part.findings)}
     assert disagree <= set(reasons), "docs/papers.md must say why in one line (reasons.yaml)"
+    listed = {item for what in inventory(FOLDERS[paper]).values() if not isinstance(what, str) for item in what}
+    assert {part.item for part in parts} <= listed, "inventory.yaml must say which place of the paper an item runs"
     known = rows_of(paper)
     found = {
         (plain(one.quantity).replace("\\|", "¦"), text_of(one.published), str(one.verdict))
