@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 from exciter_papers import FOLDERS
 from exciter_papers.page import plain
-from exciter_papers.paper import UNEXPLAINED, Part, inventory, published, text_of
+from exciter_papers.paper import (
+    MET_RATIO_LIMIT,
+    UNEXPLAINED,
+    Part,
+    Verdict,
+    inventory,
+    published,
+    ratio_between,
+    text_of,
+)
 from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "papers-appendix.md"
@@ -25,6 +34,13 @@ def assert_documented(paper: str, parts: Iterable[Part], by_sample: Iterable[str
     assert disagree <= set(reasons), "docs/papers.md must say why in one line (reasons.yaml)"
     listed = {item for what in inventory(FOLDERS[paper]).values() if not isinstance(what, str) for item in what}
     assert {part.item for part in parts} <= listed, "inventory.yaml must say which place of the paper an item runs"
+    for one in (one for part in parts for one in part.findings):
+        if one.verdict is Verdict.MET and one.ratio is None:
+            far = bool(one.far) and one.far in one.note
+            assert far or ratio_between(one.published, one.reached) <= MET_RATIO_LIMIT, one
+        if one.verdict is Verdict.BEATEN:
+            assert one.terms is not None
+            assert one.terms.words in one.note, "the criterion is stated"
     known = rows_of(paper)
     found = {
         (plain(one.quantity).replace("\\|", "¦"), text_of(one.published), str(one.verdict))
