@@ -14,7 +14,7 @@ SWEVERS_1997_IEEE = Paper(
     "likelihood, which is weighted least squares when joint angles are exact; simulations and an experiment on a "
     "KUKA IR 361 show both.",
     (
-        Study("designs", 90.0, designs.run),
+        Study("designs", 130.0, designs.run),
         Study("printed", 1.0, printed.run),
         Study("estimation", 47.0, estimation.run),
         Study("loop", 26.0, loop.run),

@@ -69,10 +69,8 @@ TOOL_LENGTHS = (0.645, 0.885)
 SHOULDER_RANGE = 0.05  # [m] by which the shoulder may be higher or lower than in that model
 
 
-@cache
-def model_of_any_lengths() -> ex.DynamicModel:
-    """The robot with an end effector at either end of ``TOOL_LENGTHS``."""
-    robot = model().robot
+def of_any_lengths(robot: ex.Robot) -> ex.DynamicModel:
+    """A robot with an end effector at either end of ``TOOL_LENGTHS`` as well."""
     (tool,) = (frame for frame in robot.frames if frame.name == "tool")
     along = tool.translation / np.linalg.norm(tool.translation)
     ends = (replace(tool, name=f"tool at {length:g} m", translation=length * along) for length in TOOL_LENGTHS)
