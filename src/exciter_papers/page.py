@@ -140,8 +140,9 @@ all or one, with
     exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note, criterion
 
 Each table below has one row per item of the paper. The reason is given where a figure is worse than published, differs,
-is undecided, or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence; reports
-(`<paper>.html`) have the plots. `make papers` writes both pages anew.
+is undecided, or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence, and
+what became of every table, figure and section; reports (`<paper>.html`) have the plots. `make papers` writes both pages
+anew.
 """
 APPENDIX = """# The papers, figure by figure
 
@@ -157,7 +158,6 @@ def page(reproduced: Sequence[Reproduced]) -> str:
     lines = [INTRODUCTION, *quick_run(reproduced), *overview(reproduced)]
     for one in reproduced:
         lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n", *items(one)]
-        lines += [*places(one)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -166,7 +166,7 @@ def appendix(reproduced: Sequence[Reproduced]) -> str:
     lines = [APPENDIX, f"{SEEDS_STATEMENT}\n", *quick_run(reproduced)]
     for one in reproduced:
         lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n"]
-        lines += [line for part in one.parts for line in part_lines(part)]
+        lines += [*places(one), *(line for part in one.parts for line in part_lines(part))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -201,12 +201,12 @@ def items(one: Reproduced) -> Iterator[str]:
 
 def places(one: Reproduced) -> Iterator[str]:
     """What became of every table, figure and numbered section."""
-    yield "<details><summary>Every table, figure and section of it, and where it is run</summary>\n"
-    yield row("of the paper", "items above, or why there is none")
+    yield "### Every table, figure and section\n"
+    yield row("of the paper", "items below, or why there is none")
     yield rule(2)
     for place, what in inventory(FOLDERS[one.paper.name]).items():
         yield row(place, what if isinstance(what, str) else "; ".join(what))
-    yield "\n</details>\n"
+    yield ""
 
 
 def part_lines(part: Part) -> Iterator[str]:

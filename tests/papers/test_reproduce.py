@@ -262,6 +262,7 @@ def test_everything_is_written(two, tmp_path, capsys):
         r"| cond \| norm | 53 | 21 | beaten | 10 starts; criterion of both: cond(A)"
         in (folder / "rackl-2012-appendix.md").read_text()
     )
+    assert "| Figure 1 | a drawing of the arm" in (folder / "rackl-2012-appendix.md").read_text()
     report = (folder / "rackl-2012.html").read_text()
     for words in (
         "One table",
