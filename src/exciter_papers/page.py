@@ -11,7 +11,18 @@ from exciter.report.markup import PagePart, number
 from exciter.report.page import Page
 from exciter.report.parts import Bar, Cards, Cell, Folded, HtmlTable, NamedValues, Paragraph, Section, Summary, Word
 from exciter_papers import FOLDERS
-from exciter_papers.paper import UNEXPLAINED, DataTable, Part, Value, Verdict, published, text_of, typeset
+from exciter_papers.paper import (
+    MET_RATIO_LIMIT,
+    UNEXPLAINED,
+    DataTable,
+    Part,
+    Value,
+    Verdict,
+    inventory,
+    published,
+    text_of,
+    typeset,
+)
 from exciter_papers.run import Reproduced
 
 # -- the report of a paper ---------------------------------------------------------------------------------------------
@@ -21,6 +32,7 @@ TONES = {
     Verdict.BEATEN: "good",
     Verdict.SHORT: "poor",
     Verdict.DIFFERS: "fair",
+    Verdict.UNDECIDED: "fair",
     Verdict.CLOSED: "fair",
 }
 QUICK_RUN_STATEMENT = (
@@ -33,10 +45,13 @@ SEEDS_STATEMENT = (
 )
 MOST_ROWS_SHOWN_AT_ONCE = 24  #: rows of a table that is shown at once
 MEANING = {
-    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
-    Verdict.BEATEN: "better than published, under the conditions that the paper prints; what it leaves open is assumed",
+    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours, "
+    f"whose median is then no more than {MET_RATIO_LIMIT:g} times off; the note says why where it is",
+    Verdict.BEATEN: "better than published, by the same criterion under the same conditions, which the note states",
     Verdict.SHORT: "worse than published; the note says why",
     Verdict.DIFFERS: "what the paper describes gives something else; the note has the evidence",
+    Verdict.UNDECIDED: "what is printed does not decide it: better or equal here, but conditions are missing, or the "
+    "spread is too wide; the note says what is missing",
     Verdict.CLOSED: "what it takes was never published",
     Verdict.SHOWN: "computed here; nothing was published to compare with",
 }
@@ -122,11 +137,12 @@ all or one, with
 
     exciter reproduce                      # all, with a report of every paper
     exciter reproduce rackl-2012 --quick   # fewer starts and repetitions
-    exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note
+    exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note, criterion
 
 Each table below has one row per item of the paper. The reason is given where a figure is worse than published, differs,
-or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence; reports (`<paper>.html`)
-have the plots. `make papers` writes both pages anew.
+is undecided, or cannot be run again. [The appendix](papers-appendix.md) has every figure with its evidence, and
+what became of every table, figure and section; reports (`<paper>.html`) have the plots. `make papers` writes both pages
+anew.
 """
 APPENDIX = """# The papers, figure by figure
 
@@ -150,7 +166,7 @@ def appendix(reproduced: Sequence[Reproduced]) -> str:
     lines = [APPENDIX, f"{SEEDS_STATEMENT}\n", *quick_run(reproduced)]
     for one in reproduced:
         lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n"]
-        lines += [line for part in one.parts for line in part_lines(part)]
+        lines += [*places(one), *(line for part in one.parts for line in part_lines(part))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -180,6 +196,16 @@ def items(one: Reproduced) -> Iterator[str]:
         words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         disagrees = any(counts[verdict] for verdict in UNEXPLAINED)
         yield row(part.item, part.title, words, reasons.get(part.item, "") if disagrees else "")
+    yield ""
+
+
+def places(one: Reproduced) -> Iterator[str]:
+    """What became of every table, figure and numbered section."""
+    yield "### Every table, figure and section\n"
+    yield row("of the paper", "items below, or why there is none")
+    yield rule(2)
+    for place, what in inventory(FOLDERS[one.paper.name]).items():
+        yield row(place, what if isinstance(what, str) else "; ".join(what))
     yield ""
 
 

@@ -46,6 +46,7 @@ class Reproduced:
                 "reached": finding.reached,
                 "verdict": str(finding.verdict),
                 "note": finding.note,
+                "criterion": None if finding.terms is None else finding.terms.words,
             }
             for part, finding in self.rows()
         ]

@@ -20,50 +20,109 @@ from exciter_papers.paper import (
     Paper,
     Part,
     Study,
+    Terms,
     Verdict,
     at_least,
     at_most,
     claim,
     closed,
+    ratio_between,
     same,
     shown,
     text_of,
     typeset,
     typical,
+    undecided,
 )
 from exciter_papers.run import paper, reproduce
 
 # -- judges ----------------------------------------------------------------------------------------------------------
+
+TERMS = Terms("cond(A) in the 2-norm", "printed limits")
+OPEN_TERMS = Terms("cond(A) in the 2-norm", "limits", "the limits are not printed")
 
 
 def test_verdicts_are_computed():
     assert same("x", 12.7, 12.74, 0.05).verdict is Verdict.MET
     assert same("x", 12.7, 12.75, 0.05).verdict is Verdict.MET
     assert same("x", 12.7, 12.76, 0.05, "why").verdict is Verdict.DIFFERS
-    assert at_most("cond", 8.66, 7.9).verdict is Verdict.BEATEN
-    assert at_most("cond", 8.66, 8.67).verdict is Verdict.MET
-    assert at_most("cond", 8.66, 8.8, "why").verdict is Verdict.SHORT
-    assert at_most("log det", -48.63, -49.5).verdict is Verdict.BEATEN
-    assert at_most("log10 det", -48.63, -48.40, "why", tie=np.log10(1.005)).verdict is Verdict.SHORT
-    assert at_least("gain", 30.0, 40.0).verdict is Verdict.BEATEN
-    assert at_least("gain", 30.0, 20.0, "why").verdict is Verdict.SHORT
+    assert at_most("cond", 8.66, 7.9, TERMS).verdict is Verdict.BEATEN
+    assert at_most("cond", 8.66, 8.67, TERMS).verdict is Verdict.MET
+    assert at_most("cond", 8.66, 8.8, TERMS, "why").verdict is Verdict.SHORT
+    assert at_most("log det", -48.63, -49.5, TERMS).verdict is Verdict.BEATEN
+    assert at_most("log10 det", -48.63, -48.40, TERMS, "why", tie=np.log10(1.005)).verdict is Verdict.SHORT
+    assert at_least("gain", 30.0, 40.0, TERMS).verdict is Verdict.BEATEN
+    assert at_least("gain", 30.0, 20.0, TERMS, "why").verdict is Verdict.SHORT
     assert claim("it rains", True).verdict is Verdict.MET
     assert claim("it rains", False, "why").verdict is Verdict.DIFFERS
     assert shown("x", 1.0).verdict is Verdict.SHOWN
     assert closed("x", 1.0, "no data").reached is None
+    assert undecided("x", "not printed").verdict is Verdict.UNDECIDED
+
+
+def test_nothing_is_met_that_is_more_than_twice_off_without_saying_why():
+    """By no way to make a finding; zeros are a matter of rounding."""
+    with pytest.raises(ExciterError, match="3 times off"):
+        Finding("x", 1.0, 3.0, Verdict.MET)
+    assert Finding("x", 1.0, 3.0, Verdict.MET, far="one draw of a heavy tail").apart == 3.0
+    with pytest.raises(ExciterError, match="9 times off"):
+        Finding("log", -40.0, -41.0, Verdict.MET, ratio=9.0)
+    assert [ratio_between(*pair) for pair in ((2.0, 1.0), (-1.0, -3.0), (0.0, 1e-14), (True, False), (None, 5.0))] == [
+        2.0,
+        3.0,
+        1.0,
+        1.0,
+        1.0,
+    ]
+    assert ratio_between(1.0, -1.0) == ratio_between(1.0, 0.0) == ratio_between(1.0, np.inf) == np.inf
+    wide = same("level", 1.0, 0.4, 0.9)
+    assert wide.verdict is Verdict.DIFFERS
+    assert "2.5 times apart" in wide.note
+    assert same("level", 1.0, 0.4, 0.9, far="a figure read off a plot").verdict is Verdict.MET
+    assert same("level", 1.0, 0.6, 0.9).verdict is Verdict.MET
+
+
+def test_a_range_is_not_met_by_its_width_alone():
+    heavy = np.geomspace(1.0, 1e6, 400)
+    found = typical("S", 10.0, heavy, "a note")
+    assert found.verdict is Verdict.UNDECIDED
+    assert "width alone: the median is 1e+02 times off" in found.note
+    assert typical("S", 10.0, heavy, far="it is one draw of a heavy tail").verdict is Verdict.MET
+    assert typical("S", 900.0, heavy).verdict is Verdict.MET
+    assert typical("S", 0.9, heavy, "why", far="a reason does not help").verdict is Verdict.DIFFERS
+    decades = np.linspace(-45.0, -40.0, 400)
+    assert typical("log", -44.0, decades).verdict is Verdict.MET  # 44/42.5 says nothing of a logarithm
+    apart = typical("log", -44.0, decades, ratio=lambda p, r: 10.0 ** abs(p - r))
+    assert apart.verdict is Verdict.UNDECIDED
+
+
+def test_beaten_needs_the_same_criterion_and_conditions():
+    with pytest.raises(ExciterError, match="state criterion and conditions"):
+        Finding("cond", 8.66, 7.9, Verdict.BEATEN)
+    with pytest.raises(ExciterError, match="nothing left open"):
+        Finding("cond", 8.66, 7.9, Verdict.BEATEN, terms=OPEN_TERMS)
+    for criterion, conditions in (("", "limits"), ("cond", "")):
+        with pytest.raises(ExciterError, match="criterion and the conditions"):
+            Terms(criterion, conditions)
+    better = at_most("cond", 8.66, 7.9, OPEN_TERMS, "120 starts")
+    assert better.verdict is Verdict.UNDECIDED
+    assert better.note == "120 starts; better, but not beaten: the limits are not printed"
+    assert at_most("cond", 8.66, 9.9, OPEN_TERMS, "why").verdict is Verdict.SHORT  # no excuse
+    beaten = at_most("cond", 8.66, 7.9, TERMS, "120 starts")
+    assert beaten.note == "120 starts; criterion of both: cond(A) in the 2-norm; conditions: printed limits"
 
 
 @pytest.mark.parametrize("published", [np.nan, 1.0])
 def test_what_is_not_a_number_is_never_met(published):
     assert same("x", published, np.nan, 1.0, "why").verdict is Verdict.DIFFERS
-    assert at_most("x", published, np.nan, "why").verdict is Verdict.SHORT
+    assert at_most("x", published, np.nan, TERMS, "why").verdict is Verdict.SHORT
     assert typical("x", np.nan, [1.0, 2.0], "why").verdict is Verdict.DIFFERS
     for sample in ([], [1.0, np.nan, 2.0]):
         with pytest.raises(ExciterError, match="not numbers"):
             typical("x", published, sample)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.SHORT, Verdict.DIFFERS, Verdict.CLOSED])
+@pytest.mark.parametrize("verdict", [Verdict.SHORT, Verdict.DIFFERS, Verdict.UNDECIDED, Verdict.CLOSED])
 def test_what_is_not_met_needs_an_explanation(verdict):
     with pytest.raises(ExciterError, match="say why"):
         Finding("x", 1.0, 2.0, verdict)
@@ -86,10 +145,10 @@ def test_the_range_of_a_typical_draw_is_the_one_it_is_judged_by():
     assert typical("x", 15.9, few, of="starts").note == "4 starts, all within 7 … 16"
     assert typical("x", 16.1, few).verdict is Verdict.DIFFERS
     assert typical("x", 9.0, [*few, np.inf, np.inf]).note == "6 repetitions, all within 7 … ∞"
-    many = np.arange(1.0, 201.0)
-    assert typical("x", 2.0, many).verdict is typical("x", 199.0, many).verdict is Verdict.MET
-    assert typical("x", 1.0, many).verdict is typical("x", 200.0, many).verdict is Verdict.DIFFERS
-    assert typical("x", 2.0, many).note == "200 repetitions, 98 % within 2 … 199"
+    many = 1000.0 + np.arange(1.0, 201.0)
+    assert typical("x", 1002.0, many).verdict is typical("x", 1199.0, many).verdict is Verdict.MET
+    assert typical("x", 1001.0, many).verdict is typical("x", 1200.0, many).verdict is Verdict.DIFFERS
+    assert typical("x", 1002.0, many).note == "200 repetitions, 98 % within 1002 … 1199"
 
 
 def test_values_read_well():
@@ -120,7 +179,10 @@ def first(effort: Effort) -> tuple[Part, ...]:
     table = DataTable(
         "table-1", "As data", ("r", "cond", "kept"), ((np.int64(15), np.float64(53.0), np.True_), (20, None, "a | b"))
     )
-    findings = (at_most("cond | norm", 53.0, 21.0, f"{repeated} starts"), claim("it holds", False, "it does not"))
+    findings = (
+        at_most("cond | norm", 53.0, 21.0, TERMS, f"{repeated} starts"),
+        claim("it holds", False, "it does not"),
+    )
     return (Part("Table 1", "One table", "Seed 0.", findings, (table,), (plot,), "They differ."),)
 
 
@@ -149,7 +211,8 @@ def test_long_studies_begin_first_and_parts_keep_their_order(two):
         "published": 53.0,
         "reached": 21.0,
         "verdict": "beaten",
-        "note": "10 starts",
+        "note": f"10 starts; {TERMS.words}",
+        "criterion": TERMS.words,
     }
 
 
@@ -195,7 +258,11 @@ def test_everything_is_written(two, tmp_path, capsys):
     assert "quick run" in page
     assert "| Table 1 | One table | 1 beaten, 1 differs |" in page
     assert "](rackl-2012-appendix.md)" in page
-    assert r"| cond \| norm | 53 | 21 | beaten | 10 starts |" in (folder / "rackl-2012-appendix.md").read_text()
+    assert (
+        r"| cond \| norm | 53 | 21 | beaten | 10 starts; criterion of both: cond(A)"
+        in (folder / "rackl-2012-appendix.md").read_text()
+    )
+    assert "| Figure 1 | a drawing of the arm" in (folder / "rackl-2012-appendix.md").read_text()
     report = (folder / "rackl-2012.html").read_text()
     for words in (
         "One table",

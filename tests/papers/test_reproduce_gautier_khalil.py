@@ -155,10 +155,10 @@ def test_the_statement_that_nothing_changes_from_fifty_on_is_refused(parts: dict
 def test_random_sequences_that_were_identified_with(parts: dict[str, Part]) -> None:
     found = verdicts(parts["Tables 3–5, 8–10"])
     assert found == {
-        "cond of the random sequence, r = 15": Verdict.MET,
-        "S of the random sequence, r = 15": Verdict.MET,
+        "cond of the random sequence, r = 15": Verdict.UNDECIDED,  # within ranges of decades
+        "S of the random sequence, r = 15": Verdict.UNDECIDED,
         "cond of the random sequence, r = 30": Verdict.MET,
-        "S of the random sequence, r = 30": Verdict.MET,
+        "S of the random sequence, r = 30": Verdict.UNDECIDED,
     }
 
 
@@ -224,9 +224,12 @@ def test_condition_of_scaled_velocities_is_that_of_the_scaled_robot() -> None:
 
 
 @pytest.mark.parametrize(("r", "target"), [(15, 22.0), (20, 17.0), (30, 11.5)])
-def test_optimum_column_is_beaten(parts: dict[str, Part], r: int, target: float) -> None:
+def test_optimum_column_is_better_under_limits_that_are_not_the_papers(
+    parts: dict[str, Part], r: int, target: float
+) -> None:
     one = finding(parts["Table 2, optimum"], f"cond(W) of the optimum sequence, r = {r}")
-    assert one.verdict is Verdict.BEATEN
+    assert one.verdict is Verdict.UNDECIDED
+    assert "limits of the paper are not printed" in one.note
     assert one.reached <= target
 
 
@@ -239,7 +242,7 @@ def test_optimal_points_keep_the_limits_and_more_equations_help(parts: dict[str,
 def test_equilibrium_with_condition(parts: dict[str, Part]) -> None:
     part = parts["Equations (18), (19), section 6.2"]
     ratios = [finding(part, f"larger of cond(W) and S over the published {pair}") for pair in ("53.27", "11.158")]
-    assert [one.verdict for one in ratios] == [Verdict.BEATEN, Verdict.SHORT]
+    assert [one.verdict for one in ratios] == [Verdict.UNDECIDED, Verdict.SHORT]
     assert ratios[1].reached < 1.5
     assert finding(part, "S, r = 15, both").reached < 968
     for r in (15, 30):
@@ -270,26 +273,36 @@ def test_variables_measures_and_optimisers(parts: dict[str, Part]) -> None:
     assert set(verdicts(parts["Sections 4.2, 4.3"]).values()) == {Verdict.MET}
     assert list(verdicts(parts["Section 4.1"]).values()) == [Verdict.DIFFERS, Verdict.MET]
     part = parts["Section 4.3"]
-    assert finding(part, "Powell's method").verdict is Verdict.DIFFERS
-    powell = finding(part, "median cond(W) from one start, r = 15, Powell").reached
-    exact = finding(part, "median cond(W) from one start, r = 15, quasi-Newton, exact").reached
+    assert finding(part, "Powell's method").verdict is Verdict.UNDECIDED
+    powell = finding(part, "median cond(W) from one start, Powell").reached
+    exact = finding(part, "median cond(W) from one start, quasi-Newton, exact").reached
     assert exact < 0.5 * powell
     assert finding(part, "evaluations that 30 minutes").reached == pytest.approx(1.2e6 * 1800 / 10575, rel=0.03)
+    (curves,) = part.figures
+    assert [line.name for line in curves.lines] == [*methods.METHODS, methods.EXACT_QUASI_NEWTON]
 
 
-def test_powell_is_best_only_where_medians_say_so() -> None:
-    ahead, behind = np.array([1.0, 2.0, 9.0]), np.array([3.0, 3.0, 3.0])
-    simplex = np.array([50.0])
-    assert methods.powell_best(simplex, behind, ahead).verdict is Verdict.MET
-    assert methods.powell_best(simplex, ahead, behind).verdict is Verdict.DIFFERS
-    assert methods.powell_best(np.array([0.5]), behind, ahead).verdict is Verdict.DIFFERS
-    assert "2 of 3 starts" in methods.powell_best(simplex, behind, ahead).note
+@pytest.mark.parametrize(
+    ("powell", "others", "simplex", "verdict"),
+    [
+        (np.full((6, 3), 1.0), np.full((6, 3), 2.0), 9.0, Verdict.MET),
+        (np.full((6, 3), 2.0), np.full((6, 3), 1.0), 9.0, Verdict.DIFFERS),
+        (np.full((6, 3), 1.0), np.full((6, 3), 2.0), 0.5, Verdict.DIFFERS),  # the simplex is ahead
+        (np.tile([3.0, 2.0, 1.0], (6, 1)), np.full((6, 3), 2.5), 9.0, Verdict.UNDECIDED),  # it depends on how many
+        (np.full((4, 3), 1.0), np.full((4, 3), 2.0), 9.0, Verdict.UNDECIDED),  # four starts do not tell
+    ],
+)
+def test_powell_is_judged_at_all_evaluations_that_the_paper_may_have_had(powell, others, simplex, verdict) -> None:
+    curves = {"Nelder–Mead": np.full((1, 3), simplex), methods.DIFFERENCES: others, "Powell": powell}
+    counts = np.array([2e4, 6e4, 2e5])
+    assert methods.powell_best(curves, counts, 200_000).verdict is verdict
+    assert methods.powell_best(curves, counts, 3000).verdict is Verdict.UNDECIDED
 
 
 def test_derivatives_by_differences_are_charged() -> None:
     problem = PointProblem(robot_model(), 15, methods.CONDITION_MEASURES["Frobenius"])
     assert [methods.price(problem, name) for name in methods.METHODS] == [1, 81, 1]
-    (found,) = methods._methods(15, 3, 1)[methods.DIFFERENCES]
+    (found,) = methods._methods(15, 3 * 80, 1)[methods.DIFFERENCES]
     assert found.evaluations == 2 * 81  # a third call would exceed 3 · 80
 
 

@@ -253,7 +253,8 @@ def test_least_condition_numbers_do_as_well_as_a_prototype(parts: dict[str, Part
 
 def test_improvements_are_those_of_the_paper(parts: dict[str, Part]) -> None:
     part = parts["Section 6.3"]
-    assert verdicts(part, "random / optimum") == {"met"}
+    assert verdicts(part, "r = 30, noise on W") | verdicts(part, "r = 15, noise on Y") == {"met"}
+    assert verdicts(part, "r = 30, noise on Y") | verdicts(part, "r = 15, noise on W") == {"undecided"}
     assert 8 < finding(part, "random / optimum, r = 30, noise on Y").reached < 30
     assert 25 < finding(part, "random / optimum, r = 15, noise on Y").reached < 300
     equal = [one.reached for one in part.findings if "one and the same noise" in one.quantity]
@@ -277,8 +278,9 @@ def test_each_improvement_is_of_its_own_noise() -> None:
 def test_verdicts_of_the_noise_tables(parts: dict[str, Part]) -> None:
     for number in ("4", "5", "9", "10"):
         assert finding(parts[f"Table {number}"], "‖δW‖/‖W‖ over k, random").verdict is Verdict.MET
-    for number in ("3", "8", "9", "10"):
+    for number in ("3", "8", "10"):
         assert finding(parts[f"Table {number}"], "‖δX‖/‖X‖ over k, random").verdict is Verdict.MET
+    assert finding(parts["Table 9"], "‖δX‖/‖X‖ over k, random").verdict is Verdict.UNDECIDED
     assert finding(parts["Table 5"], "‖δX‖/‖X‖ over k, random").verdict is Verdict.DIFFERS
     assert finding(parts["Table 3"], "‖δX‖/‖X‖ over k, optimum, mean").verdict is Verdict.DIFFERS
     assert finding(parts["Table 8"], "‖δX‖/‖X‖ over k, optimum, mean").verdict is Verdict.MET

@@ -64,7 +64,6 @@ MET = [
     ("Section IV, payload (design)", "signal-to-noise"),
     ("Table I", "small parameters are estimated worse"),
     (FIGURE_4, "joints 2 to 6 torque errors"),
-    (FIGURE_4, "more data points"),
 ]
 TRUE = [  # checks of our own
     ("Section II-C", "Table I lists exactly"),
@@ -104,6 +103,7 @@ def test_nothing_else_is_short_or_differs(parts):
         "condition number of random trajectories, weighted",
         "the sixteen values and σ",
         "joint 7 both models",
+        "more data points",
         "error level of joint 7",
     )
     assert len(open_ones) == len(expected)
@@ -468,11 +468,6 @@ def test_errors_and_histograms_by_own_arithmetic(monkeypatch):
         counts = np.histogram(errors[:, 2], one.edges)[0]
         assert line.values.tolist() == [*counts, counts[-1]]
     assert [line.name for line in drawn.lines] == ["CAD", "estimated"]
-    inside = [int((np.abs(errors[:, 2]) <= sizes[2, 2]).sum()) for errors in (own, cad)]
-    np.testing.assert_allclose(validation.small(one), inside, atol=40)  # whole bins
-    assert validation.more_small(one)
-    swapped = replace(one, identified=one.description, description=one.identified)
-    assert not validation.more_small(swapped)
 
 
 def test_static_poses_keep_every_limit(parts):

@@ -16,7 +16,7 @@ from exciter.experiment.virtual import TorqueMeter
 from exciter.robot import Motion
 from exciter_papers.paper import Effort, Verdict
 from exciter_papers.run import run_study
-from exciter_papers.swevers_ieee import estimation, experiment, loop, preprocessing, validation
+from exciter_papers.swevers_ieee import estimation, experiment, loop, preprocessing, validation, zero_phase
 from exciter_papers.swevers_ieee.experiment import PRINTED_EXPERIMENT, RECORDED_PERIODS, EstimatePair, averaged, logged
 from exciter_papers.swevers_ieee.set_up import IEEE_FAMILY, IEEE_SAMPLES, TORQUE_NOISE_STD, chi, model, sampled, theta
 from support.documented import assert_documented
@@ -37,7 +37,7 @@ def one_thread():
 @pytest.fixture(scope="module")
 def parts():
     """All parts by item."""
-    keys = ("estimation", "loop", "validation")
+    keys = ("estimation", "loop", "validation", "figures", "zero-phase")
     done = [run_study("swevers-1997-ieee", key, Effort(quick=True))[1] for key in keys]
     return {part.item: part for group in done for part in group}
 
@@ -67,12 +67,50 @@ def test_verdicts(parts):
     verdicts = {f.quantity: f.verdict for part in parts.values() for f in part.findings}
     assert {quantity for quantity, verdict in verdicts.items() if verdict == Verdict.DIFFERS} == DIFFERS
     assert Verdict.SHORT not in verdicts.values()
-    closed = [f.published for part in parts.values() for f in part.findings if f.verdict == Verdict.CLOSED]
+    closed = [
+        f.published
+        for part in parts.values()
+        for f in part.findings
+        if f.verdict == Verdict.CLOSED and f.published is not None
+    ]
     printed = [*PRINTED_EXPERIMENT["estimation_residual"], *PRINTED_EXPERIMENT["validation"]["residual"]]
     printed += [figure for one in PRINTED_EXPERIMENT["designs"].values() for figure in one.values()]
     printed.append(PRINTED_EXPERIMENT["validation"]["model_1_over_model_2"])
     assert sorted(closed) == sorted(float(x) for x in printed)
     assert sum("limit" in quantity for quantity in verdicts) >= 3  # certified motions in every study that designs
+
+
+def test_figures_4_and_5_are_drawn_for_a_virtual_robot_and_not_claimed(parts):
+    for number, plots in ((4, 3), (5, 4)):
+        part = parts[f"Figure {number}"]
+        verdicts = [finding.verdict for finding in part.findings]
+        assert verdicts.count(Verdict.CLOSED) == 1
+        assert set(verdicts) == {Verdict.CLOSED, Verdict.SHOWN}
+        assert "never published" in part.findings[0].note
+        assert len(part.figures) == plots
+        measured, foretold, residue = (line.values for line in part.figures[-1].lines)
+        assert_allclose(residue, measured - foretold)
+        own = findings(parts, f"Figure {number}")[
+            f"Figure {number}, virtual robot: mean square residue of joint 3 [(N·m)²]"
+        ]
+        assert own.reached == pytest.approx((residue**2).mean())
+
+
+def test_zero_phase_error_tracking_by_partial_fractions():
+    """The response of the filter whose input is held, pole by pole; and what is left by the printed idea."""
+    digital = zero_phase.DigitalEquivalent.of(preprocessing.ANALOG, 150.0)
+    _, poles, gain = signal.butter(8, 2.0 * np.pi * 40.0, analog=True, output="zpk")
+    parts = [gain / np.prod(p - np.delete(poles, k)) for k, p in enumerate(poles)]
+    held = np.exp(poles / 150.0)
+    frequency = np.array([0.0, 0.5, 10.0, 30.0, 60.0])
+    z = np.exp(2j * np.pi * frequency / 150.0)
+    exact = (parts / poles * (held - 1.0) / (z[:, None] - held)).sum(axis=1)
+    assert_allclose(digital.response(frequency), exact, rtol=1e-6)
+    both = digital.response(frequency) * digital.inverse(frequency)
+    gain = np.abs(np.prod(z[:, None] - digital.outside, axis=1)) ** 2 / np.prod(1.0 - digital.outside).real ** 2
+    assert_allclose(both, gain, rtol=1e-9)
+    assert_allclose(digital.tracked(frequency, 2), 1.0 - (1.0 - gain) ** 3, rtol=1e-9, atol=1e-12)
+    assert zero_phase.gain_error(digital, 0.5, 0) < 1e-3 < 0.01 < zero_phase.gain_error(digital, 10.0, 0)
 
 
 def test_published_figures():

@@ -23,9 +23,13 @@ def run(arguments: argparse.Namespace) -> None:
     robot = chosen_robot(arguments)
     found = base(robot, terms_of(arguments, robot), only=arguments.only, numeric=arguments.numeric)
     if arguments.json:
-        print(json_text(found.to_dict(everything=arguments.all, table=arguments.mdh)), end="")
+        data = found.to_dict(everything=arguments.all, table=arguments.mdh, augmented=arguments.barycentric)
+        print(json_text(data), end="")
     else:
-        print_base(found, everything=arguments.all)
+        if arguments.barycentric:
+            print_barycentric(found)
+        else:
+            print_base(found, everything=arguments.all)
         if arguments.mdh:
             print_mdh(found)
 
@@ -74,6 +78,21 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
         out.print(table)
     for note in texts(model.robot.remarks):
         out.print(f"note: {note}", style="yellow")
+
+
+def print_barycentric(found: FoundBase) -> None:
+    """Instead of the base parameters; values are the description's."""
+    rows, out = found.barycentric_rows(), console()
+    out.print(Text.assemble((found.model.robot.name, "bold"), ": ", (f"{len(rows)} barycentric parameters", "bold")))
+    out.print(
+        "Of augmented bodies, links with the masses they carry at their joints, in modified-DH frames: mbx, mby first "
+        "moments, k inertias, kd = ½ (XX − YY).\n",
+        style="dim",
+    )
+    cells = [(name, unit, found.barycentric.combination(k), f"{x:.6g}") for k, (name, unit, x) in enumerate(rows)]
+    table = plain_table(("parameter", "unit", "is", "in the description"), cells, right=(3,))
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    out.print(table)
 
 
 def print_mdh(found: FoundBase) -> None:

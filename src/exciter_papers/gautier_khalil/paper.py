@@ -24,7 +24,7 @@ GAUTIER_KHALIL_1992 = Paper(
         Study("random-sequences", 14.0, random_sequences.run),
         Study("limits", 50.0, random_sequences.run_limits),
         Study("optimum", 70.0, optimum.run),
-        Study("methods", 80.0, methods.run),
+        Study("methods", 330.0, methods.run),
         Study("appendix", 0.1, appendix.run),
         Study("interpolation", 25.0, interpolation.run),
         Study("noise", 50.0, noise.run),

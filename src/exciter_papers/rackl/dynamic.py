@@ -13,7 +13,7 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.paper import DataTable, Effort, Part, at_most, claim, published, shown, text_of, typical
+from exciter_papers.paper import DataTable, Effort, Part, Terms, at_most, claim, published, shown, text_of, typical
 from exciter_papers.rackl import designs, printed, set_up
 from exciter_papers.rackl.designs import Weighted, weighted
 
@@ -63,6 +63,11 @@ def optimised(effort: Effort, found: Design, reached: Weighted, plain: dict[int,
                 "condition number λ of the optimised trajectory, (15)",
                 target,
                 reached.condition,
+                Terms(
+                    "λ(Π_dyn diag Φ) + 1/Σ|τ| (15), sixteen columns of Table I",
+                    "degree 4, printed limits (33)–(44)",
+                    "Φ_CAD, the payload, ξ₁, ξ₂ and the number of way-points are not printed",
+                ),
                 explanation(target, reached, lowest),
             ),
             shown(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exciter_papers.paper import Paper, Study
-from exciter_papers.swevers_ieee import designs, estimation, loop, printed, validation
+from exciter_papers.swevers_ieee import designs, estimation, figures, loop, printed, validation, zero_phase
 
 SWEVERS_1997_IEEE = Paper(
     "swevers-1997-ieee",
@@ -14,10 +14,12 @@ SWEVERS_1997_IEEE = Paper(
     "likelihood, which is weighted least squares when joint angles are exact; simulations and an experiment on a "
     "KUKA IR 361 show both.",
     (
-        Study("designs", 90.0, designs.run),
+        Study("designs", 130.0, designs.run),
         Study("printed", 1.0, printed.run),
         Study("estimation", 47.0, estimation.run),
         Study("loop", 26.0, loop.run),
         Study("validation", 34.0, validation.run),
+        Study("figures", 5.0, figures.run),
+        Study("zero-phase", 0.1, zero_phase.run),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -61,16 +63,44 @@ def chi() -> Array:
     return values
 
 
-def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: ex.DynamicModel | None = None) -> Design:
+#: [m] from joint 3 to the end effector, which the paper does not print: to the wrist centre of the model of this robot
+#: in Orocos KDL, and as far beyond its flange.
+TOOL_LENGTHS = (0.645, 0.885)
+SHOULDER_RANGE = 0.05  # [m] by which the shoulder may be higher or lower than in that model
+
+
+def of_any_lengths(robot: ex.Robot) -> ex.DynamicModel:
+    """A robot with an end effector at either end of ``TOOL_LENGTHS`` as well."""
+    (tool,) = (frame for frame in robot.frames if frame.name == "tool")
+    along = tool.translation / np.linalg.norm(tool.translation)
+    ends = (replace(tool, name=f"tool at {length:g} m", translation=length * along) for length in TOOL_LENGTHS)
+    return ex.DynamicModel(replace(robot, frames=(*robot.frames, *ends)), model().terms)
+
+
+def workspace_of_any_lengths(robot: ex.Robot) -> list[ex.Box]:
+    """The height limits for all lengths at once: the height is linear in both, so that their ends decide."""
+    low, high = SIMULATION["height"]
+    within = np.array([-np.inf, -np.inf, low + SHOULDER_RANGE]), np.array([np.inf, np.inf, high - SHOULDER_RANGE])
+    return [ex.Box(robot, f"tool at {length:g} m", *within) for length in TOOL_LENGTHS]
+
+
+def optimised(
+    criterion: AnyCriterion,
+    starts: int,
+    *,
+    seed: int = 0,
+    other: ex.DynamicModel | None = None,
+    heights: Callable[[ex.Robot], Sequence[ex.Box]] = lambda robot: [workspace(robot)],
+) -> Design:
     """The motion of section IV-B that makes a criterion smallest within all limits of the paper; other: of a variant
-    of the robot."""
+    of the robot; heights: limits of its end effector."""
     chosen = model() if other is None else other
     return design(
         chosen,
         IEEE_FAMILY,
         criterion=criterion,
         noise=TORQUE_NOISE_STD,
-        constraints=[workspace(chosen.robot)],
+        constraints=heights(chosen.robot),
         samples=IEEE_SAMPLES,
         starts=starts,
         seed=seed,
