@@ -38,6 +38,7 @@ from exciter.settings.fill import settings_fields
 from exciter.typing import Array
 
 BEGINNING_NOISE_FRACTION = 0.05  #: of a joint's torque: σ to begin with, where it is to be learned
+LEAST_TORQUE = 1e-9  #: [N·m, N] where all torques are zero
 GROUPED_LATENCY_FRACTION = 0.1  #: of the latency: samples of so long are worked on together
 SHORTEST_GROUP, LONGEST_GROUP = 0.02, 0.5  #: [s]
 PIECE_SAMPLES = 1024  #: of a recording that is there already
@@ -204,8 +205,10 @@ class Follower:
         live = replace(live, chunks=grouped(live.chunks, group))
         self.rows, self.latency = live, live.latency + group + self.settings.alarm.window
         joints = live.formulation.equations(self.model)
-        noise, learned = self._noise(live, joints)
-        self.followed = FollowedParameters(self.names, joints, noise, self.settings, self._prior(), learned=learned)
+        noise, known, learned = self._noise(live, joints)
+        self.followed = FollowedParameters(
+            self.names, joints, noise, self.settings, self._prior(), learned=learned, noise_known=known
+        )
         self.notes = (*live.notes, *self.notes)
         return live
 
@@ -230,27 +233,24 @@ class Follower:
         nominal = np.asarray(self.model.base.base_values(self.model.nominal))
         return prior_of_description(nominal, self.settings.description)
 
-    def _noise(self, live: LiveRows, joints: tuple[str, ...]) -> tuple[Array, bool]:
-        """σ of the equations (J,), and whether it is to be learned."""
-        stated, learn, known = self.config.settings.noise, self.settings.learn_noise, self.known
-        if stated is not None:
-            noise = live.share * per_joint(stated, self.robot.joint_names, "noise")[:, 0]
-            if len(noise) == len(joints):
-                return noise, bool(learn)
-        alike = known is not None and self.config.settings == known.config.settings and self.rows is not None
-        if known is not None and known.noise is not None and len(known.noise) == len(joints):
-            same = alike and isinstance(self.config.route, type(live.route))
-            if not same and learn is None:
-                text = "is learned anew: positions or equations go through other filters than those of the start"
-                self.notes = (*self.notes, note("noise", text))
-            return known.noise, not same if learn is None else learn
-        floor = np.zeros(1) if live.torque_noise is None else live.share * live.torque_noise
-        if len(joints) != len(live.torque_rms):  # energies have units of their own
-            floor = floor.max(initial=0.0)
-            noise = np.full(len(joints), max(BEGINNING_NOISE_FRACTION * float(live.torque_rms.max()), float(floor)))
-        else:
-            noise = np.maximum(BEGINNING_NOISE_FRACTION * live.torque_rms, floor)
-        return np.maximum(noise, 1e-9 * max(float(live.torque_rms.max()), 1e-9)), learn is not False
+    def _noise(self, live: LiveRows, joints: tuple[str, ...]) -> tuple[Array, bool, bool]:
+        """σ of the equations (J,), whether it is known, and whether it is learned from residuals."""
+        stated, learn, start = self.config.settings.noise, self.settings.learn_noise, self.known
+        of_torques = joints == self.robot.joint_names  # energies have units of their own
+        if stated is not None and of_torques:
+            return live.share * per_joint(stated, self.robot.joint_names, "noise")[:, 0], True, bool(learn)
+        if start is not None and start.noise is not None and len(start.noise) == len(joints):
+            theirs, ours = start.config.settings, self.config.settings
+            alike = isinstance(ours.route, type(live.route)) and (ours.route, ours.filter) == (theirs.route, theirs.filter)
+            if alike:
+                return start.noise, True, bool(learn)
+            text = "found anew: positions or equations go through other filters than those of the start"
+            self.notes = (*self.notes, note("noise", text))
+            return start.noise, False, learn is not False
+        floor = 0.0 if live.torque_noise is None else live.share * live.torque_noise
+        noise = np.maximum(BEGINNING_NOISE_FRACTION * live.torque_rms, floor)
+        noise = np.maximum(noise, BEGINNING_NOISE_FRACTION * max(float(noise.max()), LEAST_TORQUE))
+        return noise if of_torques else np.full(len(joints), noise.max()), False, learn is not False
 
 
 def follow(

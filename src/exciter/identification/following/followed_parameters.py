@@ -24,6 +24,8 @@ from exciter.identification.information.kalman import Belief, Innovations, Kalma
 from exciter.typing import Array
 
 GAP_WINDOWS = 2.0  #: without equations, after which what comes is judged by itself
+TRYING_SECONDS = 1.0  #: between two looks whether equations are enough to tell their noise
+LONGEST_BEGINNING = 60.0  #: [s] after which the guess must do
 LEAST_VARIANCE = 1e-12  #: of a correlation matrix: less is rounding, or a parameter that was held
 HELD_STD_FRACTION = 1e-6  #: of its value: σ of a parameter that the start says is certain
 
@@ -61,7 +63,8 @@ class _Block:
 
 class FollowedParameters:
     """names: of the parameters; joints: equations of an instant. noise (J,): σ of an equation, to begin with; learned:
-    whether it is learned from residuals. prior: what is known at the start."""
+    whether it is learned from residuals; noise_known: or else it is a guess, and found from the first equations. prior:
+    what is known of the parameters at the start."""
 
     def __init__(
         self,
@@ -72,12 +75,14 @@ class FollowedParameters:
         prior: Information | None = None,
         *,
         learned: bool = False,
+        noise_known: bool = True,
     ) -> None:
         self.names, self.joints, self.settings = tuple(names), tuple(joints), settings
         self.noise = NoiseLevel(noise, learned=learned)
         self.watch = ResidualWatch(joints, settings.alarm)
         self.filter = KalmanFilter(names, noise, prior)
-        self._prior, self._early = prior, list[_Block]()  # what was used before the noise was known
+        self._prior, self._tried = prior, 0.0
+        self._early: list[_Block] | None = [] if learned and not noise_known else None  # before the noise was known
         self._walks = settings.walks(self.names)
         self._pending: Rows | None = None
         self._blocks: deque[_Block] = deque()
@@ -109,13 +114,13 @@ class FollowedParameters:
         return self.state(self._end)
 
     def state(self, time: float) -> FollowState:
-        belief = self._set_drift()
+        belief = self._set_drift(time)
         alarms = tuple(self.watch.active.values())
         return FollowState(time, belief, alarms, self.noise.noise.copy(), self.used, self.skipped)
 
-    def _set_drift(self) -> Belief:
-        """Walks are of the values as they are."""
-        belief = self.filter.belief()
+    def _set_drift(self, time: float | None = None) -> Belief:
+        """Walks are of the values as they are; what is believed at a time [s], which may be later than the last use."""
+        belief = self.filter.belief(0.0 if time is None or self._last is None else max(time - self._last, 0.0))
         values = np.where(belief.determined, belief.values, 0.0)
         self.filter.drift = np.hypot(self._walks[:, 0] * values, self._walks[:, 1]) / np.sqrt(SECONDS_PER_HOUR)
         return belief
@@ -130,9 +135,10 @@ class FollowedParameters:
                 self.filter.walk(float(time[0]) - self._last)
                 self._last = float(time[0])
         self._end = float(time[-1])
-        seen = self.filter.innovations(w, y)
+        ahead = 0.0 if self._last is None else max(float(time[-1]) - self._last, 0.0)
+        seen = self.filter.innovations(w, y, ahead)
         self._blocks.append(_Block(time, w, y, share, seen))
-        if self.noise.settled and self.watch.see(time, seen, share):
+        if self._early is None and self.watch.see(time, seen, share):
             self._in_alarm()
         self._release(WINDOW_STEPS)
         if self._next is None:
@@ -155,25 +161,31 @@ class FollowedParameters:
             block = self._blocks.popleft()
             since = 0.0 if self._last is None else max(float(block.time[-1]) - self._last, 0.0)
             seconds = np.zeros(len(block.time))
-            seconds[0] = since  # within a block, which is short, parameters stay
-            settled = self.noise.settled
+            seconds = np.diff(block.time, prepend=block.time[0] if self._last is None else self._last).clip(0.0)
             self.filter.noise = self.noise.noise
             self.filter.update(block.w, block.y, seconds, block.share)
             self._last = float(block.time[-1])
             self.used += int((np.abs(block.w).max(axis=2) > 0.0).sum())
-            self.noise.learn(block.seen, block.share, since)
-            if not settled:
+            if self._early is None:
+                self.noise.learn(block.seen, block.share, since)
+            else:
                 self._early.append(replace(block, seconds=seconds))
-                if self.noise.settled:
-                    self._use_again()
+                self._begin(last=kept == 0)
 
-    def _use_again(self) -> None:
-        """What came before the noise was known, now that it is: the noise it began with was a guess."""
-        drift = self.filter.drift
-        self.filter = KalmanFilter(self.names, self.noise.noise, self._prior, drift)
-        for block in self._early:
-            self.filter.update(block.w, block.y, block.seconds, block.share)
-        self._early = []
+    def _begin(self, *, last: bool) -> None:
+        """Find the noise from what came so far, if that is enough, and use it again: the noise before was a guess."""
+        early = self._early
+        assert early is not None
+        lasted = early[-1].time[-1] - early[0].time[0]
+        if not last and lasted < self._tried + TRYING_SECONDS:
+            return
+        self._tried = lasted
+        w, y = np.concatenate([one.w for one in early]), np.concatenate([one.y for one in early])
+        if self.noise.begin(w, y, early[-1].share) or lasted > LONGEST_BEGINNING:
+            self.filter = KalmanFilter(self.names, self.noise.noise, self._prior, self.filter.drift)
+            for block in early:
+                self.filter.update(block.w, block.y, block.seconds, block.share)
+            self._early = None
 
 
 def _downweighted(block: _Block) -> _Block:

@@ -1,8 +1,9 @@
 """Alarm where residuals are larger than noise and what is not known of the parameters explain.
 
 Innovations over their standard deviation, squared, are one on average. Their mean over a sliding window is χ²/ν with ν
-independent equations in it: of filtered rows those that their bandwidth is worth (``Rows.independent``), and fewer where
-means of windows so far were seen to scatter more, as errors of a real model do. The threshold is that of a probability
+independent equations in it: of filtered rows those that their bandwidth is worth (``Rows.independent``). What is not
+known of the parameters is alike in all equations of a window: with a part u of the variance that is noise, ν is 1/(u²/ν +
+(1 − u)²). It is fewer still where means of windows so far were seen to scatter more, as errors of a real model do. The threshold is that of a probability
 which, for as many tests as are made in an hour, gives the alarms per hour that are allowed (Bonferroni: windows
 overlap, so that there are fewer)."""
 
@@ -64,6 +65,7 @@ class _Step:
     end: float
     squares: Array
     counted: Array
+    noisy: Array
     error: Array
     energy: Array
 
@@ -108,13 +110,14 @@ class ResidualWatch:
         """Of the next step; share: of an independent equation that each is worth. Whether there is alarm."""
         counted = seen.counted
         squares = np.append(seen.squares.sum(axis=0), seen.total.sum())
-        error = np.where(counted, seen.error, 0.0)
+        error, noisy = np.where(counted, seen.error, 0.0), np.where(counted, seen.noisy, 0.0)
         self._steps.append(
             _Step(
                 start=float(time[0]),
                 end=float(time[-1]),
                 squares=squares,
                 counted=np.append(counted.sum(axis=0), counted.sum()),
+                noisy=np.append(noisy.sum(axis=0), noisy.sum()),
                 error=error.sum(axis=0),
                 energy=(error**2).sum(axis=0),
             )
@@ -122,7 +125,9 @@ class ResidualWatch:
         steps = self._steps
         number = sum(step.counted for step in steps)
         mean = sum(step.squares for step in steps) / np.maximum(number, 1)
-        freedom = self._freedom(number * share)
+        noise = sum(step.noisy for step in steps) / np.maximum(number, 1)
+        independent = np.maximum(number * share, 1e-3)
+        freedom = self._freedom(1.0 / (noise**2 / independent + (1.0 - noise) ** 2))
         limit, calm = threshold(self.probability, freedom), threshold(ENDING_PROBABILITY, freedom)
         for k, name in enumerate(self.names):
             if number[k] and mean[k] > limit[k]:

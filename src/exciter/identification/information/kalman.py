@@ -26,12 +26,14 @@ UNKNOWN_SPREAD = 1e199  #: of a prediction: beyond, nothing was known of a param
 @dataclass(frozen=True, eq=False)
 class Innovations:
     """Of N instants, m equations each: error (N, m) = y − Wβ before they are used, std (N, m) of it, total (N,) the sum
-    of squares eᵀS⁻¹e of all equations together, counted (N, m): which are there and can be predicted."""
+    of squares eᵀS⁻¹e of all equations together, counted (N, m): which are there and can be predicted. noisy (N, m): the
+    part of std² that is noise; the rest is what is not known of the parameters, and alike in neighbouring instants."""
 
     error: Array
     std: Array
     total: Array
     counted: BoolArray
+    noisy: Array
 
     @property
     def squares(self) -> Array:
@@ -84,11 +86,12 @@ class KalmanFilter:
         if not (np.isfinite(since).all() and (since >= 0.0).all()):
             raise ParameterError("time between instants must be finite, and not run backwards")
         std = np.sqrt(since)[:, None] * self.drift
-        if self._kernel is not None:
-            self._kernel.absorb_walking(self._factor, sides, std)
-        else:
-            _absorb_walking(self._factor, sides, std)
+        self._absorb(self._factor, sides, std)
         self._rows += sides.shape[0] * sides.shape[1]
+
+    def _absorb(self, factor: Array, sides: Array, std: Array) -> None:
+        absorb = _absorb_walking if self._kernel is None else self._kernel.absorb_walking
+        absorb(factor, sides, std)
 
     def walk(self, seconds: float) -> None:
         """Time passes, and nothing is measured."""
@@ -96,14 +99,18 @@ class KalmanFilter:
         self.update(np.zeros((1, len(self.noise), p)), np.zeros((1, len(self.noise))), seconds)
         self._rows -= len(self.noise)
 
-    def innovations(self, w: ArrayLike, y: ArrayLike) -> Innovations:
-        """What the next N instants say that is new; they are not used yet, and no time passes."""
-        sides = self._sides(w, y)
+    def innovations(self, w: ArrayLike, y: ArrayLike, ahead: float = 0.0) -> Innovations:
+        """What N instants say that is new, ``ahead`` seconds after the last that were used; they are not used yet."""
+        sides, factor = self._sides(w, y), self._factor
+        if ahead > 0.0 and self.drift.any():
+            factor = factor.copy()
+            self._absorb(factor, np.zeros((1, 1, len(factor))), np.sqrt(ahead) * self.drift[None])
         shape = sides.shape[:2]
         error, spread, total = np.empty(shape), np.empty(shape), np.empty(shape[0])
         innovate = _innovate if self._kernel is None else self._kernel.innovate
-        innovate(self._factor, sides, self.noise**2, error, spread, total)
-        return Innovations(error, np.sqrt(spread), total, spread < UNKNOWN_SPREAD)
+        innovate(factor, sides, self.noise**2, error, spread, total)
+        noisy = np.broadcast_to(self.noise**2, shape) / spread
+        return Innovations(error, np.sqrt(spread), total, spread < UNKNOWN_SPREAD, noisy)
 
     def _sides(self, w: ArrayLike, y: ArrayLike) -> Array:
         """(N, m, p + 1), a copy."""
@@ -130,8 +137,8 @@ class KalmanFilter:
         """(p, p) of the estimate."""
         return self.information.solve(self.names)[1]
 
-    def belief(self) -> Belief:
-        """What is known now, parameter by parameter."""
+    def belief(self, ahead: float = 0.0) -> Belief:
+        """What is known ``ahead`` seconds after the last equations, parameter by parameter."""
         known, p = self.information, len(self.names)
         lost = list(known.undetermined())
         if not lost:
@@ -144,6 +151,7 @@ class KalmanFilter:
             kept = singular > SINGULAR_VALUE_TOLERANCE * singular.max(initial=1.0)
             root = v[kept].T / singular[kept] / scale[:, None]
             values, covariance = root @ (u[:, kept].T @ known.z), root @ root.T
+        covariance[np.diag_indices(p)] += ahead * self.drift**2
         std = np.sqrt(covariance.diagonal())
         values[lost] = std[lost] = np.nan
         covariance[lost] = covariance[:, lost] = 0.0
