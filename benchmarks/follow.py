@@ -4,9 +4,9 @@
 
 Setting: Franka Panda (7 axes), rotor inertia, viscous and Coulomb friction, offsets, all seven equations of every
 sample at 1 kHz, friction drifts. One core; kernels are compiled before the clock starts. ``update``: walk, innovations
-and use of one sample, sample by sample; the peers do the same with a covariance in NumPy (Joseph's form), and with a QR of
-the information array in NumPy. ``stream``: everything, from pieces of a recording to answers, over the samples in them.
-Processor time, which others on the machine disturb less; median and 99.9 % over samples; 1 ms is asked for.
+and use of one sample, sample by sample; the peers do the same with a covariance in NumPy (Joseph's form), and with a
+QR of the information array in NumPy. ``stream``: everything, from pieces of a recording to answers, over the samples in
+them. Processor time, which others on the machine disturb less; median and 99.9 % over samples; 1 ms is asked for.
 """
 
 from __future__ import annotations
@@ -132,6 +132,19 @@ def updates(count: int) -> None:
     print(f"all agree: largest difference {np.abs((peer.values - values) / std).max():.1e} σ")
 
 
+class Clock:
+    """Pieces of a recording; it runs while one is worked on."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording, self.spent = recording, list[float]()
+
+    def __iter__(self) -> Iterator[Recording]:
+        for piece in self.recording.chunks(PIECE_SAMPLES):
+            began = time.thread_time()
+            yield piece
+            self.spent.append(time.thread_time() - began)
+
+
 def streams(seconds: float) -> None:
     robot = model()
     motion = exciting(int(seconds * RATE))
@@ -155,20 +168,10 @@ def streams(seconds: float) -> None:
             noise=NOISE,
             look_ahead=look_ahead,
         )
-        spent: list[float] = []
-        began = 0.0
-
-        def pieces() -> Iterator[Recording]:
-            """The clock runs while a piece is worked on."""
-            nonlocal began
-            for piece in recording.chunks(PIECE_SAMPLES):
-                if began:
-                    spent.append(time.thread_time() - began)
-                began = time.thread_time()
-                yield piece
-
-        for _ in follower.states(pieces()):
+        clock = Clock(recording)
+        for _ in follower.states(clock):
             pass
+        spent = clock.spent
         settled = np.array(spent[len(spent) // 3 :])
         each, worst = 1e3 * settled.mean() / PIECE_SAMPLES, 1e3 * settled.max()
         behind = f"{title} ({follower.latency:.2f} s behind)"

@@ -72,7 +72,9 @@ def test_a_pipe_is_answered_while_it_is_open_and_ctrl_c_ends_it_well(files):
 
 def test_a_log_that_is_there_gives_lines_for_people_and_a_start_for_the_next(files, capsys):
     found = following.identified().save(files / "found")
-    code, out, err = run(capsys, "gautier-khalil", files / "log.csv", "--start", found, "--wait", 0.1, "-o", files / "o")
+    code, out, err = run(
+        capsys, "gautier-khalil", files / "log.csv", "--start", found, "--wait", 0.1, "-o", files / "o"
+    )
     assert code == 0, err
     assert "following 24 parameters of gautier-khalil from the identification" in out
     assert "s behind its sample" in out
@@ -80,7 +82,17 @@ def test_a_log_that_is_there_gives_lines_for_people_and_a_start_for_the_next(fil
     assert "not determined yet" not in out
     assert "no alarm" in out
     code, out, _ = run(
-        capsys, "gautier-khalil", files / "log.csv", "--start", files / "o", "--wait", 0.1, "--watch", "ZZ*", "XX*", "--json"
+        capsys,
+        "gautier-khalil",
+        files / "log.csv",
+        "--start",
+        files / "o",
+        "--wait",
+        0.1,
+        "--watch",
+        "ZZ*",
+        "XX*",
+        "--json",
     )
     assert code == 0
     assert all(name.startswith(("ZZ", "XX")) for name in json.loads(out.splitlines()[-1])["parameters"])
@@ -106,14 +118,23 @@ def test_bad_rows_are_told_and_too_many_end_it_with_what_was_reached(files, caps
     lines = (files / "log.csv").read_text().splitlines()
     lines[50], lines[60] = "a,b", lines[60].replace(",", ";")
     (files / "bad.csv").write_text("\n".join(lines))
-    words = ("gautier-khalil", files / "bad.csv", "--config", files / "exciter.yaml", "--wait", 0.1, "-o", files / "out")
-    code, out, err = run(capsys, *words)
+    words = (
+        "gautier-khalil",
+        files / "bad.csv",
+        "--config",
+        files / "exciter.yaml",
+        "--wait",
+        0.1,
+        "-o",
+        files / "out",
+    )
+    code, _, err = run(capsys, *words)
     assert code == 0
     assert "line 51 is left out" in err
     assert "line 61 is left out" in err
     lines[3500:] = ["x"] * 20
     (files / "bad.csv").write_text("\n".join(lines))
-    code, out, err = run(capsys, *words, "--bad", 5)
+    code, _, err = run(capsys, *words, "--bad", 5)
     assert code == 2
     assert err.splitlines()[-1].endswith("6 lines were bad, 5 are left out at most")
     assert json.loads((files / "out" / "followed.json").read_text())["time"][1] < 18.0

@@ -62,9 +62,9 @@ def test_bad_lines_are_left_out_told_and_counted():
     rows = "0,1,2\n0.1,x,4\n0.2,5\n0.2,5,6,7\n0.3,nan,1\n0.25,1,1\n0.25,2,2\n0.2,1,1\n0.4,7,8\n0.5,3"
     file = open_live(None, feed=Bytes(HEADER + rows), tell=told.append)
     assert times(file) == [0.0, 0.25, 0.4]
-    assert len(told) == 5 + 0  # of seven: the first five one by one
+    assert len(told) == 5, "of seven, the first five one by one"
     assert "line 3 is left out: '0.1,x,4' is no row of 3 numbers" in told[0]
-    with pytest.raises(RecordingError, match="line 5.*3 lines were bad, 2 are left out at most"):
+    with pytest.raises(RecordingError, match=r"line 5.*3 lines were bad, 2 are left out at most"):
         times(open_live(None, feed=Bytes(HEADER + rows), most_bad=2))
 
 

@@ -62,8 +62,10 @@ def test_gaps_and_uneven_times_are_those_of_the_batch():
 def test_a_start_counts_as_what_was_seen_before():
     found, log = following.identified(), following.recording()
     followed = ex.follow(following.robot(), log, start=found, **ALL_ROWS)
-    problem = ex.identify(following.robot(), log, estimator=ex.WeightedLeastSquares(), **FILTERED).identification.problem
-    share = [rows.independent / len(rows) for _, rows in problem.rows()][0]
+    problem = ex.identify(
+        following.robot(), log, estimator=ex.WeightedLeastSquares(), **FILTERED
+    ).identification.problem
+    share = next(rows.independent / len(rows) for _, rows in problem.rows())
     more = problem.compressed.information(found.estimate.noise / np.sqrt(share))
     together = Information.of_estimate(found.estimate.values, found.estimate.covariance).merge(more)
     assert followed.values[-1] == pytest.approx(together.solve()[0], rel=1e-9)
@@ -211,7 +213,7 @@ def test_what_drifts_is_said_by_kind_name_or_wildcard():
     rates = FollowSettings(drift={"friction": 0.3, "Fs*": (0.0, 0.1), "mine1": 0.2}).walks(names)
     assert rates.tolist() == [[0, 0], [0, 0], [0, 0], [0.3, 0], [0, 0.1], [0, 0], [0.2, 0]]
     assert FollowSettings().walks(names)[3].tolist() == [0.3, 0.0]
-    with pytest.raises(ParameterError, match="'Fw1'.*did you mean.*Fv1"):
+    with pytest.raises(ParameterError, match=r"'Fw1'.*did you mean.*Fv1"):
         FollowSettings(drift={"Fw1": 0.1}).walks(names)
 
 
@@ -320,7 +322,7 @@ def test_what_cannot_be_followed_is_refused_in_a_line(tmp_path):
         ex.Follower(robot, start=following.identified(), description=0.1)
     with pytest.raises(ParameterError, match="start is of a robot with the joints"):
         ex.Follower("panda", start=following.identified())
-    with pytest.raises(ExciterError, match="neither result.json nor followed.json"):
+    with pytest.raises(ExciterError, match=r"neither result\.json nor followed.json"):
         ex.Follower(robot, start=tmp_path)
     with pytest.raises(ExciterError, match="did you mean 'drift'"):
         ex.Follower(robot, drifts={})

@@ -1,4 +1,4 @@
-"""The Kalman filter of drifting parameters: the textbook's covariance form, least squares without drift, both engines."""
+"""The Kalman filter of drifting parameters: the textbook's, least squares without drift, both engines alike."""
 
 import numpy as np
 import pytest

@@ -241,7 +241,10 @@ class Follower:
             return live.share * per_joint(stated, self.robot.joint_names, "noise")[:, 0], True, bool(learn)
         if start is not None and start.noise is not None and len(start.noise) == len(joints):
             theirs, ours = start.config.settings, self.config.settings
-            alike = isinstance(ours.route, type(live.route)) and (ours.route, ours.filter) == (theirs.route, theirs.filter)
+            alike = isinstance(ours.route, type(live.route)) and (ours.route, ours.filter) == (
+                theirs.route,
+                theirs.filter,
+            )
             if alike:
                 return start.noise, True, bool(learn)
             text = "found anew: positions or equations go through other filters than those of the start"

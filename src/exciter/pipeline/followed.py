@@ -75,9 +75,7 @@ class Followed:
     @cached_property
     def drifting(self) -> tuple[str, ...]:
         """Parameters that were allowed to drift."""
-        return tuple(
-            name for name, rate in zip(self.names, self.settings.walks(self.names), strict=True) if rate.any()
-        )
+        return tuple(name for name, rate in zip(self.names, self.settings.walks(self.names), strict=True) if rate.any())
 
     def to_dict(self) -> dict[str, Any]:
         """The content of followed.json."""

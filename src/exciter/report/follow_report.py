@@ -160,7 +160,9 @@ def parameter_section(followed: FollowedStream) -> Section:
             )
         )
     headings = ("parameter", "what it is", "unit", "value", "σ", "σ [%]", "from", "to", "")
-    noise = HtmlTable.by_column("σ of the equations of each joint", {"joint": list(followed.joints), "σ": followed.noise})
+    noise = HtmlTable.by_column(
+        "σ of the equations of each joint", {"joint": list(followed.joints), "σ": followed.noise}
+    )
     table = HtmlTable("at the end; from, to: 95 % interval", headings, rows)
     return Section("parameters", "Parameters at the end", explained("followed_parameters"), (table, noise))
 

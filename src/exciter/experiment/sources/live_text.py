@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.sources.delimited import COMMENT_MARKS, LINE_CHARACTERS_LIMIT, DelimitedText, Notation, column_names, heading
+from exciter.experiment.sources.delimited import (
+    COMMENT_MARKS,
+    LINE_CHARACTERS_LIMIT,
+    DelimitedText,
+    Notation,
+    column_names,
+    heading,
+)
 from exciter.typing import Array
 
 READ_BYTES = 1 << 16  #: at once
@@ -134,8 +141,8 @@ class Feed:
 
 
 class LiveText(DelimitedText):
-    """As ``DelimitedText``, of a feed. time_column: number of that with the time, which must go on. most_bad: lines that
-    are left out at most; tell: is told each in a line."""
+    """As ``DelimitedText``, of a feed. time_column: number of that with the time, which must go on. most_bad: lines
+    that are left out at most; tell: is told each in a line."""
 
     def __init__(
         self,

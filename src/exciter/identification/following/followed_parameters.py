@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -98,7 +99,7 @@ class FollowedParameters:
             rows = Rows.join([self._pending, rows])
         number = np.floor(rows.time / self.watch.step)
         cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist()]
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, stop in pairwise(cuts):
             yield from self._block(rows, start, stop)
         self._pending = rows[cuts[-1] :]
 

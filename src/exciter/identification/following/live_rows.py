@@ -1,11 +1,11 @@
-"""Equations of a log while it grows: the route to derivatives, the formulation and the filter that a batch goes through,
-each as soon as what it looks at is there. Rows are those of ``identify`` on the same samples."""
+"""Equations of a log while it grows: the route to derivatives, the formulation and the filter that a batch goes
+through, each as soon as what it looks at is there. Rows are those of ``identify`` on the same samples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -94,7 +94,7 @@ class LiveRows:
             prompt: Any = {"parallel_filter": replace(both, look_ahead=look_ahead)}
             if hasattr(formulation, "a"):  # its own filter, which is this one
                 prompt["a"] = None
-            formulation = replace(formulation, **prompt)
+            formulation = cast(Formulation, replace(cast(Any, formulation), **prompt))
         torque = typical.needed_torque()
         return cls(
             model=model,

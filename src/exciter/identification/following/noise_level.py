@@ -1,12 +1,12 @@
 """σ of each joint's equations, from residuals.
 
-Where nothing is known of it, it is found from the first equations as in a batch: least squares, σ of each joint from the
-median of its absolute residuals, again and again until weights and residuals agree.
+Where nothing is known of it, it is found from the first equations as in a batch: least squares, σ of each joint from
+the median of its absolute residuals, again and again until weights and residuals agree.
 
 From then on it follows residuals as they come. r = e/√S is an innovation over its standard deviation, S = w P wᵀ + σ².
-The score of log σ² is u (r² − 1) with u = σ²/S, the part of S that is noise; so log σ² ← log σ² + Σ u (min(r², k²)/c − 1)
-/ n, c = E min(Z², k²): zero on average where σ is right, and residuals beyond k σ (contacts, spikes) count no more than
-k. n counts Σ u² of equations so far, those of the last minute in the end."""
+The score of log σ² is u (r² − 1) with u = σ²/S, the part of S that is noise; so log σ² grows by 1/n Σ u (min(r², k²)/c
+− 1), c = E min(Z², k²): zero on average where σ is right, and residuals beyond k σ (contacts, spikes) count no more
+than k. n counts Σ u² of equations so far, those of the last minute in the end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class NoiseLevel:
             values, _, rank, _ = np.linalg.lstsq(sides, (y / noise).ravel(), rcond=SINGULAR_VALUE_TOLERANCE)
             left = np.abs(y - w @ (values / scale))
             freedom = max(1.0 - float(rank) / number.sum(), 0.1)
-            middle = np.array([np.median(left[there[:, j], j]) if there[:, j].any() else np.nan for j in range(len(noise))])
+            middle = np.array(
+                [np.median(left[there[:, j], j]) if there[:, j].any() else np.nan for j in range(len(noise))]
+            )
             new = np.where(np.isfinite(middle), MEDIAN_TO_SIGMA * middle / np.sqrt(freedom), noise)
             new, before = np.maximum(new, self._least), noise
             noise = new

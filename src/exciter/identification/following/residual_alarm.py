@@ -2,10 +2,10 @@
 
 Innovations over their standard deviation, squared, are one on average. Their mean over a sliding window is χ²/ν with ν
 independent equations in it: of filtered rows those that their bandwidth is worth (``Rows.independent``). What is not
-known of the parameters is alike in all equations of a window: with a part u of the variance that is noise, ν is 1/(u²/ν +
-(1 − u)²). It is fewer still where means of windows so far were seen to scatter more, as errors of a real model do. The threshold is that of a probability
-which, for as many tests as are made in an hour, gives the alarms per hour that are allowed (Bonferroni: windows
-overlap, so that there are fewer)."""
+known of the parameters is alike in all equations of a window: with a part u of the variance that is noise, ν becomes
+1/(u²/ν + (1 − u)²). It is less still where means of windows so far were seen to scatter more, as errors of a real model
+do. The threshold is that of a probability which, for as many tests as are made in an hour, gives the alarms per hour
+that are allowed (Bonferroni: windows overlap, so that there are fewer)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _quantile(probability: float, tenths: int) -> float:
 
 def threshold(probability: float, freedom: Array) -> Array:
     """(K,) that χ²/ν exceeds with that probability, of so many degrees of freedom ν each."""
-    return np.array([_quantile(probability, int(round(COUNTED_TENTHS * max(nu, 0.1)))) for nu in freedom])
+    return np.array([_quantile(probability, round(COUNTED_TENTHS * max(float(nu), 0.1))) for nu in freedom])
 
 
 class ResidualWatch:
@@ -123,9 +123,9 @@ class ResidualWatch:
             )
         )
         steps = self._steps
-        number = sum(step.counted for step in steps)
-        mean = sum(step.squares for step in steps) / np.maximum(number, 1)
-        noise = sum(step.noisy for step in steps) / np.maximum(number, 1)
+        number = np.sum([step.counted for step in steps], axis=0)
+        mean = np.sum([step.squares for step in steps], axis=0) / np.maximum(number, 1)
+        noise = np.sum([step.noisy for step in steps], axis=0) / np.maximum(number, 1)
         independent = np.maximum(number * share, 1e-3)
         freedom = self._freedom(1.0 / (noise**2 / independent + (1.0 - noise) ** 2))
         limit, calm = threshold(self.probability, freedom), threshold(ENDING_PROBABILITY, freedom)

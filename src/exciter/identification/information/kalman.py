@@ -125,7 +125,7 @@ class KalmanFilter:
     @property
     def information(self) -> Information:
         """All that is known now."""
-        return Information.of_factor(self._factor.copy(), int(round(self._rows)))
+        return Information.of_factor(self._factor.copy(), round(self._rows))
 
     @property
     def values(self) -> Array:
@@ -168,7 +168,7 @@ def _absorb_walking(factor: Array, sides: Array, std: Array) -> None:
         # [1/std 0; −R_j R] with the columns of w first: below its first rows, the triangle is that of β alone
         top = np.hstack([np.diag(1.0 / walks[moving]), np.zeros((len(moving), size))])
         both = np.vstack([top, np.hstack([-factor[:, moving], factor])])
-        walked = np.linalg.qr(both, mode="r")[len(moving) :, len(moving) :]
+        walked = np.asarray(np.linalg.qr(both, mode="r"))[len(moving) :, len(moving) :]
         factor[:] = np.linalg.qr(np.vstack([walked, rows]), mode="r")[:size]
 
 
