@@ -1,4 +1,4 @@
-"""A robot while it works: parameters of a stream of samples, friction that drifts, and an alarm when something touches."""
+"""A robot while it works: parameters of a stream of samples, friction that drifts, an alarm when something touches."""
 
 import numpy as np
 

@@ -10,11 +10,11 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.following.follow_settings import FollowSettings
 from exciter.identification.following.residual_alarm import ResidualAlarm
-from exciter.notes import Note, texts
+from exciter.notes import Note, Severity, notable, texts
 from exciter.parameters.parameter_names import meaning, reading_order
 from exciter.report.markup import explained, many, number
 from exciter.report.page import Page, settings_section
-from exciter.report.parts import Bar, Cards, Folded, HtmlTable, PerJoint, Remarks, Section, Summary, Word
+from exciter.report.parts import Bar, Cards, Folded, HtmlTable, PerJoint, Remarks, Section, Sentences, Summary, Word
 from exciter.report.plot import Line, Plot, band_lines
 from exciter.typing import Array
 
@@ -89,7 +89,7 @@ def headline(followed: FollowedStream) -> Summary:
         "sample to answer": f"{number(followed.latency, 3)} s",
     }
     sentences = (explained("followed_done", followed=followed), explained("followed_alarms", followed=followed))
-    return Summary(badge, sentences, (Remarks(Word("note", "fair"), texts(followed.notes)), Cards(figures)))
+    return Summary(badge, sentences, (Remarks(Word("note", "fair"), texts(notable(followed.notes))), Cards(figures)))
 
 
 def alarm_section(followed: FollowedStream) -> Section:
@@ -97,11 +97,11 @@ def alarm_section(followed: FollowedStream) -> Section:
         (
             one.joint,
             float(one.since),
-            "lasts" if one.until is None else number(one.until, 7),
+            "lasts" if one.until is None else float(one.until),
             float(one.raised),
             float(one.ratio),
-            "–" if one.torque is None else number(one.torque, 3),
-            "–" if one.mean is None else number(one.mean, 3),
+            np.nan if one.torque is None else float(one.torque),
+            np.nan if one.mean is None else float(one.mean),
         )
         for one in followed.alarms[:MOST_ALARMS_LISTED]
     ]
@@ -159,7 +159,7 @@ def parameter_section(followed: FollowedStream) -> Section:
                 words if known else "not determined yet",
             )
         )
-    headings = ("parameter", "what it is", "unit", "value", "σ", "σ [%]", "from", "to", "")
+    headings = ("parameter", "what it is", "unit", "value", "σ", "σ [%]", "from", "to", "drift")
     noise = HtmlTable.by_column(
         "σ of the equations of each joint", {"joint": list(followed.joints), "σ": followed.noise}
     )
@@ -170,4 +170,5 @@ def parameter_section(followed: FollowedStream) -> Section:
 def reproduce_section(followed: FollowedStream) -> Section:
     settings = followed.to_dict()["settings"]
     values = {"started from": followed.started, "from a sample to its answer [s]": number(followed.latency, 3)}
-    return settings_section(values, settings, "exciter.yaml", model=followed.model)
+    done = Sentences(texts(one for one in followed.notes if one.severity is Severity.DONE))
+    return settings_section(values, settings, "exciter.yaml", done, model=followed.model)

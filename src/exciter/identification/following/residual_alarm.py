@@ -99,8 +99,9 @@ class ResidualWatch:
 
     @property
     def alarms(self) -> tuple[ResidualAlarm, ...]:
-        """All so far, in order of time."""
-        return tuple(sorted((*self.past, *self.active.values()), key=lambda one: (one.since, one.joint)))
+        """All so far, in order of time, single joints first."""
+        every = (*self.past, *self.active.values())
+        return tuple(sorted(every, key=lambda one: (one.since, one.joint == ALL_JOINTS, one.joint)))
 
     def gap(self) -> None:
         """Nothing was measured for long: what comes next is judged by itself."""
