@@ -17,6 +17,7 @@ def main() -> None:
     log = ex.simulate(robot, motion, SimulateSettings(simulation_rate=1000.0), periods=3).recording
     for way in ({"formulation": ex.Energy()}, {"estimator": "sequential"}):
         ex.identify(robot, log, **{"estimator": ex.WeightedLeastSquares(), **way})
+    ex.follow(robot, log)
 
     two_threads = DynamicModel(robot, (ex.Viscous(),), NumbaEngine(threads=2))
     samples = motion.curve.motion(np.linspace(0.0, 4.0, 100))

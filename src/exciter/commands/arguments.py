@@ -63,7 +63,8 @@ VALUE_KINDS: dict[str, Callable[[str], Any]] = {
     "S": whole,
     "P": percent,
     "-o": place,
-    "--time-limit": seconds,
+    **dict.fromkeys(("--time-limit", "--wait", "--every"), seconds),
+    "--bad": whole,
 }
 #: what the list of arguments cannot say
 FURTHER: dict[str, dict[str, Any]] = {

@@ -9,8 +9,9 @@ from typing import Any
 from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
+from exciter.identification.following.follow_settings import FollowSettings
 from exciter.identification.identify_config import IdentifySettings
-from exciter.pipeline.settings_file import IDENTIFY, SIMULATE
+from exciter.pipeline.settings_file import FOLLOW, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
 from exciter.settings.fill import file_schema
 
@@ -26,8 +27,8 @@ def schema_text(file: str) -> str:
 
 
 def configuration_schema() -> dict[str, Any]:
-    parts = ((None, RobotOptions), (None, DesignSettings), (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings))
-    return file_schema("Settings of Exciter", parts)
+    sections = ((IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings), (FOLLOW, FollowSettings))
+    return file_schema("Settings of Exciter", ((None, RobotOptions), (None, DesignSettings), *sections))
 
 
 def recording_schema() -> dict[str, Any]:

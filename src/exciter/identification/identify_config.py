@@ -378,7 +378,11 @@ def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
     both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
     if both is None:
         return 1.0
-    rate, limit = min((part.rate, part.torque_bandwidth) for part in bounded_parts(runs))
+    return passed_share(both, *min((part.rate, part.torque_bandwidth) for part in bounded_parts(runs)))
+
+
+def passed_share(both: ParallelFilter, rate: float, limit: float) -> float:
+    """The same of samples at a rate [Hz] whose torque ends at ``limit`` [Hz]."""
     return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
 
 

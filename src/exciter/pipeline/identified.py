@@ -34,6 +34,7 @@ from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
 from exciter.pipeline.design import Designed
+from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.logs import Logs
 from exciter.pipeline.saving import REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
@@ -334,8 +335,8 @@ class Identified(Answers):
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
 
 
-def open(folder: str | Path) -> Identified | Designed:
-    """What ``save`` or a command wrote: an identification, or a design.
+def open(folder: str | Path) -> Identified | Designed | Followed:
+    """What ``save`` or a command wrote: an identification, a design, or what was followed.
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
@@ -345,8 +346,10 @@ def open(folder: str | Path) -> Identified | Designed:
         return Identified.open(place)
     if DESIGN.is_there(place):
         return Designed.open(place)
-    neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
-    raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
+    if FOLLOWED_SEAL.is_there(place):
+        return Followed.open(place)
+    none = f"neither {saved.RESULT_SEAL.name}, {DESIGN.name} nor {FOLLOWED_SEAL.name}"
+    raise ExciterError(f"'{folder}' has {none}; give a folder that was saved")
 
 
 def _plain(answer: Any) -> dict[str, Any] | None:

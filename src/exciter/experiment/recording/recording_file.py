@@ -282,7 +282,7 @@ def _described(path: Path, folder: Path | None) -> RecordingFile:
     keys = keys_of(description.RecordingSettings)
     top = known_keys(read_yaml(path, "recording"), str(path), keys, error=RecordingError)
     places = (folder, path.parent, Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
-    return _opened(path, top, tuple(place for place in places if place is not None))
+    return recording_as_described(path, top, tuple(place for place in places if place is not None))
 
 
 def _direct(path: Path) -> RecordingFile:
@@ -302,10 +302,13 @@ def _direct(path: Path) -> RecordingFile:
             raise RecordingError(f"{why}recording.yaml and give that instead (docs/recordings.md)")
     if form == "exciter" and (beside := companion(path)) is not None:
         return replace(_described(beside, path.parent), path=path)  # messages name what was given
-    return _opened(path, {"file": path.name, "format": form, **options}, (path.parent,))
+    return recording_as_described(path, {"file": path.name, "format": form, **options}, (path.parent,))
 
 
-def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> RecordingFile:
+def recording_as_described(
+    path: Path, user: Mapping[str, Any], folders: tuple[Path, ...], live: Source | None = None
+) -> RecordingFile:
+    """live: what is read in place of the file that is named."""
     where = str(path)
     reading = description.reading_of(user, where)
     native = reading.format == "exciter"
@@ -315,6 +318,8 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
         known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
     top = description.completed(user, known)
     shelf = Shelf(folders, reader, reading.options, reading.file)
+    if live is not None:
+        shelf.opened[str(reading.file), None] = live
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
     required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
     given = description.describe(top, where, joints, native=native)
@@ -322,7 +327,7 @@ def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> R
     parts = _columns(given, signals, shelf, where)
     if native and reader == "csv":
         check_header(next(iter(parts.values()))[0])
-    files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items())
+    files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items()) if live is None else ()
     found = tuple(signal for signal in signals if signal.name in parts)
     for name in given.delay.of(joints):
         if name not in parts:

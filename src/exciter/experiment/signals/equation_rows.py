@@ -168,12 +168,14 @@ class ParallelFilter:
     without a low_pass; with one the largest whose half rate lets at most 1 % pass: for Chebyshev filters that of
     ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both ends of a segment are cut
     until the filter's guess about what lies beyond has faded to this. Rows whose y was cut by an analogue filter are
-    stopped below: a low_pass left open is lowered (``Rows.notes``); one that passes more than 1 % there is refused."""
+    stopped below: a low_pass left open is lowered (``Rows.notes``); one that passes more than 1 % there is refused.
+    look_ahead: of a stream, see ``StreamingRoute.stream``."""
 
     title = "a low-pass filter"
     low_pass: LowPass | None = None
     factor: int | None = None
     edge: float = EDGE_FRACTION
+    look_ahead: float | None = None
 
     def __post_init__(self) -> None:
         if (self.factor is not None and self.factor < 1) or not FINEST_EDGE_FRACTION <= self.edge < 1.0:
@@ -214,6 +216,7 @@ class ParallelFilter:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
         cut, reach, count = low_pass.settle(rate, self.edge), low_pass.reach(rate), 0
+        reach = reach if self.look_ahead is None else max(1, round(self.look_ahead * reach))
 
         def alike(rows: Rows) -> Rows:
             """Refused where the filter was not planned for them."""
@@ -227,7 +230,7 @@ class ParallelFilter:
 
         for segment in segments(map(alike, stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
-            for piece in overlapped(segment, reach):
+            for piece in overlapped(segment, reach, prompt=self.look_ahead is not None):
                 start, end = piece.inner.start, piece.inner.stop
                 skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)

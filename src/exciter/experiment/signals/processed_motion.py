@@ -244,10 +244,14 @@ class StreamingRoute(Route):
             raise plan.refusal(recording.duration)
         return processed
 
-    def stream(self, chunks: Iterable[Recording], typical: Recording | None = None) -> Iterator[Processed]:
+    def stream(
+        self, chunks: Iterable[Recording], typical: Recording | None = None, look_ahead: float | None = None
+    ) -> Iterator[Processed]:
         """The same for a log larger than memory, in pieces; a long gap starts a new part. typical: what open choices
         are made from; where it is not given, the log's first stretch with motion. Parts too short for the route are
-        left out, which the notes of the piece after them say, those of the last piece at the latest."""
+        left out, which the notes of the piece after them say, those of the last piece at the latest. look_ahead: a
+        piece is given as soon as the samples behind it are there, that part of all that show in it;
+        None: when that is least work."""
         if typical is None and getattr(self, self.from_motion) is None:
             typical, chunks = peeked_at_motion(chunks, TYPICAL_SAMPLES)
         elif typical is None:
@@ -261,15 +265,21 @@ class StreamingRoute(Route):
             left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
             return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 
+        samples, seconds = plan.margin
+        seconds *= 1.0 if look_ahead is None else look_ahead
         for segment in segments(chunks, plan.gap):
-            for piece in overlapped(segment, *plan.margin):
+            for piece in overlapped(segment, samples, seconds, prompt=look_ahead is not None):
                 start = float(piece.whole.time[0]) if piece.first else start
                 if (processed := plan.processed(piece, start)) is None:
                     short, lost = short + 1, lost + piece.whole.duration
+                elif len(processed) and look_ahead is not None:
+                    held = processed
+                    yield noted(held)
                 elif len(processed):
                     if held is not None:
                         yield noted(held)
                     held = processed
         if held is None:
             raise plan.refusal(lost if short else typical.duration)
-        yield noted(held)
+        if look_ahead is None:
+            yield noted(held)

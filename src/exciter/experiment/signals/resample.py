@@ -82,9 +82,12 @@ class OverlappedPiece(Generic[S]):
     last: bool
 
 
-def overlapped(parts: Iterable[S], samples: int = 1, seconds: float = 0.0) -> Iterator[OverlappedPiece[S]]:
+def overlapped(
+    parts: Iterable[S], samples: int = 1, seconds: float = 0.0, *, prompt: bool = False
+) -> Iterator[OverlappedPiece[S]]:
     """The parts of one segment in order, with margins of at most a third, but for the end: short ones are joined. A
-    local operation looks that far to each side: at least so many samples, and at least so many seconds."""
+    local operation looks that far to each side: at least so many samples, and at least so many seconds. prompt: all but
+    the first come as soon as their margins are there, however much more work that is."""
     held: list[S] = []
     total, begin, wanted, first = 0, 0, 1, True
     for part in parts:
@@ -93,15 +96,15 @@ def overlapped(parts: Iterable[S], samples: int = 1, seconds: float = 0.0) -> It
         if total < wanted:
             continue
         whole = part.join(held)
-        time, wanted = whole.time, total + total // 2
+        time, wanted = whole.time, 1 if prompt and not first else total + total // 2
         end = max(0, min(int(np.searchsorted(time, time[-1] - seconds)), total - samples))  # has a margin behind
-        if 3 * (end - begin) >= 2 * total:
+        if 3 * (end - begin) >= 2 * total or (prompt and not first and end > begin):
             yield OverlappedPiece(whole, slice(begin, end), first, False)
             before = int(np.searchsorted(time, time[end] - seconds, "right")) - 1
             keep = max(0, min(before, end - samples))
             whole, begin, first = whole[keep:], end - keep, False
             total = len(whole)
-            wanted = total + 4 * begin  # before there is nothing to be gained by joining
+            wanted = 1 if prompt else total + 4 * begin  # before there is nothing to be gained by joining
         held = [whole]
     if total > begin:
         yield OverlappedPiece(held[0].join(held), slice(begin, total), first, True)

@@ -167,7 +167,7 @@ def _is_header(table: list[list[str]], notation: Notation) -> bool:
     return any(word and notation.number(cell) is not None for word, cell in zip(words, table[1], strict=True))
 
 
-def _names(header: list[str]) -> tuple[str, ...]:
+def column_names(header: list[str]) -> tuple[str, ...]:
     """Names of all columns: a number where there is none, and ``name[0]``, ``name[1]``, … where one is repeated."""
     names = [cell or str(k) for k, cell in enumerate(header)]
     often, seen = Counter(names), Counter[str]()
@@ -255,7 +255,7 @@ class DelimitedText(Source):
         commented, self.first = heading(remark, self.delimiter), rows[0][0]
         named = len(commented) == len(table[0]) and any(notation.number(word) is None for word in commented)
         if headed is not False and named and all(notation.number(cell) is not None for cell in table[0]):
-            self.names = _names(commented)
+            self.names = column_names(commented)
         elif headed is False or (headed is None and not _is_header(table, notation)):
             self.names = tuple(str(k) for k in range(len(table[0])))
         elif len(rows) < 2:
@@ -271,7 +271,7 @@ class DelimitedText(Source):
                 why = f"{self.path}: line {self.first} names {len(header)} columns and line {rows[1][0]} has "
                 why += f"{len(row)}; say what separates them (delimiter), and which lines are no data (skip)"
                 raise RecordingError(why)
-            self.names, self.first = _names(header), rows[1][0]
+            self.names, self.first = column_names(header), rows[1][0]
 
     def _check_marks(self, *, quoted: bool) -> None:
         """A character cannot mean two things."""
