@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, RecordingError, shown, unknown_name
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter, OfSignals, arranged_filters
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.parameters import inertial
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
-from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, written
 from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array, BoolArray, Index
 
@@ -29,21 +30,8 @@ CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"
-HIGHEST_FILTER_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
 Seconds = Annotated[float, Number(least=0.0, unit="s")]
-
-
-@dataclass(frozen=True)
-class AnalogFilter(Settings):
-    """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
-
-    refusal: ClassVar[type[ExciterError]] = RecordingError
-    order: Annotated[int, Whole(1, HIGHEST_FILTER_ORDER)] = 8
-    cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
-
-    def spelling(self, data: dict[str, Any]) -> Any:
-        return asdict(self)  # whole, for people
 
 
 @dataclass(frozen=True)
@@ -141,8 +129,8 @@ class About(Settings):
     """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
 
     gravity: in the base frame [m/s²], about this, or exactly (``ExactGravity``); None: as the robot description says.
-    filter: before the sampling of torque or current. gains: torque at the joint per ampere [N·m/A]. notes: anything
-    else, in words.
+    filter: before the sampling of torque or current, or by signal (``SignalFilters``). gains: torque at the joint per
+    ampere [N·m/A]. notes: anything else, in words.
 
     unusable: joints whose torque, or current, is no measurement although their motion is; it is zero then, and has no
     equations.
@@ -155,7 +143,7 @@ class About(Settings):
     settled: Annotated[float | None, Number(unit="s")] = None
     gravity: Annotated[Triple | None, GravityVector()] = None
     payload: Payload | None = None
-    filter: AnalogFilter | None = None
+    filter: Annotated[AnyAnalogFilter | None, OfSignals()] = None
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
     sources: tuple[SourceFile, ...] = ()
     notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
@@ -351,7 +339,8 @@ class Recording:
         own = [name for name in self.everything if name != "wrench"]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         unusable = tuple(name for name in robot.joint_names if name in self.about.unusable)
-        about = replace(self.about, gains=gains, unusable=unusable)
+        filters = arranged_filters(self.about.filter, columns)
+        about = replace(self.about, gains=gains, unusable=unusable, filter=filters)
         return changed(self, lambda _, x: x[:, columns], own, joints=robot.joint_names, about=about)
 
     def labelled(self, channel: str) -> Labelled:

@@ -132,7 +132,10 @@ class FourierFit(Route):
         return replace(average, notes=notes, torque_bandwidth=limit)
 
     def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
-        average = self._undone(average_periods(recording, self.period, self.settled))
+        measured = average_periods(recording, self.period, self.settled)
+        average = self._undone(measured)
+        if average.q is not measured.q:  # positions were freed of a filter, which their samples have
+            return self._fitted(average, average.time, average.q, average.count)
         spacing = average.period / len(average.time)
         part = recording.between(average.time[0] - 0.5 * spacing, average.end - 0.5 * spacing)
         return self._fitted(average, part.time, part.q, 1)

@@ -15,7 +15,8 @@ from scipy import fft
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.delayed_signals import local_cubic
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, AnalogFilter, Recording
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
@@ -124,7 +125,7 @@ class PeriodAverage:
     torque_drift: Array | None = None
     left_out: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
-    filter: AnalogFilter | None = None
+    filter: AnyAnalogFilter | None = None
     torque_bandwidth: float = float("inf")
     wrench: Array | None = None
 
