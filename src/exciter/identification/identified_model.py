@@ -88,7 +88,8 @@ class IdentifiedModel:
     def of(cls, data: Mapping[str, Any], model: DynamicModel, config: IdentifyConfig, where: str = "result") -> Self:
         """Of the content of a result.json, which is ``where``."""
         estimate = _estimate(data, model)
-        if estimate.names != model.base.names:
+        names = config.evaluation(()).base(model).names if config.of_currents else model.base.names
+        if estimate.names != names:
             raise ParameterError(
                 f"the {where} is of other parameters than joint torques show (formulation base-wrench?): it predicts "
                 "none"
@@ -118,6 +119,18 @@ class IdentifiedModel:
         return self.estimate.values
 
     @property
+    def of_torques(self) -> bool:
+        """Whether it predicts torques; else currents, and drive gains are not known."""
+        return self.estimate.names == self.model.base.names
+
+    def refuse_currents(self) -> None:
+        if not self.of_torques:
+            raise ParameterError(
+                "the model is of currents over unknown drive gains (formulation gain-free): it has no torques and no "
+                "links to write; find the gains (gains:) and identify again"
+            )
+
+    @property
     def chi(self) -> Array | None:
         """A full set of standard parameters, where one was found that bodies can have."""
         return self.estimate.standard if self.data["physically_consistent"] is True else None
@@ -139,6 +152,7 @@ class IdentifiedModel:
 
     def torque(self, motion: Motion) -> Array:
         """(N, n) predicted along a motion [N·m or N]."""
+        self.refuse_currents()
         return self.model.torque(motion, self.equivalent)
 
 

@@ -45,14 +45,21 @@ from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, completed
-from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
+from exciter.identification.estimators.least_squares import (
+    LINEAR_ESTIMATORS,
+    OrdinaryLeastSquares,
+    Sequential,
+    WeightedLeastSquares,
+)
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
 from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
@@ -73,6 +80,8 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+#: estimators that need no torque in N·m
+CURRENT_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, IterativelyReweighted, Huber, Sequential)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -215,12 +224,30 @@ class IdentifySettings(Settings):
     def __post_init__(self) -> None:
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+        if isinstance(self.formulation, GainFree):
+            self._refuse_beside_currents()
         given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
                 f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
                 "with the settings; give them as filter and dead_zone"
             )
+
+    def _refuse_beside_currents(self) -> None:
+        """What wants torques in N·m, where the equations are of currents whose gains nobody knows."""
+        wants = {
+            "automatic": self.automatic,
+            "evaluation": self.evaluation is not None,
+            "friction": self.friction == CHOOSE_FRICTION,
+            "gains": self.gains is not None,
+            "payload": self.payload is not None,
+        }
+        for key in (key for key, asked in wants.items() if asked):
+            raise ExciterError(f"{key}: is for torques in N·m; {GainFree.word} has currents: leave {key}: out")
+        if self.estimator is not None and not isinstance(self.estimator, CURRENT_ESTIMATORS):
+            words = ", ".join(word_of(one) for one in CURRENT_ESTIMATORS)
+            why = f"{word_of(self.estimator)} is for torques in N·m; {GainFree.word} has currents"
+            raise ExciterError(f"{why}: give one of {words}")
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "gains": IDENTIFY_GAINS} if data.get("gains") == {} else data
@@ -336,6 +363,8 @@ class IdentifyConfig:
     def evaluation(self, runs: tuple[Run, ...], others: tuple[Run, ...] = ()) -> InverseDynamic:
         """What percentages of residuals are of, on these runs and on others: ``evaluation:``, else as ``judge``."""
         given = self.settings.evaluation
+        if self.of_currents:
+            return GainFree(self._both(runs), self.dead_zone(runs))
         return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
@@ -363,7 +392,7 @@ class IdentifyConfig:
     def automatic(self) -> bool:
         """Whether settings that were left open are chosen from the logs: asked for, or nothing else was."""
         settings = self.settings
-        possible = isinstance(self._formulation, InverseDynamic) and settings.gains is None
+        possible = isinstance(self._formulation, InverseDynamic) and settings.gains is None and not self.of_currents
         wanted = possible and settings.estimator is None if settings.automatic is None else settings.automatic
         if wanted and not possible:
             raise ExciterError(
@@ -371,6 +400,16 @@ class IdentifyConfig:
                 "formulation dynamic and logs whose gains are known"
             )
         return wanted
+
+    @property
+    def of_currents(self) -> bool:
+        """Whether equations are of currents whose gains stay unknown."""
+        return isinstance(self._formulation, GainFree)
+
+    @property
+    def wants_currents(self) -> bool:
+        """Whether logs are read in amperes, whatever gains they state."""
+        return self.of_currents or self.known_parameters is not None
 
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:

@@ -18,8 +18,9 @@ from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
 from exciter.identification.found_loads import (
     CompletedLoad,
     beyond_reversals,
@@ -27,6 +28,7 @@ from exciter.identification.found_loads import (
     find_load,
     with_what_was_found,
 )
+from exciter.identification.gain_ratios import GainRatios, gain_ratios
 from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
@@ -63,6 +65,8 @@ from exciter.validation.inertia_matrix import check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
+#: formulations whose parameters are not those of joint torques
+UNCOMPARED_FORMULATIONS = (BaseWrench.word, GainFree.word)
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 Compared: TypeAlias = str | Formulation | Estimator
 AskedMethod: TypeAlias = tuple[str, dict[str, Formulation | Estimator], bool]  #: as ``asked_method`` gives it
@@ -104,6 +108,9 @@ def identify(
     sent = None if planned is None else given.curve_of(planned, robot)
     periods = given.counted(periods, "periods")
     config.refuse_early(robot, planned=sent is not None)
+    if config.of_currents and (loads or methods):
+        what = "loads are found from torques" if loads else "methods are compared by torques"
+        raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")
     ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
     ready, unseen = without_unseen(ready)
@@ -150,6 +157,7 @@ def identify(
         choices=() if automatic is None else automatic.choices,
         friction=choice,
         gains=gains,
+        gain_ratios=ratios_of(found),
         payload=payload,
         known_load=None if payload is None else known_load_of(payload, ready, equations),
         inertia=inertia,
@@ -195,7 +203,7 @@ def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) 
     """Least squares without a prior, where joints that are not seen leave base parameters open; the noise of an encoder
     would determine them."""
     names = problem.model.robot.joint_names
-    if not unseen.notes or prior_of(estimator) is not None or problem.joints != names:
+    if not unseen.notes or prior_of(estimator) is not None or problem.names != problem.model.base.names:
         return
     states = random_states(problem.model.robot, 10 * len(problem.model.base))
     still = [names.index(name) for name in unseen.still]
@@ -341,6 +349,12 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
         return ()
 
 
+def ratios_of(found: Identification) -> GainRatios | None:
+    """Of the drive gains that equations were free of."""
+    problem = found.problem
+    return gain_ratios(problem.model, problem.base, found.estimate) if isinstance(problem.base, JointwiseBase) else None
+
+
 def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) -> PayloadEstimate:
     """What runs with the load show beside those without, whose own load is known or none."""
     robot = unloaded.model.robot
@@ -371,7 +385,7 @@ def asked_method(given: Compared) -> AskedMethod:
     if isinstance(given, Formulation | Estimator):
         return method_name(given), {"formulation" if isinstance(given, Formulation) else "estimator": given}, False
     parts = given.split("/") if isinstance(given, str) else [given]
-    kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
+    kinds = [word for word in FORMULATIONS.words if word not in UNCOMPARED_FORMULATIONS]
     solved = [word for word in ESTIMATORS.words if word not in SIMULATED_ESTIMATORS]
     asked: dict[str, Formulation | Estimator] = {}
     for part in parts:

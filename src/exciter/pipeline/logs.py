@@ -30,6 +30,10 @@ from exciter.robot.stated_gravity import agrees
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
 NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
+NO_LOAD_IN_AMPERES = (
+    "a payload is stated, whose torque is not known in amperes; leave out payload: (the parameters are then of robot "
+    "and load together), or find the gains from it (gains: identify)"
+)
 EXPLAINED_TORQUE = "explained torque"  #: a finding of the quality check
 Progress = Callable[[str], None]  #: names the step that begins
 
@@ -231,7 +235,9 @@ def _read(
     kept = repair(recording, repairs)
     quality = check(kept.recording, robot, model, loaded=with_load)
     notes = _judged(quality, name, config, with_load)
-    if config.known_parameters is not None:
+    if config.wants_currents:
+        if config.of_currents and recording.about.payload is not None and recording.about.payload.mass:
+            raise RecordingError(NO_LOAD_IN_AMPERES)
         currents = in_amperes(recording, name)
         kept = repair(currents, repairs) if recording.torque is not None else kept.with_gains((1.0,) * recording.n)
     return Log(name, kept, quality, Run.of(kept, config.route, name=name), notes, payload), held
@@ -242,7 +248,7 @@ def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) ->
     and an analogue filter that is undone, want it whole."""
     if isinstance(file, Recording):
         return file, held
-    if config.known_parameters is not None or file.about.filter is not None:
+    if config.wants_currents or file.about.filter is not None:
         return file.read(), held
     parts, size = list[Recording](), held
     for piece in file.chunks():
