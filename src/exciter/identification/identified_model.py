@@ -14,6 +14,7 @@ import numpy as np
 from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
+from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
 from exciter.files import Seal, inside
 from exciter.identification.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.information.estimate import Estimate, assumed
@@ -78,7 +79,7 @@ class IdentifiedModel:
             robot, file = _robot(folder, config, data["robot"]), data["robot"]["file"]
             model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
             found = cls.of(data, model, config, where)
-            _ = found.gains
+            _ = found.gains, found.map
             return replace(found, folder=folder, description=None if file is None else inside(folder, file))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
@@ -149,6 +150,15 @@ class IdentifiedModel:
         """[N·m/A] that were found with the parameters."""
         found = self.data.get("gains")
         return None if not found else tuple(float(one["value"]) for one in found["gains"])
+
+    @property
+    def map(self) -> tuple[CurrentMap, ...] | None:
+        """What torque currents stand for, where their cubic part was found with the parameters."""
+        found = self.data.get("gains")
+        if not found or "cubic" not in found or self.gains is None:
+            return None
+        cubes = (float(one["value"]) for one in found["cubic"])
+        return tuple(PolynomialMap((gain, 0.0, cubic)) for gain, cubic in zip(self.gains, cubes, strict=True))
 
     def torque(self, motion: Motion) -> Array:
         """(N, n) predicted along a motion [N·m or N]."""

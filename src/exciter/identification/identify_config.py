@@ -20,6 +20,7 @@ identify:
                                            # when automatic
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
+  current_map: cubic                       # τ = K i + k i³ of currents, k found; K as gains: of the log or of this file
   accept_problems: false                   # also use logs that exciter inspect finds useless"""
 
 from __future__ import annotations
@@ -42,19 +43,14 @@ from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.identification.beside_currents import refuse_beside_currents
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, completed
-from exciter.identification.estimators.least_squares import (
-    LINEAR_ESTIMATORS,
-    OrdinaryLeastSquares,
-    Sequential,
-    WeightedLeastSquares,
-)
+from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
@@ -79,9 +75,8 @@ NO_FILTER_WORD = "none"
 MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
+CUBIC_MAP = "cubic"  #: of drives: τ = K i + k i³
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-#: estimators that need no torque in N·m
-CURRENT_ESTIMATORS = (OrdinaryLeastSquares, WeightedLeastSquares, IterativelyReweighted, Huber, Sequential)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -199,7 +194,8 @@ class IdentifySettings(Settings):
     the logs or the usual one.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
-    parameters known beforehand, by name; none where the payload of a log is.
+    parameters known beforehand, by name; none where the payload of a log is. current_map: how torque depends on the
+    current beyond a gain, found with the parameters.
 
     >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
     >>> ex.identify(robot, log, settings).config.settings.dead_zone
@@ -219,35 +215,20 @@ class IdentifySettings(Settings):
     payload: Annotated[str | None, Text("a frame")] = None
     friction: Annotated[str | None, OneWord((CHOOSE_FRICTION, FRICTION_AS_GIVEN))] = None
     gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
+    current_map: Annotated[str | None, OneWord((CUBIC_MAP,))] = None
     accept_problems: Switch = False
 
     def __post_init__(self) -> None:
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
         if isinstance(self.formulation, GainFree):
-            self._refuse_beside_currents()
+            refuse_beside_currents(self)
         given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
                 f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
                 "with the settings; give them as filter and dead_zone"
             )
-
-    def _refuse_beside_currents(self) -> None:
-        """What wants torques in N·m, where the equations are of currents whose gains nobody knows."""
-        wants = {
-            "automatic": self.automatic,
-            "evaluation": self.evaluation is not None,
-            "friction": self.friction == CHOOSE_FRICTION,
-            "gains": self.gains is not None,
-            "payload": self.payload is not None,
-        }
-        for key in (key for key, asked in wants.items() if asked):
-            raise ExciterError(f"{key}: is for torques in N·m; {GainFree.word} has currents: leave {key}: out")
-        if self.estimator is not None and not isinstance(self.estimator, CURRENT_ESTIMATORS):
-            words = ", ".join(word_of(one) for one in CURRENT_ESTIMATORS)
-            why = f"{word_of(self.estimator)} is for torques in N·m; {GainFree.word} has currents"
-            raise ExciterError(f"{why}: give one of {words}")
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "gains": IDENTIFY_GAINS} if data.get("gains") == {} else data
@@ -392,7 +373,7 @@ class IdentifyConfig:
     def automatic(self) -> bool:
         """Whether settings that were left open are chosen from the logs: asked for, or nothing else was."""
         settings = self.settings
-        possible = isinstance(self._formulation, InverseDynamic) and settings.gains is None and not self.of_currents
+        possible = isinstance(self._formulation, InverseDynamic) and not self.wants_currents
         wanted = possible and settings.estimator is None if settings.automatic is None else settings.automatic
         if wanted and not possible:
             raise ExciterError(
@@ -409,7 +390,7 @@ class IdentifyConfig:
     @property
     def wants_currents(self) -> bool:
         """Whether logs are read in amperes, whatever gains they state."""
-        return self.of_currents or self.known_parameters is not None
+        return self.of_currents or self.known_parameters is not None or self.settings.current_map is not None
 
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:

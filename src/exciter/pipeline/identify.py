@@ -15,6 +15,7 @@ from exciter.experiment.recording import Payload
 from exciter.identification import identification
 from exciter.identification.automatic import Automatic, choose_automatically, prior_of, without_idle_friction
 from exciter.identification.drive_gains import DriveGains, identify_gains
+from exciter.identification.drive_map import identify_map
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
@@ -22,6 +23,7 @@ from exciter.identification.formulations.dynamic import BaseWrench, InverseDynam
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
 from exciter.identification.found_loads import (
+    GAINS_COUNT,
     CompletedLoad,
     beyond_reversals,
     complete_load,
@@ -59,6 +61,7 @@ from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs,
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Motion, Robot
 from exciter.settings import written
+from exciter.typing import Array
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
 from exciter.validation.inertia_matrix import check_inertia_matrix
@@ -221,8 +224,9 @@ def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) 
 def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains | None]:
     """Logs of currents as logs of torques, with the gains that those identified from give; where they are asked for."""
     config = ready.config
-    if (known := config.known_parameters) is None:
+    if not config.wants_currents or config.of_currents:
         return ready, None
+    known, bent = config.known_parameters, config.settings.current_map is not None
     for run in ready.runs:
         if run.silent:
             joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
@@ -232,9 +236,25 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     problem = Problem(config.model(ready.robot), ready.runs, config.judge(ready.runs))
     if config.settings.dead_zone is None:
         problem = beyond_reversals(problem, ())
-    found = identify_gains(problem.model, ready.runs, known, problem.formulation)
+    if bent:
+        stated = None if known is not None else stated_gains(ready)
+        assert isinstance(problem.formulation, InverseDynamic)
+        found = identify_map(problem.model, ready.runs, stated, known or (), problem.formulation)
+        maps = found.about_map
+        return ready.each(lambda log: log.with_map(maps, config.route)), found
+    found = identify_gains(problem.model, ready.runs, known or (), problem.formulation)
     gains = found.about_gains
     return ready.each(lambda log: log.with_gains(gains, config.route)), found
+
+
+def stated_gains(ready: Logs) -> Array:
+    """(J,) [N·m/A] that all logs state alike."""
+    each = {log.name: log.gains for log in (*ready.logs, *ready.validation, *ready.loaded)}
+    for name, gains in each.items():
+        if gains is None or gains != ready.logs[0].gains:
+            what = "states no gains" if gains is None else "states other gains than the first log"
+            raise RecordingError(f"{name} {what} of its currents: give them in recording.yaml, or gains: identify")
+    return np.array(ready.logs[0].gains)
 
 
 def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
@@ -436,12 +456,15 @@ def covariance_of(
     """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and
     with what errors of the model add to them: friction that could be a simpler one (``FrictionChoice.doubts``), and
     what the residuals show that it lacks."""
-    scales = None if gains is None else gains.relative_covariance
+    scales = None if gains is None or gains.shared is not None else gains.relative_covariance
 
     def judged(problem: Problem, estimate: Estimate) -> Estimate:
         estimate = with_uncertainty(problem, estimator, estimate, errors)
-        if loads or gains:
+        if loads or scales is not None:
             estimate = with_what_was_found(problem, estimate, loads, scales)
+        if gains is not None and gains.shared is not None and gains.names == estimate.names:
+            covariance, said = estimate.covariance + gains.shared, (*estimate.assumptions, *GAINS_COUNT)
+            estimate = replace(estimate, covariance=covariance, assumptions=said)
         if isinstance(errors, IndependentErrors):
             return estimate
         if doubts:

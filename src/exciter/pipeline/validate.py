@@ -156,7 +156,9 @@ def validate(
 def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None, progress: Progress) -> Logs:
     """Read as those that the model was made from, with its drive gains; refused where samples are the same."""
     ready = read_logs(model.model.robot, model.config, logs, data=data, progress=progress)
-    if (gains := model.gains) is not None:
+    if (maps := model.map) is not None:
+        ready = ready.each(lambda log: log.with_map(maps, model.config.route))
+    elif (gains := model.gains) is not None:
         ready = ready.each(lambda log: log.with_gains(gains, model.config.route))
     for run, before in product(ready.runs, model.data["runs"]):  # one file, and one time of it
         same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}

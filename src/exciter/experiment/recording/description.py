@@ -245,7 +245,8 @@ class RecordingSettings(Settings):
         if set(joints) <= set(unusable):
             raise RecordingError(f"{where}: torque: unusable names every joint; then there is nothing to identify from")
         side = torque or (recording.MOTOR_SIDE if geared else None)
-        return recording.About(**given, gains=each, side=side, unusable=tuple(dict.fromkeys(unusable)))
+        maps = None if self.current is None else self.current.map
+        return recording.About(**given, gains=each, map=maps, side=side, unusable=tuple(dict.fromkeys(unusable)))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:

@@ -125,11 +125,11 @@ class FourierFit(Route):
 
     def _undone(self, average: PeriodAverage) -> PeriodAverage:
         if (analog := average.filter) is None:
-            return average
+            return average.in_torques
         if self.prewhitening is not None:
-            return self.prewhitening.of_average(average)
+            return self.prewhitening.of_average(average).in_torques
         limit, notes = min(average.torque_bandwidth, passes(analog)), (*average.notes, left_in(analog))
-        return replace(average, notes=notes, torque_bandwidth=limit)
+        return replace(average, notes=notes, torque_bandwidth=limit).in_torques
 
     def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
         measured = average_periods(recording, self.period, self.settled)

@@ -17,6 +17,7 @@ from scipy import fft, linalg, signal
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.recording.analogue_filter import AnalogResponse, RationalResponse
+from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints
 from exciter.experiment.recording.recording import TORQUE_SIDES
 from exciter.experiment.recording.signal_filters import (
     AnyAnalogFilter,
@@ -32,6 +33,7 @@ from exciter.typing import Array, BoolArray, ComplexArray, Index
 
 MOST_JITTER_SHARE = 0.45  # of an interval: instants keep their order
 FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
+STATED_OF_DRIVES = ("map", "gains", "nothing")  #: in logs of currents
 MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standard deviations are as wide
 
 
@@ -39,17 +41,25 @@ MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standar
 class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
-    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction."""
+    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction.
+
+    map: torque at the joint of the motor's current, instead of gear · k_t. stated: what a log of currents says of it,
+    all of it, the gain of small currents, or nothing, as of a robot that nobody knows."""
 
     gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
+
+    map: Annotated[tuple[CurrentMap, ...] | None, MapsOfJoints()] = None
+    stated: Annotated[str, OneWord(STATED_OF_DRIVES)] = STATED_OF_DRIVES[0]
 
     def ratios(self, robot: Robot) -> Array:
         """(n,)"""
         return resolved(self.gear, robot, "gear", positive=True)
 
     def gains(self, robot: Robot) -> Array:
-        """(n,) torque at the joint per ampere [N·m/A]."""
+        """(n,) torque at the joint per ampere [N·m/A]; of small currents."""
+        if self.map is not None:
+            return np.array([one.small_gain for one in self.map]) * np.ones(robot.n)
         return self.ratios(robot) * resolved(self.torque_constant, robot, "torque_constant", positive=True)
 
 
@@ -260,9 +270,12 @@ class TorqueMeter(Settings):
         """(n,) of the noise [N·m at the joint]."""
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
-    def measure(self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int) -> Array:
-        """(N, n) [N·m] at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one."""
-        noise, rng = self.std(robot), stream(seed, "torque")
+    def measure(
+        self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int, unit: Array | float = 1.0
+    ) -> Array:
+        """(N, n) at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one. unit
+        [N·m]: of the signal, per joint."""
+        noise, rng = self.std(robot) / np.abs(unit), stream(seed, "torque")
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)

@@ -17,6 +17,7 @@ from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.recording.current_map import unmapped
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
 from exciter.experiment.recording.signal_filters import (
     FILTERED_SIGNALS,
@@ -185,8 +186,15 @@ class VirtualRobot:
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
         if meter.ripple is not None:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
-        torque = meter.measure(held, smooth, step, motion.time, robot, seed)
         gains = drive.gains(robot)
+        bent = drive.map if meter.current else None
+        if bent is None:
+            torque = meter.measure(held, smooth, step, motion.time, robot, seed)
+            effort = torque / gains if meter.current else torque
+        else:  # the filter and the noise are the current's
+            currents = unmapped(bent, held + smooth, robot.joint_names)
+            effort = meter.measure(currents, none, step, motion.time, robot, seed, gains)
+        stated = drive.stated if meter.current else "nothing"
         forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
         if meter.filter is not None:
             each = [one for name in FILTERED_SIGNALS for one in filters_of(meter.filter, name, robot.n)]
@@ -196,15 +204,16 @@ class VirtualRobot:
             time=motion.time,
             q=self.encoder.position(self._sensed(motion.q, motion.time, happened, step), robot, drive, seed),
             qd=self.encoder.velocity(self._sensed(motion.qd, motion.time, happened, step, 1), robot, seed),
-            torque=None if meter.current else torque,
-            current=torque / gains if meter.current else None,
+            torque=None if meter.current else effort,
+            current=effort if meter.current else None,
             about=About(
                 period=None if todo is None else todo.period,
                 settled=None if todo is None else min(todo.start + forgotten, todo.end),
                 gravity=tuple(robot.gravity.tolist()),
                 payload=None if self.payload is None else self.payload.simulated,
                 filter=meter.filter,
-                gains=tuple(gains.tolist()) if meter.current else None,
+                gains=None if stated == "nothing" or (stated == "map" and bent is not None) else tuple(gains.tolist()),
+                map=bent if stated == "map" else None,
                 notes={"origin": f"virtual robot '{robot.name}', seed {seed}"},
             ),
         )
@@ -274,7 +283,7 @@ class Simulated:
         """The exact values, to be written like a recording: motion of the links, torque of the drives."""
         motion, recording = self.motion, self.recording
         notes = {**recording.about.notes, "content": "exact motion of the links and torque of the drives"}
-        about = replace(recording.about, filter=None, gains=None, notes=notes)
+        about = replace(recording.about, filter=None, gains=None, map=None, notes=notes)
         return ExactMotion(recording.joints, motion.time, motion.q, motion.qd, self.torque, about=about, qdd=motion.qdd)
 
     @property
@@ -341,6 +350,7 @@ class Simulated:
             **virtual.truth.to_dict(),
             "gravity": robot.gravity.tolist(),
             "gains": virtual.drive.gains(robot).tolist(),
+            "map": written(virtual.drive.map),
             "gear": virtual.drive.ratios(robot).tolist(),
             "noise": virtual.meter.std(robot).tolist(),
             "payload": written(self.recording.about.payload),

@@ -128,6 +128,7 @@ def gains_section(gains: DriveGains) -> Section:
         "σ / gain": map(Bar.relative_std, np.where(known, relative, np.nan)),
         "95 % interval [N·m/A]": intervals(*gains.interval(), known),
         "current noise σ [A]": gains.noise,
+        **({} if gains.cubic is None else {"cubic part [N·m/A³]": gains.cubic, "σ of it": gains.cubic_std}),
         "status": [Word("determined", "good") if sure else Word("not determined", "poor") for sure in known],
     }
     contents = (HtmlTable.by_column("Drive gains", columns), Sentences(texts(gains.notes)))
