@@ -146,13 +146,13 @@ def identify_map(
     """runs: of currents (``in_amperes``). gains (J,) [N·m/A] where they are known; else they are found, too, from loads
     that runs state or parameters ``known``. ``DriveGains.cubic`` is the cubic part of each joint."""
     formulation = InverseDynamic() if formulation is None else formulation
-    start = identify_gains(model, runs, known, formulation) if gains is None else None
     loads = [run.payload if run.payload is not None and run.payload.mass else None for run in runs]
     base = model.base
     for load in loads:
         if load is not None and load.missing:
             why = f"{' and '.join(load.missing)} of the load of {load.mass:g} kg are not given, and a cubic part needs "
             raise RecordingError(f"{why}them: say them under payload:, or leave current_map: out")
+    start = identify_gains(model, runs, known, formulation) if gains is None else None
     carried = np.array(
         [np.zeros(len(base)) if one is None else load_effect(model, base, one.frame) @ one.phi for one in loads]
     )
