@@ -68,6 +68,7 @@ from exciter.parameters.terms import UserTerm as UserTerm
 # Formulations: which equations
 from exciter.identification.formulations.dynamic import InverseDynamic as InverseDynamic
 from exciter.identification.formulations.dynamic import FilteredDynamic as FilteredDynamic
+from exciter.identification.formulations.gain_free import GainFree as GainFree
 from exciter.identification.formulations.energy import Energy as Energy
 from exciter.identification.formulations.energy import Power as Power
 

@@ -13,7 +13,7 @@ from exciter.experiment.signals.analogue_filter_undone import Prewhitening, filt
 from exciter.experiment.signals.differentiation import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.low_pass_filter import Butterworth, response, torque_bandwidth
+from exciter.experiment.signals.low_pass_filter import Butterworth, torque_bandwidth
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.notes import texts
@@ -124,7 +124,7 @@ def test_the_bandwidth_is_where_noise_grows_tenfold_and_goes_with_the_data(tmp_p
         recording, _ = recorded(HARMONICS, 9 * PERIOD, noise=noise)
         average = Prewhitening().of_average(average_periods(recording))
         limit = average.torque_bandwidth
-        assert np.abs(response(ANALOG, np.array([limit])))[0] == pytest.approx(0.1)
+        assert np.abs(ANALOG.response(np.array([limit])))[0] == pytest.approx(0.1)
         assert any(f"undone up to {limit:.4g} Hz" in word for word in texts(average.notes))
         assert average.filter is None
         assert FourierFit().apply(recording).torque_bandwidth == limit
@@ -156,10 +156,10 @@ def test_a_kernel_is_accurate_up_to_its_limit(analog, rate):
         limit = Prewhitening(given).limit(analog, rate)
         frequency = np.linspace(0.0, limit, 97)
         phases = np.exp(-2j * np.pi * np.outer(frequency, undone.time - time[len(time) // 2]))
-        assert np.abs(phases @ undone.torque[:, 0] * response(analog, frequency) - 1.0).max() < 2e-5
+        assert np.abs(phases @ undone.torque[:, 0] * analog.response(frequency) - 1.0).max() < 2e-5
     alike = filtered_alike(recording)
     phases = np.exp(-2j * np.pi * np.outer(frequency, alike.time - time[len(time) // 2]))
-    assert np.abs(phases @ alike.q[:, 0] - response(analog, frequency)).max() < 2e-5
+    assert np.abs(phases @ alike.q[:, 0] - analog.response(frequency)).max() < 2e-5
 
 
 def test_a_filter_left_in_is_told_and_bounds_the_torque():
@@ -172,7 +172,7 @@ def test_a_filter_left_in_is_told_and_bounds_the_torque():
         FourierFit(prewhitening=None).of_average(average_periods(recording))[0],
     ):
         assert any("late and attenuated" in word for word in texts(processed.notes))
-        assert np.abs(response(ANALOG, np.array([processed.torque_bandwidth])))[0] == pytest.approx(0.99)
+        assert np.abs(ANALOG.response(np.array([processed.torque_bandwidth])))[0] == pytest.approx(0.99)
     alike = FilteredDifferences(5.0).apply(filtered_alike(recording))
     assert alike.torque_bandwidth == processed.torque_bandwidth
     assert not any("late" in word for word in texts(alike.notes))
@@ -192,7 +192,7 @@ def friction():
     qd /= np.abs(qd).max()
     w = np.column_stack([np.gradient(qd, 1.0 / (rate * finer)), qd, np.sign(qd)])
     chi = np.array([2.0, 1.0, 8.0])
-    lines = np.fft.rfft(w @ chi) * response(ANALOG, np.fft.rfftfreq(len(fine), 1.0 / (rate * finer)))
+    lines = np.fft.rfft(w @ chi) * ANALOG.response(np.fft.rfftfreq(len(fine), 1.0 / (rate * finer)))
     torque = np.fft.irfft(lines, len(fine))[::finer, None]
     time, q = fine[::finer], np.cumsum(qd)[::finer, None] / (rate * finer)
     about = About(period=period, settled=0.0, filter=ANALOG)
@@ -256,7 +256,7 @@ def test_constant_torque_stays():
 
 def test_response_is_butterworths():
     frequency = np.array([1.0, 40.0, 80.0])
-    gain = np.abs(response(ANALOG, frequency))
+    gain = np.abs(ANALOG.response(frequency))
     assert gain == pytest.approx(1.0 / np.sqrt(1.0 + (frequency / 40.0) ** 16))
 
 

@@ -14,7 +14,7 @@ from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
 from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
 from exciter.experiment.quality.sample_tallies import turns_of
-from exciter.experiment.quality.torque_checks import group_delay, with_reasons
+from exciter.experiment.quality.torque_checks import with_reasons
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
 from exciter.robot import embedded_robots as embedded
@@ -411,8 +411,8 @@ def test_a_delay_that_the_filter_explains_is_a_note():
     w = 1e-4 * 2 * np.pi * analog.cutoff
     poles = np.exp(1j * np.pi * (2 * np.arange(1, 9) + 7) / 16) * 2 * np.pi * analog.cutoff
     slope = -np.angle(np.prod(-poles / (1j * w - poles))) / w
-    assert group_delay(analog) == pytest.approx(slope, rel=1e-6)
-    recording, robot = clean("ur10e", 6, delay=group_delay(analog))
+    assert analog.delay == pytest.approx(slope, rel=1e-6)
+    recording, robot = clean("ur10e", 6, delay=analog.delay)
     (unknown,) = told(judge(recording, robot), "delay")
     assert unknown.severity == Severity.WARNING
     assert "set filter: {order: …, cutoff: …}" in unknown.text

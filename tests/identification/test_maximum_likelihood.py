@@ -17,7 +17,6 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.experiment.virtual.synthetic import synthetic_recording
@@ -258,7 +257,7 @@ def test_an_analogue_filter_is_compared_where_it_left_something():
     """Periodic torques behind a filter of 12 Hz, then white noise: undone, cut at its bandwidth, noise coloured."""
     analog = AnalogFilter(order=4, cutoff=12.0)
     lines = np.fft.rfft(KUKA.torque(FAST, KUKA.nominal), axis=0)
-    through = response(analog, np.arange(len(lines)) / 2.5)
+    through = analog.response(np.arange(len(lines)) / 2.5)
     late = np.fft.irfft(lines * through[:, None], len(FAST), axis=0)
     runs, found = 50, []
     for seed in range(runs):

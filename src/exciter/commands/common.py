@@ -95,7 +95,8 @@ def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedMod
         "export": (folder, "--format", form, "-o", f"identified.{form}"),
     }
     found, careful = verdict.lines
-    command = shlex.join(map(str, ("exciter", verdict.next_action, *arguments[verdict.next_action])))
+    action = "validate" if verdict.next_action == "export" and not model.of_torques else verdict.next_action
+    command = shlex.join(map(str, ("exciter", action, *arguments[action])))
     out.print(f"\n{found}", style="bold", soft_wrap=True)
     out.print(careful, style="yellow" if verdict.cautions else "green", soft_wrap=True)
     out.print(f"next: {command}", soft_wrap=True)

@@ -57,8 +57,9 @@ def print_result(out: Console, result: Identified) -> None:
     if result.comparison is not None:
         print_comparison(out, result.comparison)
     if (gains := result.gains) is not None:
-        each = zip(gains.joints, gains.gains, gains.std, strict=True)
-        out.print("drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each))
+        out.print(gains.sentence)
+    if result.gain_ratios is not None:
+        out.print(result.gain_ratios.sentence)
     if (load := result.payload) is not None:
         quantities = zip(LOAD_QUANTITIES, LOAD_UNITS, load.values, load.std, strict=True)
         words = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in quantities)

@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
         out.print(judged_words(model.config.evaluation(())))
     for one in checked:
         out.print(f"{one.name}: {one.verdict}")
-    out.print(f"inertia matrix: {checked.inertia.verdict}")
+    if checked.inertia is not None:
+        out.print(f"inertia matrix: {checked.inertia.verdict}")
     print_notes(out, lines(checked.notes), ())
     if folder is not None:
         out.print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")

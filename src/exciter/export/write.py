@@ -117,6 +117,7 @@ EXPORTS = Registry[Export]("format", Urdf, Mjcf, Sdf, Yaml, Json, CCode, PythonM
 def write_model(found: IdentifiedModel, path: Path, format: str, *, stateless: bool = False) -> Written:
     """The files of a format of ``EXPORTS``; all of them or none. stateless: as ``GeneratedCode`` has it."""
     kind = EXPORTS[format]
+    found.refuse_currents()
     if not stateless:
         return kind().write(found, path)
     if not issubclass(kind, GeneratedCode):

@@ -22,6 +22,7 @@ from exciter.dynamics.load_effect import LOAD_NAMES, load_effect
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, unknown_name
 from exciter.experiment.recording import Recording
+from exciter.experiment.recording.current_map import PolynomialMap
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
@@ -279,14 +280,17 @@ class Bilinear:
 def in_amperes(recording: Recording, name: str = "run") -> Recording:
     """A recording whose torque is the current [A], whatever gains it has."""
     if recording.current is None:
-        raise RecordingError(f"{name} has no currents; drive gains need them: give current: in its recording.yaml")
-    return replace(recording, torque=None, about=replace(recording.about, gains=(1.0,) * recording.n))
+        raise RecordingError(f"{name} has no currents [A], which are asked for; give current: in recording.yaml")
+    return replace(recording, torque=None, about=replace(recording.about, gains=(1.0,) * recording.n, map=None))
 
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
     """gains (J,) [N·m/A, N/A] and their covariance (J, J); NaN and infinite where not ``determined``. base (b,): base
-    parameters of the same fit, without load, by ``names``. noise (J,) [A]: of currents. freedom: see ``Estimate``."""
+    parameters of the same fit, without load, by ``names``. noise (J,) [A]: of currents. freedom: see ``Estimate``.
+
+    cubic, cubic_std (J,) [N·m/A³]: k of τ = K i + k i³, where it was asked for (``drive_map``); shared (b, b): what is
+    then not known of the base parameters because of the drives; gains_known: K was stated."""
 
     joints: tuple[str, ...]
     gains: Array
@@ -298,6 +302,10 @@ class DriveGains:
     freedom: float
     assumptions: tuple[Note, ...] = GAIN_ASSUMPTIONS
     notes: tuple[Note, ...] = ()
+    cubic: Array | None = None
+    cubic_std: Array | None = None
+    shared: Array | None = None
+    gains_known: bool = False
 
     @property
     def std(self) -> Array:
@@ -324,15 +332,39 @@ class DriveGains:
             raise ParameterError(self.notes[0].text)
         return tuple(self.gains.tolist())
 
+    @property
+    def about_map(self) -> tuple[PolynomialMap, ...]:
+        """For ``About.map``, where there is a cubic part."""
+        assert self.cubic is not None
+        pairs = zip(self.about_gains, self.cubic.tolist(), strict=True)
+        return tuple(PolynomialMap((gain, 0.0, cubic)) for gain, cubic in pairs)
+
+    @property
+    def sentence(self) -> str:
+        """``drive gains [N·m/A]: joint_1 10.2 ± 0.1``, and the cubic parts."""
+        each = zip(self.joints, self.gains, self.std, strict=True)
+        known = "as stated, " if self.gains_known else ""
+        listed = ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
+        text = f"drive gains [N·m/A]: {known}{listed}"
+        if self.cubic is None or self.cubic_std is None:
+            return text
+        cubes = zip(self.joints, self.cubic, self.cubic_std, strict=True)
+        return f"{text}; cubic parts [N·m/A³]: " + ", ".join(f"{name} {k:.4g} ± {std:.2g}" for name, k, std in cubes)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         low, high = self.interval()
+        cubic = {}
+        if self.cubic is not None and self.cubic_std is not None:
+            cubes = zip(self.joints, self.cubic.tolist(), self.cubic_std.tolist(), strict=True)
+            cubic = {"cubic": [{"joint": j, "value": k, "std": std, "unit": "N·m/A³"} for j, k, std in cubes]}
         rows = zip(self.joints, *np.where(self.determined, [self.gains, self.std, low, high], np.nan), strict=True)
         return {
             "gains": [
                 {"joint": j, **dict(zip(("value", "std", "low", "high"), map(finite_or_none, numbers), strict=True))}
                 for j, *numbers in rows
             ],
+            **cubic,
             "unit": "N·m/A",
             "current_noise": dict(zip(self.joints, self.noise.tolist(), strict=True)),
             "assumption": in_one_line(self.assumptions),

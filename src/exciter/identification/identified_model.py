@@ -14,6 +14,7 @@ import numpy as np
 from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
+from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
 from exciter.files import Seal, inside
 from exciter.identification.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.information.estimate import Estimate, assumed
@@ -78,7 +79,7 @@ class IdentifiedModel:
             robot, file = _robot(folder, config, data["robot"]), data["robot"]["file"]
             model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
             found = cls.of(data, model, config, where)
-            _ = found.gains
+            _ = found.gains, found.map
             return replace(found, folder=folder, description=None if file is None else inside(folder, file))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
@@ -88,7 +89,8 @@ class IdentifiedModel:
     def of(cls, data: Mapping[str, Any], model: DynamicModel, config: IdentifyConfig, where: str = "result") -> Self:
         """Of the content of a result.json, which is ``where``."""
         estimate = _estimate(data, model)
-        if estimate.names != model.base.names:
+        names = config.evaluation(()).base(model).names if config.of_currents else model.base.names
+        if estimate.names != names:
             raise ParameterError(
                 f"the {where} is of other parameters than joint torques show (formulation base-wrench?): it predicts "
                 "none"
@@ -118,6 +120,18 @@ class IdentifiedModel:
         return self.estimate.values
 
     @property
+    def of_torques(self) -> bool:
+        """Whether it predicts torques; else currents, and drive gains are not known."""
+        return self.estimate.names == self.model.base.names
+
+    def refuse_currents(self) -> None:
+        if not self.of_torques:
+            raise ParameterError(
+                "the model is of currents over unknown drive gains (formulation gain-free): it has no torques and no "
+                "links to write; find the gains (gains:) and identify again"
+            )
+
+    @property
     def chi(self) -> Array | None:
         """A full set of standard parameters, where one was found that bodies can have."""
         return self.estimate.standard if self.data["physically_consistent"] is True else None
@@ -137,8 +151,18 @@ class IdentifiedModel:
         found = self.data.get("gains")
         return None if not found else tuple(float(one["value"]) for one in found["gains"])
 
+    @property
+    def map(self) -> tuple[CurrentMap, ...] | None:
+        """What torque currents stand for, where their cubic part was found with the parameters."""
+        found = self.data.get("gains")
+        if not found or "cubic" not in found or self.gains is None:
+            return None
+        cubes = (float(one["value"]) for one in found["cubic"])
+        return tuple(PolynomialMap((gain, 0.0, cubic)) for gain, cubic in zip(self.gains, cubes, strict=True))
+
     def torque(self, motion: Motion) -> Array:
         """(N, n) predicted along a motion [N·m or N]."""
+        self.refuse_currents()
         return self.model.torque(motion, self.equivalent)
 
 

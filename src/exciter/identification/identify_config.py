@@ -20,6 +20,7 @@ identify:
                                            # when automatic
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
+  current_map: cubic                       # τ = K i + k i³ of currents, k found; K as gains: of the log or of this file
   accept_problems: false                   # also use logs that exciter inspect finds useless"""
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR, Parallel
 from exciter.experiment.signals.low_pass_filter import Butterworth, Chebyshev
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.identification.beside_currents import refuse_beside_currents
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.equation_filter import EquationFilter
@@ -58,6 +60,7 @@ from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
@@ -75,6 +78,7 @@ from exciter.settings.field_markers import Flag, Kind, Number, OneWord, Switch, 
 MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
+CUBIC_MAP = "cubic"  #: of drives: τ = K i + k i³
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
@@ -154,7 +158,8 @@ class IdentifySettings(Settings):
     the logs or the usual one.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
-    parameters known beforehand, by name; none where the payload of a log is.
+    parameters known beforehand, by name; none where the payload of a log is. current_map: how torque depends on the
+    current beyond a gain, found with the parameters.
 
     >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
     >>> ex.identify(robot, log, settings).config.settings.dead_zone
@@ -174,6 +179,7 @@ class IdentifySettings(Settings):
     payload: Annotated[str | None, Text("a frame")] = None
     friction: Annotated[str | None, OneWord((CHOOSE_FRICTION, FRICTION_AS_GIVEN))] = None
     gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
+    current_map: Annotated[str | None, OneWord((CUBIC_MAP,))] = None
     accept_problems: Switch = False
 
     def __post_init__(self) -> None:
@@ -184,6 +190,8 @@ class IdentifySettings(Settings):
                 f"uncertainty: {self.uncertainty.word} and the one σ of ols [12.6]–[12.8] are two covariances; give "
                 f"uncertainty: {IndependentErrors.word}, or ols without noise: common"
             )
+        if isinstance(self.formulation, GainFree):
+            refuse_beside_currents(self)
         given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
@@ -310,6 +318,8 @@ class IdentifyConfig:
     def evaluation(self, runs: tuple[Run, ...], others: tuple[Run, ...] = ()) -> InverseDynamic:
         """What percentages of residuals are of, on these runs and on others: ``evaluation:``, else as ``judge``."""
         given = self.settings.evaluation
+        if self.of_currents:
+            return GainFree(self._both(runs), self.dead_zone(runs))
         return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
@@ -337,7 +347,7 @@ class IdentifyConfig:
     def automatic(self) -> bool:
         """Whether settings that were left open are chosen from the logs: asked for, or nothing else was."""
         settings = self.settings
-        possible = isinstance(self._formulation, InverseDynamic) and settings.gains is None
+        possible = isinstance(self._formulation, InverseDynamic) and not self.wants_currents
         wanted = possible and settings.estimator is None if settings.automatic is None else settings.automatic
         if wanted and not possible:
             raise ExciterError(
@@ -345,6 +355,16 @@ class IdentifyConfig:
                 "formulation dynamic and logs whose gains are known"
             )
         return wanted
+
+    @property
+    def of_currents(self) -> bool:
+        """Whether equations are of currents whose gains stay unknown."""
+        return isinstance(self._formulation, GainFree)
+
+    @property
+    def wants_currents(self) -> bool:
+        """Whether logs are read in amperes, whatever gains they state."""
+        return self.of_currents or self.known_parameters is not None or self.settings.current_map is not None
 
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:

@@ -235,6 +235,7 @@ class Identified(Answers):
             "friction": _plain(self.friction),
             "automatic": [choice.to_dict() for choice in self.choices],
             "gains": _plain(self.gains),
+            "gain_ratios": _plain(self.gain_ratios),
             "drift": [drift.sentence for drift in self.drifts],
             "inertia_matrix": _plain(self.inertia),
             "known_load": _plain(self.known_load),

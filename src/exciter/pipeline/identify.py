@@ -15,18 +15,22 @@ from exciter.experiment.recording import Payload
 from exciter.identification import identification
 from exciter.identification.automatic import Automatic, choose_automatically, prior_of, without_idle_friction
 from exciter.identification.drive_gains import DriveGains, identify_gains
+from exciter.identification.drive_map import identify_map
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
 from exciter.identification.found_loads import (
+    GAINS_COUNT,
     CompletedLoad,
     beyond_reversals,
     complete_load,
     find_load,
     with_what_was_found,
 )
+from exciter.identification.gain_ratios import GainRatios, gain_ratios
 from exciter.identification.identification import Identification, Uncertainty, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
@@ -58,12 +62,15 @@ from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs,
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Motion, Robot
 from exciter.settings import written
+from exciter.typing import Array
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
 from exciter.validation.inertia_matrix import check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
+#: formulations whose parameters are not those of joint torques
+UNCOMPARED_FORMULATIONS = (BaseWrench.word, GainFree.word)
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 Compared: TypeAlias = str | Formulation | Estimator
 AskedMethod: TypeAlias = tuple[str, dict[str, Formulation | Estimator], bool]  #: as ``asked_method`` gives it
@@ -105,6 +112,9 @@ def identify(
     sent = None if planned is None else given.curve_of(planned, robot)
     periods = given.counted(periods, "periods")
     config.refuse_early(robot, planned=sent is not None)
+    if config.of_currents and (loads or methods):
+        what = "loads are found from torques" if loads else "methods are compared by torques"
+        raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")
     ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
     ready, unseen = without_unseen(ready)
@@ -151,6 +161,7 @@ def identify(
         choices=() if automatic is None else automatic.choices,
         friction=choice,
         gains=gains,
+        gain_ratios=ratios_of(found),
         payload=payload,
         known_load=None if payload is None else known_load_of(payload, ready, equations),
         inertia=inertia,
@@ -196,7 +207,7 @@ def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) 
     """Least squares without a prior, where joints that are not seen leave base parameters open; the noise of an encoder
     would determine them."""
     names = problem.model.robot.joint_names
-    if not unseen.notes or prior_of(estimator) is not None or problem.joints != names:
+    if not unseen.notes or prior_of(estimator) is not None or problem.names != problem.model.base.names:
         return
     states = random_states(problem.model.robot, 10 * len(problem.model.base))
     still = [names.index(name) for name in unseen.still]
@@ -214,8 +225,9 @@ def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) 
 def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains | None]:
     """Logs of currents as logs of torques, with the gains that those identified from give; where they are asked for."""
     config = ready.config
-    if (known := config.known_parameters) is None:
+    if not config.wants_currents or config.of_currents:
         return ready, None
+    known, bent = config.known_parameters, config.settings.current_map is not None
     for run in ready.runs:
         if run.silent:
             joints = ", ".join(ready.robot.joint_names[j] for j in run.silent)
@@ -225,9 +237,25 @@ def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains 
     problem = Problem(config.model(ready.robot), ready.runs, config.judge(ready.runs))
     if config.settings.dead_zone is None:
         problem = beyond_reversals(problem, ())
-    found = identify_gains(problem.model, ready.runs, known, problem.formulation)
+    if bent:
+        stated = None if known is not None else stated_gains(ready)
+        assert isinstance(problem.formulation, InverseDynamic)
+        found = identify_map(problem.model, ready.runs, stated, known or (), problem.formulation)
+        maps = found.about_map
+        return ready.each(lambda log: log.with_map(maps, config.route)), found
+    found = identify_gains(problem.model, ready.runs, known or (), problem.formulation)
     gains = found.about_gains
     return ready.each(lambda log: log.with_gains(gains, config.route)), found
+
+
+def stated_gains(ready: Logs) -> Array:
+    """(J,) [N·m/A] that all logs state alike."""
+    each = {log.name: log.gains for log in (*ready.logs, *ready.validation, *ready.loaded)}
+    for name, gains in each.items():
+        if gains is None or gains != ready.logs[0].gains:
+            what = "states no gains" if gains is None else "states other gains than the first log"
+            raise RecordingError(f"{name} {what} of its currents: give them in recording.yaml, or gains: identify")
+    return np.array(ready.logs[0].gains)
 
 
 def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
@@ -342,6 +370,12 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
         return ()
 
 
+def ratios_of(found: Identification) -> GainRatios | None:
+    """Of the drive gains that equations were free of."""
+    problem = found.problem
+    return gain_ratios(problem.model, problem.base, found.estimate) if isinstance(problem.base, JointwiseBase) else None
+
+
 def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) -> PayloadEstimate:
     """What runs with the load show beside those without, whose own load is known or none."""
     robot = unloaded.model.robot
@@ -372,7 +406,7 @@ def asked_method(given: Compared) -> AskedMethod:
     if isinstance(given, Formulation | Estimator):
         return method_name(given), {"formulation" if isinstance(given, Formulation) else "estimator": given}, False
     parts = given.split("/") if isinstance(given, str) else [given]
-    kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
+    kinds = [word for word in FORMULATIONS.words if word not in UNCOMPARED_FORMULATIONS]
     solved = [word for word in ESTIMATORS.words if word not in SIMULATED_ESTIMATORS]
     asked: dict[str, Formulation | Estimator] = {}
     for part in parts:
@@ -423,12 +457,15 @@ def covariance_of(
     """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and
     with what errors of the model add to them: friction that could be a simpler one (``FrictionChoice.doubts``), and
     what the residuals show that it lacks."""
-    scales = None if gains is None else gains.relative_covariance
+    scales = None if gains is None or gains.shared is not None else gains.relative_covariance
 
     def judged(problem: Problem, estimate: Estimate) -> Estimate:
         estimate = with_uncertainty(problem, estimator, estimate, errors)
-        if loads or gains:
+        if loads or scales is not None:
             estimate = with_what_was_found(problem, estimate, loads, scales)
+        if gains is not None and gains.shared is not None and gains.names == estimate.names:
+            covariance, said = estimate.covariance + gains.shared, (*estimate.assumptions, *GAINS_COUNT)
+            estimate = replace(estimate, covariance=covariance, assumptions=said)
         if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
             return estimate
         if doubts:

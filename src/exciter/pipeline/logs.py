@@ -16,6 +16,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
+from exciter.experiment.recording.current_map import CurrentMap
 from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.drive_gains import in_amperes
@@ -30,6 +31,10 @@ from exciter.robot.stated_gravity import agrees
 LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
 NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
+NO_LOAD_IN_AMPERES = (
+    "a payload is stated, whose torque is not known in amperes; leave out payload: (the parameters are then of robot "
+    "and load together), or find the gains from it (gains: identify)"
+)
 EXPLAINED_TORQUE = "explained torque"  #: a finding of the quality check
 Progress = Callable[[str], None]  #: names the step that begins
 
@@ -54,7 +59,8 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
 class Log:
     """A log that was read and judged. kept: its samples, repaired, or what reads them piece by piece. run: made from
     them. payload: that it states, and that is to be found; completed: that it states in part, with what was found of
-    it. notes: on how it was read, and what the check of it found."""
+    it. notes: on how it was read, and what the check of it found. gains [N·m/A]: that it states, where it is read in
+    amperes."""
 
     name: str
     kept: Repaired | LongLog | None
@@ -64,6 +70,7 @@ class Log:
     payload: Payload | None = None
     completed: Payload | None = None
     held: tuple[int, ...] = ()
+    gains: tuple[float, ...] | None = None
 
     def for_archive(self) -> Log:
         """Without its samples."""
@@ -101,6 +108,11 @@ class Log:
         """A log of currents as one of torques; gains [N·m/A]."""
         assert isinstance(self.kept, Repaired)
         return replace(self, kept=self.kept.with_gains(gains)).through(route)
+
+    def with_map(self, maps: tuple[CurrentMap, ...], route: Route | None) -> Log:
+        """The same by what torque their currents stand for."""
+        assert isinstance(self.kept, Repaired)
+        return replace(self, kept=self.kept.with_map(maps)).through(route)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,10 +243,13 @@ def _read(
     kept = repair(recording, repairs)
     quality = check(kept.recording, robot, model, loaded=with_load)
     notes = _judged(quality, name, config, with_load)
-    if config.known_parameters is not None:
+    if config.wants_currents:
+        if config.of_currents and recording.about.payload is not None and recording.about.payload.mass:
+            raise RecordingError(NO_LOAD_IN_AMPERES)
         currents = in_amperes(recording, name)
         kept = repair(currents, repairs) if recording.torque is not None else kept.with_gains((1.0,) * recording.n)
-    return Log(name, kept, quality, Run.of(kept, config.route, name=name), notes, payload), held
+    run = Run.of(kept, config.route, name=name)
+    return Log(name, kept, quality, run, notes, payload, gains=recording.about.gains), held
 
 
 def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) -> tuple[Recording | None, int]:
@@ -242,7 +257,7 @@ def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) ->
     and an analogue filter that is undone, want it whole."""
     if isinstance(file, Recording):
         return file, held
-    if config.known_parameters is not None or file.about.filter is not None:
+    if config.wants_currents or file.about.filter is not None:
         return file.read(), held
     parts, size = list[Recording](), held
     for piece in file.chunks():

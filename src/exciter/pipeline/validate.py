@@ -44,13 +44,14 @@ class Validated:
     model: IdentifiedModel
     logs: Logs
     validation: Validation
-    inertia: InertiaMatrix
+    inertia: InertiaMatrix | None
     simulations: tuple[SimulationCheck, ...]
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Of the model, beside those of its runs."""
-        return (*self.inertia.sentences, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
+        matrix = () if self.inertia is None else self.inertia.sentences
+        return (*matrix, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -82,7 +83,7 @@ class Validated:
             "joints": list(model.model.robot.joint_names),
             **self.validation.to_dict(),
             "verdict": self.verdict.to_dict(),
-            "inertia_matrix": self.inertia.to_dict(),
+            "inertia_matrix": None if self.inertia is None else self.inertia.to_dict(),
             "simulation": [one.to_dict() for one in self.simulations],
             "notes": [str(one) for one in self.notes],
             "judged_through": model.data["judged_through"],
@@ -142,10 +143,11 @@ def validate(
     estimate, dynamics, config = model.estimate, model.model, model.config
     progress("predicting")
     predicted = validation.validate(Problem(dynamics, runs, config.evaluation((), runs)), estimate)
-    progress("searching the inertia matrix")
-    inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
-    simulations, zone = list[SimulationCheck](), config.dead_zone(())
-    for run in runs:
+    inertia, simulations, zone = None, list[SimulationCheck](), config.dead_zone(())
+    if model.of_torques:
+        progress("searching the inertia matrix")
+        inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
+    for run in runs if model.of_torques else ():
         progress(f"simulating {Path(run.name).name}")
         simulations.append(simulate_run(dynamics, estimate.values, run.bounded, dead_zone=zone))
     return Validated(model=model, logs=ready, validation=predicted, inertia=inertia, simulations=tuple(simulations))
@@ -154,7 +156,9 @@ def validate(
 def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None, progress: Progress) -> Logs:
     """Read as those that the model was made from, with its drive gains; refused where samples are the same."""
     ready = read_logs(model.model.robot, model.config, logs, data=data, progress=progress)
-    if (gains := model.gains) is not None:
+    if (maps := model.map) is not None:
+        ready = ready.each(lambda log: log.with_map(maps, model.config.route))
+    elif (gains := model.gains) is not None:
         ready = ready.each(lambda log: log.with_gains(gains, model.config.route))
     for run, before in product(ready.runs, model.data["runs"]):  # one file, and one time of it
         same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}

@@ -148,6 +148,8 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
 def equation_units(problem: Problem) -> tuple[str, ...]:
     """Of the equations: N·m and N of joints; of anything else what its formulation measures."""
     robot = problem.model.robot
+    if problem.formulation.measured == "current":
+        return ("A",) * len(problem.joints)
     if problem.joints == robot.joint_names:
         return tuple("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
     return WRENCH_UNITS if problem.joints == WRENCH_EQUATIONS else ("",) * len(problem.joints)
@@ -165,7 +167,10 @@ def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Arr
             yield piece
 
     equations = make(model, following(), problem.base.independent)
-    still = make(model, (at_rest(model, piece) for piece in problem.pieces(run)), NO_COLUMNS)
+    known = problem.formulation.measured == "torque"  # what the description says of currents is nothing
+    pieces = problem.pieces(run)
+    silent = (at_rest(model, one) if known else replace(one, torque=np.zeros_like(one.torque)) for one in pieces)
+    still = make(model, silent, NO_COLUMNS)
     for rows, weights in zip(equations, still, strict=True):
         rows[:0].equations()  # refuses what must not be used
         while len(behind) > 1 and behind[1].motion.time[0] <= rows.time[0]:

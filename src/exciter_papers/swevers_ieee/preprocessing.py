@@ -14,7 +14,6 @@ from exciter.experiment.recording import About, AnalogFilter
 from exciter.experiment.signals.analogue_filter_undone import Prewhitening
 from exciter.experiment.signals.differentiation import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.low_pass_filter import response
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.virtual import GearedDrive, TorqueMeter, TorqueRipple
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
@@ -340,19 +339,19 @@ def derivatives_part(delta: Array, repetitions: int) -> Part:
 
 
 def _gain(frequency: float) -> float:
-    return float(np.abs(response(ANALOG, np.array([frequency]))[0]))
+    return float(np.abs(ANALOG.response(np.array([frequency]))[0]))
 
 
 def _delay() -> float:
     """[s] of slow signals: −dφ/dω at zero."""
     step = 1e-3 * ANALOG.cutoff
-    return float(-np.angle(response(ANALOG, np.array([step]))[0]) / (2.0 * np.pi * step))
+    return float(-np.angle(ANALOG.response(np.array([step]))[0]) / (2.0 * np.pi * step))
 
 
 def _noise_bandwidth() -> float:
     """[Hz] ∫|H|² df: white noise of so wide a band has the same variance."""
     frequency = np.linspace(0.0, 10.0 * ANALOG.cutoff, 20_001)
-    return float(np.trapezoid(np.abs(response(ANALOG, frequency)) ** 2, frequency))
+    return float(np.trapezoid(np.abs(ANALOG.response(frequency)) ** 2, frequency))
 
 
 def _filtered(average: PeriodAverage) -> tuple[Array, Array]:

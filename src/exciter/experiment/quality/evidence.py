@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -218,9 +218,10 @@ class Evidence:
         self.limits, self.robot, self.given_model, self.planned = limits, robot, model, planned
         self.loaded = loaded or self.about.payload is not None
         self.effort_name = next((name for name in ("torque", "current") if name in self.signals), None)
-        of_current, known = self.effort_name == "current", self.about.gains
-        self.gains = np.array(known) if of_current and known is not None else None
-        self.effort_unit = "A" if of_current and known is None else "N·m"
+        of_current = self.effort_name == "current"
+        known = of_current and self.about.knows_torques
+        self.to_torque = partial(self.about.to_torque, joints=self.joints) if known else None
+        self.effort_unit = "A" if of_current and self.to_torque is None else "N·m"
 
     @cached_property
     def windows(self) -> tuple[Recording, ...]:
@@ -241,7 +242,7 @@ class Evidence:
     def pieces(self) -> tuple[Recording, ...]:
         interval = self.timing.interval
         gap = max(self.limits.long_gap, 3.0 * interval)
-        return tuple(uniform_pieces(self.windows, self.effort_name, self.gains, interval, gap))
+        return tuple(uniform_pieces(self.windows, self.effort_name, self.to_torque, interval, gap))
 
     @cached_property
     def smooth(self) -> Smooth | None:

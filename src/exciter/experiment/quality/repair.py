@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.recording.current_map import CurrentMap
 from exciter.experiment.recording.recording import Recording, Repairs, changed
 from exciter.experiment.signals.resample import overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
@@ -42,8 +44,15 @@ class Repaired:
 
     def with_gains(self, gains: tuple[float, ...]) -> Repaired:
         """gains [N·m/A]: of the currents; repairs do not depend on them."""
+        return self._saying(gains=gains, map=None)
+
+    def with_map(self, maps: tuple[CurrentMap, ...]) -> Repaired:
+        """The same by maps."""
+        return self._saying(gains=None, map=maps)
+
+    def _saying(self, **changes: Any) -> Repaired:
         all_parts = (self.original, *self.segments)
-        first, *others = (replace(one, about=replace(one.about, gains=gains)) for one in all_parts)
+        first, *others = (replace(one, about=replace(one.about, **changes)) for one in all_parts)
         return replace(self, original=first, segments=tuple(others))
 
 

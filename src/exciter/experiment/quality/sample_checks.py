@@ -241,7 +241,8 @@ def _against(evidence: Evidence, name: str) -> Iterator[Note]:
     ends, at = (values.lowest[name], values.highest[name], lower, upper), dict[str, float]()
     gains, of, what = np.ones(len(upper)), name, f"the {SIGNAL_NAMES[name]}"
     if name == "current":
-        gains, of, what = np.abs(evidence.about.gains or ()), "torque", "the current times its gain"
+        each = evidence.about.gains or [one.small_gain for one in evidence.about.map or ()]
+        gains, of, what = np.abs(each) * np.ones(len(upper)), "torque", "the current times its gain"
     for j, joint in enumerate(evidence.joints):
         if not np.isfinite(reached[j]) or j in evidence.foreign_units:
             continue  # the latter is reported by its cause

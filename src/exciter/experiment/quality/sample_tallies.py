@@ -202,7 +202,8 @@ class ValueRanges:
         self.at_limit: dict[str, Index] = {}
 
     def see(self, piece: Recording, old: int) -> None:
-        gains = piece.about.gains
+        about = piece.about
+        gains = about.gains if about.map is None else [one.small_gain for one in about.map]
         if "torque" in self.limits and "current" in piece.signals and "torque" not in piece.signals and gains:
             most = self.limits["torque"][1] / np.maximum(np.abs(gains), LEAST_GAIN)
             self.limits["current"] = (-most, most)

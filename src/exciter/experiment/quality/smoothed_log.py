@@ -3,7 +3,7 @@ thinned. Not for identification, where the cut-off is chosen with care."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -101,10 +101,14 @@ def residual(w: Array, y: Array) -> Array:
 
 
 def uniform_pieces(
-    windows: Sequence[Recording], effort: str | None, gains: Array | None, interval: float, gap: float
+    windows: Sequence[Recording],
+    effort: str | None,
+    to_torque: Callable[[Array], Array] | None,
+    interval: float,
+    gap: float,
 ) -> Iterator[Recording]:
     """Windows without NaN, duplicates and outliers of position, split at gaps [s] and jumps, on uniform time; linear
-    between samples. torque: the effort, be it a torque or a current."""
+    between samples. torque: the effort, be it a torque or a current, which ``to_torque`` makes one where it can."""
     for window in windows:
         names = [name for name in ("q", "qd", effort) if name is not None and getattr(window, name) is not None]
         good = np.all([np.isfinite(getattr(window, name)).all(axis=1) for name in names], axis=0)
@@ -118,7 +122,7 @@ def uniform_pieces(
             part = kept[int(first) : int(last)]
             time = np.arange(part.time[0], part.time[-1] + 0.01 * interval, interval)
             x = {name: columns_at(time, part.time, getattr(part, name)) for name in names}
-            own = None if effort is None else x[effort] * (1.0 if gains is None else gains)
+            own = None if effort is None else x[effort] if to_torque is None else to_torque(x[effort])
             yield Recording(part.joints, time, x["q"], x.get("qd"), own)
 
 

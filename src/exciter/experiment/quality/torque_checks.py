@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.signal import butter
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.evidence import Evidence
@@ -16,7 +15,7 @@ from exciter.experiment.quality.explanations import Change
 from exciter.experiment.quality.joint_order_and_signs import unknown_terms
 from exciter.experiment.quality.numbers_in_words import number, percent, time_span
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, EffortRows, determined, residual, span, unexplained
-from exciter.experiment.recording.recording import AnalogFilter
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter, filters_of, named_filters
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, Severity, note, problem, warning
@@ -233,8 +232,8 @@ def delay(evidence: Evidence) -> Iterator[Note]:
         sure &= found.power < DELAY_POWER_SHARE
     beyond_doubt = abs(mean) > CERTAIN_DELAY_ERRORS * error
     given, grave = evidence.about.filter, note
-    expected = 0.0 if given is None else group_delay(given)
-    if given is not None and abs(mean - expected) < max(least, FILTER_DELAY_TOLERANCE * expected):
+    expected = 0.0 if given is None else filter_delay(given, len(evidence.joints))
+    if given is not None and abs(mean - expected) < max(least, FILTER_DELAY_TOLERANCE * abs(expected)):
         words += f", as the filter given explains (expected {time_span(expected)})"
     elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
         grave = warning
@@ -244,10 +243,13 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     yield grave("delay", words, expected=expected, **numbers)
 
 
-def group_delay(given: AnalogFilter) -> float:
-    """[s] of slow signals through a Butterworth filter: −d arg H/dω at ω = 0."""
-    _, denominator = butter(given.order, 2.0 * np.pi * given.cutoff, analog=True)
-    return float(denominator[-2] / denominator[-1])
+def filter_delay(given: AnyAnalogFilter, n: int) -> float:
+    """[s] by which the torque comes after the position through their filters, mean of the joints."""
+    torque, position = (
+        sum(0.0 if one is None else one.delay for one in filters_of(given, name, n)) / n
+        for name in ("torque", "position")
+    )
+    return torque - position
 
 
 def low_pass(evidence: Evidence) -> Iterator[Note]:
@@ -259,7 +261,7 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
     known = evidence.about.filter
     words = f"the torque holds nothing above {limit:.3g} Hz: it was low-passed before it was logged"
     if known is not None:
-        yield note("earlier low-pass", words + f", as is known ({known.cutoff:g} Hz)", cutoff=limit)
+        yield note("earlier low-pass", words + f", as is known ({named_filters(known)})", cutoff=limit)
     elif limit < FILTERED_BAND_SHARE * 0.5 * rate:
         numbers = {"cutoff": limit}
         if evidence.rows is not None and (found := source_cutoff(evidence.rows, limit)) is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording import recording, signal_columns
 from exciter.experiment.recording.delayed_signals import SignalDelays
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter, OfSignals
 from exciter.experiment.recording.windows import Window, refuse_disorder
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
@@ -203,7 +204,7 @@ class RecordingSettings(Settings):
     payload: recording.Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
-    filter: recording.AnalogFilter | None = None
+    filter: Annotated[AnyAnalogFilter | None, OfSignals()] = None
     notes: Annotated[Mapping[str, str], ByName(recording.NoteText())] = field(default_factory=dict)
     sources: tuple[recording.SourceFile, ...] = ()
     repair: recording.Repairs = field(default_factory=recording.Repairs)
@@ -244,7 +245,8 @@ class RecordingSettings(Settings):
         if set(joints) <= set(unusable):
             raise RecordingError(f"{where}: torque: unusable names every joint; then there is nothing to identify from")
         side = torque or (recording.MOTOR_SIDE if geared else None)
-        return recording.About(**given, gains=each, side=side, unusable=tuple(dict.fromkeys(unusable)))
+        maps = None if self.current is None else self.current.map
+        return recording.About(**given, gains=each, map=maps, side=side, unusable=tuple(dict.fromkeys(unusable)))
 
 
 def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
@@ -258,12 +260,14 @@ def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
 
 
-def describe(top: Mapping[str, Any], where: str, joints: Sequence[str], *, native: bool) -> RecordingSettings:
-    """What a recording.yaml says once the joints are known, every key checked."""
+def describe(
+    top: Mapping[str, Any], where: str, joints: Sequence[str], *, native: bool, folders: Sequence[Path] = ()
+) -> RecordingSettings:
+    """What a recording.yaml says once the joints are known, every key checked. folders: of files that it names."""
     if len(joints) > MOST_RECORDED_JOINTS:
         why = f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
         raise RecordingError(why)
-    given = fill(RecordingSettings, top, where, error=RecordingError, joints=joints)
+    given = fill(RecordingSettings, top, where, error=RecordingError, joints=joints, folders=folders)
     if given.position is None:
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")
     if given.time is None:

@@ -76,7 +76,7 @@ def said(about: About) -> dict[str, Any]:
     """What is known of a recording, under the keys of recording.yaml; lists and numbers as YAML has them."""
     data: dict[str, Any] = written(about)
     parts: dict[str, dict[str, Any]] = {}
-    for key, name in (("current", "gains"), ("torque", "side"), ("torque", "unusable")):
+    for key, name in (("current", "gains"), ("current", "map"), ("torque", "side"), ("torque", "unusable")):
         if name in data:
             parts.setdefault(key, {})[name] = data.pop(name)
     return parts | data

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, RecordingError, shown, unknown_name
+from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints, mapped
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter, OfSignals, arranged_filters
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.parameters import inertial
 from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
-from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, written
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, written
 from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array, BoolArray, Index
 
@@ -29,21 +31,8 @@ CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"
-HIGHEST_FILTER_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
 Seconds = Annotated[float, Number(least=0.0, unit="s")]
-
-
-@dataclass(frozen=True)
-class AnalogFilter(Settings):
-    """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
-
-    refusal: ClassVar[type[ExciterError]] = RecordingError
-    order: Annotated[int, Whole(1, HIGHEST_FILTER_ORDER)] = 8
-    cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
-
-    def spelling(self, data: dict[str, Any]) -> Any:
-        return asdict(self)  # whole, for people
 
 
 @dataclass(frozen=True)
@@ -141,8 +130,10 @@ class About(Settings):
     """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
 
     gravity: in the base frame [m/s²], about this, or exactly (``ExactGravity``); None: as the robot description says.
-    filter: before the sampling of torque or current. gains: torque at the joint per ampere [N·m/A]. notes: anything
-    else, in words.
+    map: torque at the joint of a motor's current, one for all joints or one each, where a gain is not enough.
+
+    filter: before the sampling of torque or current, or by signal (``SignalFilters``). gains: torque at the joint per
+    ampere [N·m/A]. notes: anything else, in words.
 
     unusable: joints whose torque, or current, is no measurement although their motion is; it is zero then, and has no
     equations.
@@ -155,8 +146,9 @@ class About(Settings):
     settled: Annotated[float | None, Number(unit="s")] = None
     gravity: Annotated[Triple | None, GravityVector()] = None
     payload: Payload | None = None
-    filter: AnalogFilter | None = None
+    filter: Annotated[AnyAnalogFilter | None, OfSignals()] = None
     gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
+    map: Annotated[tuple[CurrentMap, ...] | None, MapsOfJoints()] = None
     sources: tuple[SourceFile, ...] = ()
     notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
     side: Annotated[str | None, OneWord(TORQUE_SIDES)] = None
@@ -164,6 +156,21 @@ class About(Settings):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        if self.gains is not None and self.map is not None:
+            raise RecordingError("gains and map both say what currents mean; leave one out")
+
+    @property
+    def knows_torques(self) -> bool:
+        """Whether it says which torque a current stands for."""
+        return self.gains is not None or self.map is not None
+
+    def to_torque(self, current: Array, joints: Sequence[str]) -> Array:
+        """(…, n) [N·m] of currents (…, n) [A]."""
+        if self.map is not None:
+            return mapped(self.map, current, joints)
+        if self.gains is None:
+            raise RecordingError("the recording has currents [A]; say in recording.yaml what they mean: gains [N·m/A]")
+        return np.asarray(current * np.array(self.gains))
 
 
 @dataclass(frozen=True)
@@ -351,7 +358,9 @@ class Recording:
         own = [name for name in self.everything if name != "wrench"]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         unusable = tuple(name for name in robot.joint_names if name in self.about.unusable)
-        about = replace(self.about, gains=gains, unusable=unusable)
+        filters, maps = arranged_filters(self.about.filter, columns), self.about.map
+        maps = maps if maps is None or len(maps) == 1 else tuple(maps[k] for k in columns)
+        about = replace(self.about, map=maps, gains=gains, unusable=unusable, filter=filters)
         return changed(self, lambda _, x: x[:, columns], own, joints=robot.joint_names, about=about)
 
     def labelled(self, channel: str) -> Labelled:
@@ -391,7 +400,7 @@ class Recording:
     @property
     def side(self) -> str | None:
         """Of the gears on which torques are measured: ``motor``, ``link``, None: unknown. Currents are the motors'."""
-        from_currents = self.about.gains is not None or (self.torque is None and self.current is not None)
+        from_currents = self.about.knows_torques or (self.torque is None and self.current is not None)
         return self.about.side or (MOTOR_SIDE if from_currents else None)
 
     def needed_torque(self) -> Array:
@@ -402,9 +411,7 @@ class Recording:
             return np.zeros_like(self.q)
         if self.current is None:
             raise RecordingError("neither torque nor current was recorded")
-        if self.about.gains is None:
-            raise RecordingError("the recording has currents [A]; say in recording.yaml what they mean: gains [N·m/A]")
-        return np.asarray(self.current * np.array(self.about.gains))
+        return self.about.to_torque(self.current, self.joints)
 
 
 def changed(

@@ -322,7 +322,7 @@ def recording_as_described(
         shelf.opened[str(reading.file), None] = live
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
     required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
-    given = description.describe(top, where, joints, native=native)
+    given = description.describe(top, where, joints, native=native, folders=folders)
     signals, stated = given.signals(joints, required, where), given.about(joints, where)
     parts = _columns(given, signals, shelf, where)
     if native and reader == "csv":

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints
 from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS, SomeJoints
 from exciter.experiment.sources.source import Source, listed
 from exciter.parameters.terms.term import PerJoint, per_joint
@@ -296,13 +297,19 @@ class Torque(Position):
 
 @dataclass(frozen=True)
 class Current(Position):
-    """Currents of the motors; gains: torque at the joint per ampere [N·m/A]; unusable: as of torques."""
+    """Currents of the motors; gains: torque at the joint per ampere [N·m/A], or map: torque at the joint of a current;
+    unusable: as of torques."""
 
     signal: ClassVar[str] = "current"
     unit: Annotated[Units, UnitOf("current")] = None
     gains: Annotated[PerJoint | None, PerJointNumber(unit="N·m/A")] = None
+    map: Annotated[tuple[CurrentMap, ...] | None, MapsOfJoints()] = None
     side: Side = None
     unusable: Annotated[tuple[str, ...], SomeJoints()] = ()
+
+    def __post_init__(self) -> None:
+        if self.gains is not None and self.map is not None:
+            raise RecordingError("gains and map both say what currents mean; leave one out")
 
 
 class PerPart(PerJointNumber):

@@ -125,14 +125,17 @@ class FourierFit(Route):
 
     def _undone(self, average: PeriodAverage) -> PeriodAverage:
         if (analog := average.filter) is None:
-            return average
+            return average.in_torques
         if self.prewhitening is not None:
-            return self.prewhitening.of_average(average)
+            return self.prewhitening.of_average(average).in_torques
         limit, notes = min(average.torque_bandwidth, passes(analog)), (*average.notes, left_in(analog))
-        return replace(average, notes=notes, torque_bandwidth=limit)
+        return replace(average, notes=notes, torque_bandwidth=limit).in_torques
 
     def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
-        average = self._undone(average_periods(recording, self.period, self.settled))
+        measured = average_periods(recording, self.period, self.settled)
+        average = self._undone(measured)
+        if average.q is not measured.q:  # positions were freed of a filter, which their samples have
+            return self._fitted(average, average.time, average.q, average.count)
         spacing = average.period / len(average.time)
         part = recording.between(average.time[0] - 0.5 * spacing, average.end - 0.5 * spacing)
         return self._fitted(average, part.time, part.q, 1)

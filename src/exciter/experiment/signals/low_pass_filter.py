@@ -17,12 +17,13 @@ import numpy as np
 from scipy import signal
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import HIGHEST_FILTER_ORDER, About, AnalogFilter
+from exciter.experiment.recording.analogue_filter import HIGHEST_FILTER_ORDER, AnalogResponse
+from exciter.experiment.recording.recording import About
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter, named_filters
 from exciter.notes import Note, warning
 from exciter.settings import Number
-from exciter.typing import Array, ComplexArray
+from exciter.typing import Array
 
-PASSED_GAIN = 0.99  #: down to which a filter is said to pass
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
 NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
@@ -33,24 +34,15 @@ LARGEST_RIPPLE_DB = 3.0  #: of one pass: more is no low-pass, but a resonance
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
-def response(analog: AnalogFilter, frequency: Array) -> ComplexArray:
-    """H(j2πf) of the analogue Butterworth filter at frequencies [Hz]."""
-    zeros, poles, gain = signal.butter(analog.order, 2.0 * np.pi * analog.cutoff, analog=True, output="zpk")
-    return np.asarray(signal.freqs_zpk(zeros, poles, gain, 2.0 * np.pi * frequency)[1])
+def passes(analog: AnyAnalogFilter) -> float:
+    """[Hz] up to which the filters hardly change what a signal has."""
+    each = (analog,) if isinstance(analog, AnalogResponse) else (*analog.torque, *analog.position, *analog.velocity)
+    return min(one.passes for one in each if one is not None)
 
 
-def passes(analog: AnalogFilter) -> float:
-    """[Hz] up to which the filter hardly attenuates."""
-    return float(analog.cutoff * (PASSED_GAIN**-2 - 1.0) ** (0.5 / analog.order))
-
-
-def named(analog: AnalogFilter) -> str:
-    return f"the analogue Butterworth filter of order {analog.order} and {analog.cutoff:g} Hz"
-
-
-def left_in(analog: AnalogFilter) -> Note:
+def left_in(analog: AnyAnalogFilter) -> Note:
     late = "was left in: the torque is late and attenuated; Prewhitening undoes it"
-    return warning("analogue filter", f"{named(analog)} {late}")
+    return warning("analogue filter", f"{named_filters(analog)} {late}")
 
 
 def noted_bandwidth(about: About) -> float:

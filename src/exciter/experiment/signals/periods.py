@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import fft
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.current_map import CurrentMap, mapped
 from exciter.experiment.recording.delayed_signals import local_cubic
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, AnalogFilter, Recording
+from exciter.experiment.recording.recording import WRENCH_COLUMNS, Recording
+from exciter.experiment.recording.signal_filters import AnyAnalogFilter
 from exciter.experiment.signals.low_pass_filter import noted_bandwidth
 from exciter.experiment.signals.resample import LONG_GAP_INTERVALS, check_complete, peeked, sampling_rate
 from exciter.notes import Note, done, note, warning
@@ -107,7 +109,9 @@ class PeriodAverage:
     where the last of the ``count`` periods ends that were averaged. position_noise, torque_noise (n,): σ of one
     recorded sample; …_of_mean: σ of one sample of the mean. Both are None for a single period. filter: the analogue one
     the torque still has to be freed of; torque_bandwidth: as in ``Processed``. position_drift, torque_drift (n,): how
-    far the mean wanders from period to period beyond noise, zero where it does not. left_out: which periods, why."""
+    far the mean wanders from period to period beyond noise, zero where it does not. left_out: which periods, why.
+
+    map: of currents, which ``torque`` then is."""
 
     joints: tuple[str, ...]
     time: Array
@@ -124,9 +128,22 @@ class PeriodAverage:
     torque_drift: Array | None = None
     left_out: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
-    filter: AnalogFilter | None = None
+    filter: AnyAnalogFilter | None = None
     torque_bandwidth: float = float("inf")
     wrench: Array | None = None
+    map: tuple[CurrentMap, ...] | None = None
+
+    @property
+    def in_torques(self) -> PeriodAverage:
+        """With the torques of currents, which were averaged where they do not grow as torques do."""
+        if self.map is None:
+            return self
+        each = self.map * (len(self.joints) if len(self.map) == 1 else 1)
+        slopes = np.column_stack([one.slopes(x) for one, x in zip(each, self.torque.T, strict=True)])
+        size = np.sqrt((slopes**2).mean(axis=0))
+        names = ("torque_noise", "torque_noise_of_mean", "torque_drift")
+        noises: dict[str, Any] = {name: x if (x := getattr(self, name)) is None else size * x for name in names}
+        return replace(self, torque=mapped(self.map, self.torque, self.joints), map=None, **noises)
 
     @property
     def rate(self) -> float:
@@ -158,6 +175,7 @@ class PeriodAverager:
             why = f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; 8 … {MOST_PERIOD_SAMPLES} "
             raise RecordingError(f"{why}can be averaged")
         self.joints, self.about, self.most = beginning.joints, about, most
+        self.map = about.map if beginning.torque is None else None
         self.period, self.samples = period, round(samples)
         self.start = self.first if settled is None else max(float(settled), self.first)
         self.last = self.start
@@ -174,7 +192,8 @@ class PeriodAverager:
     def add(self, piece: Recording) -> None:
         if len(piece):
             self.last = float(piece.time[-1])
-            self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))
+            effort = piece.needed_torque() if self.map is None or piece.current is None else piece.current
+            self._waiting.append(replace(piece, torque=effort, qd=None, current=None))
             self.whole_periods(SAMPLES_BEYOND_PERIOD)
 
     def whole_periods(self, beyond: int) -> None:
@@ -409,6 +428,7 @@ def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) ->
         notes=tuple(notes),
         filter=averager.about.filter,
         torque_bandwidth=noted_bandwidth(averager.about),
+        map=averager.map,
         wrench=averager.mean[:, 2 * n :] if averager.mean.shape[1] > 2 * n else None,
         **noises,
     )

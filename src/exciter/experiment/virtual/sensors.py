@@ -1,28 +1,39 @@
 """What a log has of a virtual robot: gears and motors, encoders, torques, their ripple and filter, and its instants.
 
-The analogue low-pass filter before the sampling of torque or current is simulated as the continuous system it is. A
-Butterworth filter is a sum of first-order systems with complex poles, H(s) = Σ r_i / (s − p_i). Each is solved
-exactly between the steps of the simulation: for an input that is held (the torque of a drive between two commands)
-and one that is straight (ripple, sensors); so the filter may be asked at any instant, on a step or not."""
+The analogue filter before the sampling of a signal is simulated as the continuous system it is: sections of first
+order with complex poles in series, solved exactly between the steps of the simulation for an input that is held (the
+torque of a drive between two commands) and one that is straight (ripple, sensors); so it may be asked at any instant,
+on a step or not. One that is known by its frequency response alone is applied line by line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy import signal
+from scipy import fft, linalg, signal
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.recording.recording import TORQUE_SIDES, AnalogFilter
+from exciter.experiment.recording.analogue_filter import AnalogResponse, RationalResponse
+from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints
+from exciter.experiment.recording.recording import TORQUE_SIDES
+from exciter.experiment.recording.signal_filters import (
+    AnyAnalogFilter,
+    JointFilters,
+    OfSignals,
+    filters_of,
+)
 from exciter.experiment.virtual.true_parameters import resolved, stream
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import Fraction, Number, OneWord, PerJointNumber, Settings, Switch
-from exciter.typing import Array, BoolArray, ComplexArray
+from exciter.typing import Array, BoolArray, ComplexArray, Index
 
 MOST_JITTER_SHARE = 0.45  # of an interval: instants keep their order
+FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
+STATED_OF_DRIVES = ("map", "gains", "nothing")  #: in logs of currents
 MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standard deviations are as wide
 
 
@@ -30,17 +41,25 @@ MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standar
 class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
-    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction."""
+    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t): no loss but friction.
+
+    map: torque at the joint of the motor's current, instead of gear · k_t. stated: what a log of currents says of it,
+    all of it, the gain of small currents, or nothing, as of a robot that nobody knows."""
 
     gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
     torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
+
+    map: Annotated[tuple[CurrentMap, ...] | None, MapsOfJoints()] = None
+    stated: Annotated[str, OneWord(STATED_OF_DRIVES)] = STATED_OF_DRIVES[0]
 
     def ratios(self, robot: Robot) -> Array:
         """(n,)"""
         return resolved(self.gear, robot, "gear", positive=True)
 
     def gains(self, robot: Robot) -> Array:
-        """(n,) torque at the joint per ampere [N·m/A]."""
+        """(n,) torque at the joint per ampere [N·m/A]; of small currents."""
+        if self.map is not None:
+            return np.array([one.small_gain for one in self.map]) * np.ones(robot.n)
         return self.ratios(robot) * resolved(self.torque_constant, robot, "torque_constant", positive=True)
 
 
@@ -90,41 +109,140 @@ class TorqueRipple(Settings):
         return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
-def poles_of(settings: AnalogFilter) -> tuple[ComplexArray, ComplexArray]:
-    """p_i and r_i of one of each conjugate pair (the sum is twice the real part) and of a real pole."""
-    _, poles, gain = signal.butter(settings.order, 2.0 * np.pi * settings.cutoff, analog=True, output="zpk")
-    residues = np.array([gain / np.prod(p - np.delete(poles, i)) for i, p in enumerate(poles)])
-    upper, real = poles.imag > 1e-9 * np.abs(poles), np.abs(poles.imag) <= 1e-9 * np.abs(poles)
-    return np.concatenate([poles[upper], poles[real].real]), np.concatenate([2.0 * residues[upper], residues[real]])
-
-
 def filtered(
-    settings: AnalogFilter | None, held: Array, straight: Array, step: float, at: Array, before: Array | None = None
+    filters: AnalogResponse | JointFilters | None,
+    held: Array,
+    straight: Array,
+    step: float,
+    at: Array,
+    before: Array | None = None,
 ) -> Array:
     """(N, n) output at instants ``at`` (N,) [s] for inputs (K, n) at 0, step, 2 step, …; before: (n,) what the input
-    was until then, its first value unless given. Without a filter the input itself."""
+    was until then, its first value unless given. filters: of all columns, or one each; without one the input itself."""
     before = held[0] + straight[0] if before is None else before
-    index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
-    change = straight[np.minimum(index + 1, len(held) - 1)] - straight[index]
-    if settings is None:
-        return np.asarray(held[index] + straight[index] + np.clip(at / step - index, 0.0, 1.0)[:, None] * change)
-    late = np.maximum(at - index * step, 0.0)[:, None]
-    output = np.zeros((len(at), held.shape[1]))
-    for pole, residue in zip(*poles_of(settings), strict=True):
-        start, (decay, constant, ramp) = -before / pole, _response(pole, step)
-        drive = constant * (held + straight)[:-1] + ramp / step * np.diff(straight, axis=0)
-        states = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * start)[None])[0]
-        state = np.concatenate([start[None], states])[index]  # the last before each instant
-        decay, constant, ramp = _response(pole, late)
-        value = decay * state + constant * (held[index] + straight[index]) + ramp * (change / step)
-        output += (residue * value).real
+    each = filters if isinstance(filters, tuple) else (filters,) * held.shape[1]
+    output = np.empty((len(at), held.shape[1]))
+    for one in dict.fromkeys(each):
+        own = [j for j, other in enumerate(each) if other == one]
+        inputs = Inputs(held[:, own], straight[:, own], step, at, before[own])
+        if one is None:
+            output[:, own] = inputs.now
+        elif isinstance(one, RationalResponse):
+            output[:, own] = _cascaded(one, inputs)
+        else:
+            output[:, own] = _by_lines(one, inputs)
     return output
 
 
-def _response(pole: complex, time: Array | float) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
-    """Of x' = p x + u after a time: to its state, to a constant input, to one that grows by 1 per second."""
-    constant = np.expm1(pole * time) / pole
-    return np.exp(pole * time), constant, (constant - time) / pole
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Of a filter, see ``filtered``."""
+
+    held: Array
+    straight: Array
+    step: float
+    at: Array
+    before: Array
+
+    @cached_property
+    def index(self) -> Index:
+        """(N,) the last step before each instant."""
+        return np.clip((self.at / self.step + 1e-9).astype(np.int64), 0, len(self.held) - 1)
+
+    @cached_property
+    def late(self) -> Array:
+        """(N,) [s] of each instant after that step."""
+        return np.maximum(self.at - self.index * self.step, 0.0)
+
+    @cached_property
+    def start(self) -> Array:
+        """(N, n) of the input at that step."""
+        return np.asarray((self.held + self.straight)[self.index])
+
+    @cached_property
+    def change(self) -> Array:
+        """(N, n) of the straight part until the next step."""
+        return np.asarray(self.straight[np.minimum(self.index + 1, len(self.held) - 1)] - self.straight[self.index])
+
+    @property
+    def now(self) -> Array:
+        """(N, n) the input itself."""
+        return np.asarray(self.start + np.minimum(self.late / self.step, 1.0)[:, None] * self.change)
+
+
+def _cascaded(analog: RationalResponse, inputs: Inputs) -> Array:
+    """Sections of first order in series, each −p/(s − p) or (p/z)(s − z)/(s − p): x_i' = p_i x_i + v_i,
+    v_{i+1} = c_i x_i + d_i v_i. Together a triangular system, solved exactly from step to step, equal poles or not."""
+    system, read, direct = _sections(analog)
+    n, step = len(system), inputs.step
+    # with the input and its slope as states: exp gives the response to each
+    whole = np.zeros((n + 2, n + 2), dtype=complex)
+    whole[:n, : n + 1], whole[n, n + 1] = system, 1.0
+    over = linalg.expm(whole * step)
+    steps = inputs.held + inputs.straight
+    slope = np.diff(inputs.straight, axis=0) / step
+    rest = -np.linalg.solve(system[:, :n], system[:, n : n + 1] * inputs.before)  # (n, columns) before it began
+    states = np.empty((n, len(steps), steps.shape[1]), dtype=complex)
+    for i in range(n):
+        drive = over[i, n] * steps[:-1] + over[i, n + 1] * slope
+        for k in range(i):
+            if over[i, k]:
+                drive = drive + over[i, k] * states[k, :-1]
+        states[i, 0] = rest[i]
+        decay = over[i, i]
+        states[i, 1:] = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * rest[i])[None])[0]
+    late, where = np.unique(inputs.late, return_inverse=True)
+    until = linalg.expm(whole * late[:, None, None])[where]  # (N, n + 2, n + 2)
+    at = np.einsum("tik,ktj->tij", until[:, :n, :n], states[:, inputs.index])
+    at += until[:, :n, n, None] * inputs.start[:, None] + until[:, :n, n + 1, None] * (inputs.change / step)[:, None]
+    return np.asarray((np.einsum("i,tij->tj", read, at) + direct * inputs.now).real)
+
+
+def _sections(analog: RationalResponse) -> tuple[ComplexArray, ComplexArray, complex]:
+    """(n, n + 1) states and input → derivatives, (n,) states → output, and the input's direct part."""
+    zeros, poles, _ = analog.zpk
+    free, pairs = list(zeros), list[tuple[complex, complex | None]]()
+    for pole in sorted(poles, key=lambda p: (abs(p), p.imag)):  # each zero beside the pole it is nearest to
+        near = min(free, key=lambda z: abs(z - pole), default=None)
+        left = len(poles) - len(pairs)
+        if near is not None and (left == len(free) or abs(near - pole) < abs(pole)):
+            free.remove(near)
+            pairs.append((pole, near))
+        else:
+            pairs.append((pole, None))
+    n = len(pairs)
+    system, read = np.zeros((n, n + 1), dtype=complex), np.zeros(n + 1, dtype=complex)
+    read[n] = 1.0  # of what goes into the next section: from states so far, and from the input
+    for i, (pole, zero) in enumerate(pairs):
+        system[i] = read
+        system[i, i] += pole
+        if zero is None:
+            read = np.zeros(n + 1, dtype=complex)
+            read[i] = -pole
+        else:
+            read = read * (pole / zero)
+            read[i] += pole / zero * (pole - zero)
+    rest = analog.at_rest
+    return system, np.asarray(rest * read[:n], dtype=np.complex128), complex(rest * read[n])
+
+
+def _by_lines(analog: AnalogResponse, inputs: Inputs) -> Array:
+    """Of a response that is known by its frequencies alone: line by line, the input resting for long before and after;
+    what it does above the last frequency is not known, and nothing passes there."""
+    steps, rest = inputs.held + inputs.straight, inputs.before
+    margin = int(np.ceil(FORGOTTEN_TIME_CONSTANTS * analog.memory / inputs.step)) + 1
+    ends = (np.broadcast_to(rest, (margin, len(rest))), np.broadcast_to(steps[-1], (margin, len(rest))))
+    padded = np.concatenate([ends[0], steps, ends[1]]) - rest
+    # back to where it began, so that it repeats without a step
+    back = padded[-1] * (0.5 + 0.5 * np.cos(np.linspace(0.0, np.pi, 2 * margin)))[:, None]
+    whole = np.concatenate([padded, back])
+    size = fft.next_fast_len(len(whole), real=True)
+    frequency = np.fft.rfftfreq(size, inputs.step)
+    response = np.where(frequency <= analog.highest, analog.response(np.minimum(frequency, analog.highest)), 0.0)
+    found = np.fft.irfft(np.fft.rfft(whole, size, axis=0) * response[:, None], size, axis=0)
+    found = found[margin : margin + len(steps)] + analog.at_rest * rest
+    time = np.arange(len(steps)) * inputs.step
+    return np.column_stack([np.interp(inputs.at, time, column) for column in found.T])
 
 
 @dataclass(frozen=True)
@@ -142,7 +260,7 @@ class TorqueMeter(Settings):
     noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="N·m")] = None
     noise_before_filter: Switch = False
     ripple: TorqueRipple | None = None
-    filter: AnalogFilter | None = None
+    filter: Annotated[AnyAnalogFilter | None, OfSignals()] = None
 
     def __post_init__(self) -> None:
         if self.current and self.link_side:
@@ -152,13 +270,16 @@ class TorqueMeter(Settings):
         """(n,) of the noise [N·m at the joint]."""
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
-    def measure(self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int) -> Array:
-        """(N, n) [N·m] at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one."""
-        noise, rng = self.std(robot), stream(seed, "torque")
+    def measure(
+        self, held: Array, smooth: Array, step: float, at: Array, robot: Robot, seed: int, unit: Array | float = 1.0
+    ) -> Array:
+        """(N, n) at instants ``at`` of a signal (K, n) at every step: a part that is held, and a smooth one. unit
+        [N·m]: of the signal, per joint."""
+        noise, rng = self.std(robot) / np.abs(unit), stream(seed, "torque")
         before = held[0] + smooth[0]
         if self.noise_before_filter:
             held = held + noise * rng.standard_normal(held.shape)
-        value = filtered(self.filter, held, smooth, step, at, before)
+        value = filtered(filters_of(self.filter, "torque", robot.n), held, smooth, step, at, before)
         return value if self.noise_before_filter else value + noise * rng.standard_normal(value.shape)
 
 

@@ -16,13 +16,28 @@ import numpy as np
 from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.recording import About, AnalogFilter, Payload, Recording
+from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.recording.current_map import unmapped
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
+from exciter.experiment.recording.signal_filters import (
+    FILTERED_SIGNALS,
+    AnyAnalogFilter,
+    OfSignals,
+    filters_of,
+)
 from exciter.experiment.virtual import motion_execution, true_parameters
 from exciter.experiment.virtual.control import PATH_POSTURES, AnyLaw, ComputedTorque, Control
 from exciter.experiment.virtual.motion_execution import ExactMotion, Executed, ExecutionPlan, Progress, SimulationTiming
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple, poles_of
+from exciter.experiment.virtual.sensors import (
+    FORGOTTEN_TIME_CONSTANTS,
+    Encoder,
+    GearedDrive,
+    Sampling,
+    TorqueMeter,
+    TorqueRipple,
+    filtered,
+)
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, TruthSettings, drive_torque, resolved
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
@@ -37,7 +52,6 @@ MOST_SIMULATION_RATE_HZ = 50_000.0  # unless one is given
 NOISE_TORQUE_SHARE = 0.005  # of the torque a drive is made for: noise of the log unless given
 MOST_STORED_STEPS = 60_000_000  # steps × joints that are kept in memory
 UNSIMULATED_SUBJECTS = (COLLISION_SUBJECT, "asset files")  # subjects that nothing is simulated of
-FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,9 @@ class VirtualRobot:
         self.meter.std(self.robot)
         if self.meter.ripple is not None:
             self.meter.ripple.values(nothing, self.robot, self.drive, 0)
+        sensed = [one for name in FILTERED_SIGNALS[1:] for one in filters_of(self.meter.filter, name, self.robot.n)]
+        if any(sensed) and self.flexibility is not None and self.flexibility.encoder_on_link:
+            raise ExciterError("filters of positions and velocities are of encoders on the motors; give encoder: motor")
         if self.meter.noise is None:
             noise = tuple((NOISE_TORQUE_SHARE * drive_torque(self.believed)).tolist())
             object.__setattr__(self, "meter", replace(self.meter, noise=noise))
@@ -169,28 +186,47 @@ class VirtualRobot:
         held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
         if meter.ripple is not None:
             smooth = smooth + meter.ripple.values(happened.motor_steps, robot, drive, seed)
-        torque = meter.measure(held, smooth, step, motion.time, robot, seed)
         gains = drive.gains(robot)
+        bent = drive.map if meter.current else None
+        if bent is None:
+            torque = meter.measure(held, smooth, step, motion.time, robot, seed)
+            effort = torque / gains if meter.current else torque
+        else:  # the filter and the noise are the current's
+            currents = unmapped(bent, held + smooth, robot.joint_names)
+            effort = meter.measure(currents, none, step, motion.time, robot, seed, gains)
+        stated = drive.stated if meter.current else "nothing"
         forgotten = self.control.settling  # [s] after which controller and filter have forgotten how it began
         if meter.filter is not None:
-            forgotten += FORGOTTEN_TIME_CONSTANTS * float(1.0 / np.abs(poles_of(meter.filter)[0].real).min())
+            each = [one for name in FILTERED_SIGNALS for one in filters_of(meter.filter, name, robot.n)]
+            forgotten += FORGOTTEN_TIME_CONSTANTS * max(one.memory for one in each if one is not None)
         return Recording(
             joints=robot.joint_names,
             time=motion.time,
-            q=self.encoder.position(motion.q, robot, drive, seed),
-            qd=self.encoder.velocity(motion.qd, robot, seed),
-            torque=None if meter.current else torque,
-            current=torque / gains if meter.current else None,
+            q=self.encoder.position(self._sensed(motion.q, motion.time, happened, step), robot, drive, seed),
+            qd=self.encoder.velocity(self._sensed(motion.qd, motion.time, happened, step, 1), robot, seed),
+            torque=None if meter.current else effort,
+            current=effort if meter.current else None,
             about=About(
                 period=None if todo is None else todo.period,
                 settled=None if todo is None else min(todo.start + forgotten, todo.end),
                 gravity=tuple(robot.gravity.tolist()),
                 payload=None if self.payload is None else self.payload.simulated,
                 filter=meter.filter,
-                gains=tuple(gains.tolist()) if meter.current else None,
+                gains=None if stated == "nothing" or (stated == "map" and bent is not None) else tuple(gains.tolist()),
+                map=bent if stated == "map" else None,
                 notes={"origin": f"virtual robot '{robot.name}', seed {seed}"},
             ),
         )
+
+    def _sensed(self, exact: Array, at: Array, happened: Executed, step: float, derivative: int = 0) -> Array:
+        """Positions (N, n), or velocities, at instants behind the filter of their sensor, where they have one."""
+        filters = filters_of(self.meter.filter, ("position", "velocity")[derivative], self.robot.n)
+        if all(one is None for one in filters):
+            return exact
+        steps = happened.motor_steps
+        if derivative:
+            steps = np.gradient(steps, step, axis=0)
+        return filtered(filters, np.zeros_like(steps), steps, step, at)
 
     def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         notes, span, joints = list[Note](), todo.curve.extremum(0), self.robot.joints
@@ -247,7 +283,7 @@ class Simulated:
         """The exact values, to be written like a recording: motion of the links, torque of the drives."""
         motion, recording = self.motion, self.recording
         notes = {**recording.about.notes, "content": "exact motion of the links and torque of the drives"}
-        about = replace(recording.about, filter=None, gains=None, notes=notes)
+        about = replace(recording.about, filter=None, gains=None, map=None, notes=notes)
         return ExactMotion(recording.joints, motion.time, motion.q, motion.qd, self.torque, about=about, qdd=motion.qdd)
 
     @property
@@ -314,6 +350,7 @@ class Simulated:
             **virtual.truth.to_dict(),
             "gravity": robot.gravity.tolist(),
             "gains": virtual.drive.gains(robot).tolist(),
+            "map": written(virtual.drive.map),
             "gear": virtual.drive.ratios(robot).tolist(),
             "noise": virtual.meter.std(robot).tolist(),
             "payload": written(self.recording.about.payload),
@@ -334,7 +371,7 @@ class SimulateSettings(Settings):
     encoder: Encoder = field(default_factory=Encoder)
     torque: TorqueMeter = field(default_factory=TorqueMeter)
     ripple: TorqueRipple | None = None
-    filter: AnalogFilter | None = None
+    filter: Annotated[AnyAnalogFilter | None, OfSignals()] = None
     log: Sampling = field(default_factory=Sampling)
     flexibility: Flexibility | None = None
     payload: Payload | None = None

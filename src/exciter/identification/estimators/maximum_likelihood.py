@@ -85,6 +85,7 @@ class MaximumLikelihood(Estimator):
 
     def _measured(self, problem: Problem) -> tuple[Measured, ...]:
         model, formulation = problem.model, problem.formulation
+        problem.refuse_currents("maximum likelihood")
         if not isinstance(formulation, InverseDynamic) or formulation.parallel_filter is not None:
             raise ParameterError(
                 "maximum likelihood compares torques as they were measured: use the inverse dynamic formulation "

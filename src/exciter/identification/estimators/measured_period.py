@@ -15,8 +15,8 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.recording.recording import AnalogFilter
-from exciter.experiment.signals.low_pass_filter import response
+from exciter.experiment.recording.analogue_filter import AnalogResponse
+from exciter.experiment.recording.signal_filters import filters_of
 from exciter.experiment.signals.processed_motion import FourierSeries, Processed
 from exciter.identification.formulations.formulation import blocks
 from exciter.identification.information.problem import zero_torque
@@ -40,9 +40,9 @@ class TorqueSpectrum:
     gain: float
 
     @classmethod
-    def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
+    def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogResponse | None) -> TorqueSpectrum:
         """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row. analog:
-        the filter that was undone; None: unknown, noise within the band is taken as even."""
+        the filter that was undone; None: unknown, or joints differ, so that noise within the band is taken as even."""
         top = int(min(bandwidth * period, (samples - 1) // 2))
         if top < 1:
             raise RecordingError(
@@ -50,7 +50,7 @@ class TorqueSpectrum:
                 "another estimator would not do better: give the right filter and period"
             )
         frequency = np.arange(top + 1) / period
-        growth = np.ones(top + 1) if analog is None else 1.0 / np.abs(response(analog, frequency))
+        growth = np.ones(top + 1) if analog is None else 1.0 / np.abs(analog.response(frequency))
         gain = float(np.sqrt((growth[0] ** 2 + 2.0 * (growth[1:] ** 2).sum()) / samples))
         return cls(samples=samples, weights=gain / growth, gain=gain)
 
@@ -104,7 +104,9 @@ class Measured:
         count, periods = len(piece), series.samples / len(piece)
         least = LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
         angles = np.maximum(series.noise if angles is None else angles, least)
-        analog = None if run.recording is None else run.recording.about.filter
+        given = None if run.recording is None else run.recording.about.filter
+        each = set(filters_of(given, "torque", model.n))
+        analog = next(iter(each)) if len(each) == 1 else None
         cut = np.isfinite(piece.torque_bandwidth)
         spectrum = TorqueSpectrum.below(piece.torque_bandwidth, series.period, count, analog) if cut else None
         if torques is not None:

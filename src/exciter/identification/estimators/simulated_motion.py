@@ -61,6 +61,7 @@ class SimulatingEstimator(Estimator):
     def loops(self, problem: Problem) -> tuple[ClosedLoop, ...]:
         """Of every run: one for all, where they repeat the same motion, or one of each."""
         problem.refuse_silent("a simulation of the controlled robot")
+        problem.refuse_currents("a simulation of the controlled robot")
         if self.loop is None:
             raise ParameterError("the controlled robot is simulated; give the closed loop of the experiment")
         loops = self.loop if isinstance(self.loop, tuple) else (self.loop,) * len(problem.runs)

@@ -54,6 +54,7 @@ class StageSequence(Estimator):
 
     def estimate(self, problem: Problem) -> Estimate:
         problem.refuse_silent("an estimate in stages")
+        problem.refuse_currents("an estimate in stages")
         stages = self.stages(problem)
         joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
         if problem.joints != joints:

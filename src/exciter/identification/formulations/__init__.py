@@ -4,7 +4,8 @@ formulation: dynamic                       # inverse dynamic model, both sides t
 formulation: filtered                      # without accelerations; {filtered: {a: 20}} is a²/(s + a)² [rad/s]
 formulation: {energy: {interval: 0.05}}    # [s]
 formulation: power
-formulation: base-wrench                   # what a force plate under the robot measures"""
+formulation: base-wrench                   # what a force plate under the robot measures
+formulation: gain-free                     # currents, by parameters of each joint over its unknown drive gain"""
 
 from __future__ import annotations
 
@@ -15,9 +16,12 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.gain_free import GainFree
 from exciter.settings import Registry
 
-FORMULATIONS = Registry[Formulation]("formulation", InverseDynamic, FilteredDynamic, Energy, Power, BaseWrench)
+FORMULATIONS = Registry[Formulation](
+    "formulation", InverseDynamic, FilteredDynamic, Energy, Power, BaseWrench, GainFree
+)
 GENTLE_CUTOFF_PER_RATE = 0.1  #: cut-off over the rate, of formulations that need a filter, where the data ask for none
 
 

@@ -85,6 +85,14 @@ class Problem:
                     "consistent, wls or huber"
                 )
 
+    def refuse_currents(self, method: str) -> None:
+        """Where a method wants torques, and the equations are of currents."""
+        if self.formulation.measured != InverseDynamic.measured:
+            raise ParameterError(
+                f"{method} needs joint torques in N·m, and {self.formulation.word} has currents over unknown gains: "
+                "use wls or huber, or find the gains first (gains:)"
+            )
+
     @property
     def joints(self) -> tuple[str, ...]:
         """Equations of an instant."""

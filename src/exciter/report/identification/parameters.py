@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.identification.drive_gains import DriveGains
+from exciter.identification.gain_ratios import GainRatios
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import ROUNDING_EXCESS
 from exciter.identification.information.estimate import (
@@ -127,11 +128,25 @@ def gains_section(gains: DriveGains) -> Section:
         "σ / gain": map(Bar.relative_std, np.where(known, relative, np.nan)),
         "95 % interval [N·m/A]": intervals(*gains.interval(), known),
         "current noise σ [A]": gains.noise,
+        **({} if gains.cubic is None else {"cubic part [N·m/A³]": gains.cubic, "σ of it": gains.cubic_std}),
         "status": [Word("determined", "good") if sure else Word("not determined", "poor") for sure in known],
     }
     contents = (HtmlTable.by_column("Drive gains", columns), Sentences(texts(gains.notes)))
     text = explained("gains", assumptions=in_one_line(gains.assumptions))
     return Section("gains", "Drive gains", text, contents)
+
+
+def gain_ratios_section(found: GainRatios) -> Section:
+    known = found.determined
+    columns = {
+        "joint": found.joints,
+        f"gain over that of {found.reference}": found.ratios,
+        "σ": np.where(known, found.std, np.nan),
+        "95 % interval": intervals(*found.interval(), known),
+        "status": [Word("determined", "good") if sure else Word("not determined", "poor") for sure in known],
+    }
+    text = explained("gain_ratios")
+    return Section("gain-ratios", "Ratios of drive gains", text, (HtmlTable.by_column("Ratios", columns),))
 
 
 def conditioning_section(found: Identification) -> Section:

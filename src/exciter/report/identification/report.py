@@ -10,6 +10,7 @@ from typing import Any
 
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.drive_gains import DriveGains
+from exciter.identification.gain_ratios import GainRatios
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.estimate import GOOD, STATUS_LEGEND
@@ -41,6 +42,7 @@ class Answers:
     choices: tuple[Choice, ...] = ()
     friction: FrictionChoice | None = None
     gains: DriveGains | None = None
+    gain_ratios: GainRatios | None = None
     payload: PayloadEstimate | None = None
     known_load: KnownLoad | None = None
     inertia: InertiaMatrix | None = None
@@ -74,6 +76,7 @@ def identification_page(
     sections = [
         *shown(parameters.payload_section, answers.payload),
         *shown(parameters.gains_section, answers.gains),
+        *shown(parameters.gain_ratios_section, answers.gain_ratios),
         *run_sections(verdict, found.judge.formulation),
         *shown(parameters.choices_section, answers.choices, settings),
         *shown(parameters.friction_choice_section, answers.friction),
