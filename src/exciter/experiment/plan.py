@@ -68,8 +68,8 @@ class PlannedStage(Settings):
 
 @dataclass(frozen=True)
 class Plan(Settings):
-    """A staged experiment: the word of its procedure, the robot's name, the word of the estimator that its logs are for,
-    and its stages in order.
+    """A staged experiment: the word of its procedure, the robot's name, the word of the estimator that its logs are
+    for, and its stages in order.
 
     folder: where paths of the stages start; that of the file, where there is one.
 
