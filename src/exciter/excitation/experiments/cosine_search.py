@@ -181,8 +181,16 @@ class OtaniExperiment(Experiment):
                 first, last = one.curve.motion([one.curve.start, one.curve.end]).q
                 curve, begin = task.led([one.curve], first, last)
                 log = sampled(curve, (begin, begin + one.curve.duration))
-                figures = {"columns": DesignColumns.of(task.model), "criterion": search.criterion}
-                return (task.hand_made("excitation", "excitation", curve, log, draws=2 * search.tries, **figures),)
+                stage = task.hand_made(
+                    "excitation",
+                    "excitation",
+                    curve,
+                    log,
+                    columns=DesignColumns.of(task.model),
+                    criterion=search.criterion,
+                    draws=2 * search.tries,
+                )
+                return (stage,)
         raise task.roadmap.failed("excitation")
 
 

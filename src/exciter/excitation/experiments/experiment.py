@@ -21,7 +21,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import FAILURES
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, design
@@ -257,6 +257,28 @@ def independent_columns(rows: Array) -> Index:
     diagonal = np.abs(np.diagonal(r))
     rank = int((diagonal > TELLS_APART * diagonal[0]).sum())
     return np.sort(there[order[:rank]])
+
+
+def together(stages: Sequence[ExperimentStage]) -> Figures:
+    """What all samples of all stages tell about the base parameters."""
+    first = stages[0].design
+    base, weights = first.model.base, first.noise**-2.0
+    objective = DesignObjective(first.model, DOptimality(), base.independent, weights)
+    total = sum((objective.gram(sampled(stage.design.curve)) for stage in stages), np.zeros((len(base), len(base))))
+    scale = np.sqrt(total.diagonal())
+    if not scale.all():
+        return Figures(names=base.names, predicted_std=np.full(len(base), np.inf))
+    values, vectors = np.linalg.eigh(total / np.outer(scale, scale))
+    if values[0] <= len(base) * np.finfo(float).eps * values[-1]:
+        return Figures(names=base.names, predicted_std=np.full(len(base), np.inf))
+    own = np.linalg.eigvalsh(total)
+    return Figures(
+        names=base.names,
+        predicted_std=np.sqrt((vectors**2 / values).sum(axis=1)) / scale,
+        condition_number=float(np.sqrt(own[-1] / own[0])) if own[0] > 0.0 else np.inf,
+        condition_number_normalized=float(np.sqrt(values[-1] / values[0])),
+        log_det=float(np.log(values).sum() + 2.0 * np.log(scale).sum()),
+    )
 
 
 def sampled(curve: Curve, stretch: tuple[float, float] | None = None) -> Motion:

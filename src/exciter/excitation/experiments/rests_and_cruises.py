@@ -29,7 +29,6 @@ from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, Whole
-from exciter.settings.field_markers import Numbers
 from exciter.typing import Array, BoolArray
 
 LEAST_POSES = 8
@@ -140,12 +139,10 @@ class ConstantVelocityExperiment(Experiment):
 
     word, title = "constant-velocity", "one joint after the other at constant velocities; then an exciting motion"
     estimator = "friction-first"
-    paces: Annotated[tuple[float, ...], Numbers(above=0.0, most=1.0)] = (0.1, 0.25, 0.5, 0.75, 1.0)
-    travel: Annotated[float, Number(above=0.0, most=1.0)] = 0.8
+    paces: tuple[Annotated[float, Number(above=0.0, most=1.0)], ...] = (0.2, 0.4, 0.7, 1.0)
+    travel: Annotated[float, Number(above=0.0, most=1.0)] = 0.6
 
     def __post_init__(self) -> None:
-        if isinstance(self.paces, float | int):
-            object.__setattr__(self, "paces", (float(self.paces),))
         if not self.paces:
             raise ExciterError("paces is empty; give one at least")
 
