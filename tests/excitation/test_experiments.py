@@ -23,6 +23,7 @@ from exciter.excitation.files.trajectory_files import exact_curve, exact_data, s
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.experiment.plan import Plan, PlannedStage
+from exciter.pipeline.design import Designed
 from exciter.pipeline.experiment import DesignedExperiment
 from exciter.robot import Robot, load
 from exciter.settings import yaml_text
@@ -331,6 +332,24 @@ def test_everything_is_written_checked_and_executed(tmp_path):
     plan = Plan.read(elsewhere)
     assert plan.log_path(plan.stages[0]).is_file()
     assert plan.motion_path(plan.stages[0]).resolve() == (folder / "excitation" / "trajectory.json").resolve()
+
+
+def test_nothing_is_written_where_one_stage_cannot_be(tmp_path, monkeypatch):
+    """What was there before stays."""
+    found, whole = designed("kuka-ir361", "static"), Designed.write
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "plan.yaml").write_text("the older one", encoding="utf-8")
+
+    def failing(self, folder, **options):
+        if folder.name == "excitation":
+            raise ExciterError("no room")
+        return whole(self, folder, **options)
+
+    monkeypatch.setattr(Designed, "write", failing)
+    with pytest.raises(ExciterError, match="no room"):
+        found.save(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.yaml"]
+    assert (tmp_path / "out" / "plan.yaml").read_text(encoding="utf-8") == "the older one"
 
 
 def test_a_cosine_on_a_ramp_is_the_same_in_its_file_and_slower():
