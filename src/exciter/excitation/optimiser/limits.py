@@ -61,11 +61,13 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """y = (u of joint 1, …, u of joint n[, s]) for a family and n joints; stretch: allowed range of s when free."""
+    """y = (u of joint 1, …, u of joint n[, s]) for a family and n joints; stretch: allowed range of s when free.
+    locked (n,): where joints stand still, NaN for those that move; only the u of these are in y."""
 
     trajectory: Trajectory
     n: int
     stretch: tuple[float, float] | None = None
+    locked: Array | None = None
 
     @cached_property
     def transform(self) -> Array:
@@ -81,16 +83,37 @@ class Variables:
         """Z T (c, v): coefficients of a joint are Z T u."""
         return self.trajectory.free @ self.transform
 
+    @cached_property
+    def moving(self) -> Index:
+        """(m,) numbers of the joints that move."""
+        return np.arange(self.n) if self.locked is None else np.flatnonzero(np.isnan(self.locked))
+
+    @cached_property
+    def _still(self) -> Array:
+        """(n, v): u of the joints that are locked, zero of the others."""
+        if self.locked is None:
+            return np.zeros((self.n, self.per_joint))
+        posture = np.nan_to_num(self.locked)
+        return np.asarray(lstsq(self.from_u, self.trajectory.still(posture).T)[0].T)
+
     @property
     def per_joint(self) -> int:
         return int(self.trajectory.free.shape[1])
 
     @cached_property
     def shares(self) -> tuple[Array, ...] | None:
-        """Of joints that may do less than others: u_j = S_j y_j, S_j (v, v_j) with orthonormal columns."""
-        if (shares := self.trajectory.shares(self.n)) is None:
+        """Of joints that may do less than others: u_j = S_j y_j, S_j (v, v_j) with orthonormal columns, none of a joint
+        that is locked."""
+        shares = self.trajectory.shares(self.n)
+        if shares is None and self.locked is None:
             return None
-        return tuple(np.linalg.qr(np.linalg.solve(self.transform, share))[0] for share in shares)  # u = T⁻¹ x
+        identity = np.eye(self.per_joint)
+        of_family = (
+            [identity] * self.n
+            if shares is None
+            else [np.linalg.qr(np.linalg.solve(self.transform, share))[0] for share in shares]  # u = T⁻¹ x
+        )
+        return tuple(share if j in self.moving else identity[:, :0] for j, share in enumerate(of_family))
 
     @property
     def coefficients(self) -> int:
@@ -116,7 +139,7 @@ class Variables:
         if self.shares is None:
             return flat.reshape(self.n, self.per_joint), s
         own = np.split(flat, np.cumsum([share.shape[1] for share in self.shares])[:-1])
-        return np.array([share @ one for share, one in zip(self.shares, own, strict=True)]), s
+        return self._still + [share @ one for share, one in zip(self.shares, own, strict=True)], s
 
     def join(self, u: Array, s: float = 1.0) -> Array:
         flat = self.packed(u)
@@ -160,6 +183,10 @@ class Variables:
             by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
         out = self.packed(blocks)
         return out if self.stretch is None else np.hstack([out, by_stretch])
+
+    def kept_locked(self, postures: Array) -> Array:
+        """Postures (N, n) with locked joints where they stand."""
+        return postures if self.locked is None else np.where(np.isnan(self.locked), postures, self.locked)
 
 
 def finite_limits(robot: Robot, kind: str, reason: str) -> Array:

@@ -1,0 +1,1 @@
+"""Procedures of staged experiments: which motions each needs, within all limits of the user, certified."""
