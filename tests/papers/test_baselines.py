@@ -13,6 +13,8 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import Equilibrium
+from exciter.excitation.experiments.points import random_points
+from exciter.excitation.experiments.segment_times import Segments, shortest_times
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
@@ -34,7 +36,6 @@ from exciter_papers.baselines.earlier_designs import (
     plan,
     vandanjon,
 )
-from exciter_papers.baselines.points import random_points
 from exciter_papers.baselines.poses_and_moves import (
     ConstantVelocityMoves,
     PoseSearch,
@@ -44,7 +45,6 @@ from exciter_papers.baselines.poses_and_moves import (
     select,
     static_poses,
 )
-from exciter_papers.baselines.segment_times import Segments, shortest_times
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from scipy.stats import beta, binom
 from exciter.excitation.criteria.criterion import DesignObjective, Observed, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.weighted_sums import Equilibrium
+from exciter.excitation.experiments.points import Powell
 from exciter.robot.motion import Motion
-from exciter_papers.baselines.points import Powell
 from exciter_papers.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
 from exciter_papers.gautier_khalil.methods import PointProblem, descend
 from exciter_papers.gautier_khalil.paper import GAUTIER_KHALIL_1992

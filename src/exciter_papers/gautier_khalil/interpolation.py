@@ -11,11 +11,11 @@ import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.observation_rows import EnergyRows
 from exciter.excitation.design import design
+from exciter.excitation.experiments.points import PointSearch, optimise_points
+from exciter.excitation.experiments.segment_times import Interpolated, interpolate_points
 from exciter.excitation.trajectories.curve import Curve
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.points import PointSearch, optimise_points
-from exciter_papers.baselines.segment_times import Interpolated, interpolate_points
 from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import data
 from exciter_papers.gautier_khalil.segments import segments_part

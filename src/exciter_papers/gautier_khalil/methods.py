@@ -15,9 +15,9 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import FrobeniusCondition, QrCondition
 from exciter.excitation.criteria.weighted_sums import Logarithm
+from exciter.excitation.experiments.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter_papers.gautier_khalil.sequences import ENERGY_PAPER_FIGURES, assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter import Motion
+from exciter.excitation.experiments.points import (
+    OptimalPoints,
+    PointSearch,
+    PointVariables,
+    QuasiNewton,
+    optimise_points,
+)
 from exciter.report.plot import Line, Plot
-from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter_papers.paper import DataTable, Effort, Finding, Part, at_most, claim, shown

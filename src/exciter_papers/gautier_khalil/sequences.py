@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import exciter as ex
-from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObjective, Observed
+from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import SoftCondition
-from exciter.excitation.criteria.weighted_sums import Logarithm, WeightedSum
-from exciter.typing import Array
-from exciter_papers.baselines.points import (
+from exciter.excitation.criteria.weighted_sums import Logarithm, SoftEquilibrium, WeightedSum
+from exciter.excitation.experiments.points import (
     OptimalPoints,
     PointSearch,
     PointVariables,
@@ -25,6 +23,7 @@ from exciter_papers.baselines.points import (
     optimise_points,
     random_points,
 )
+from exciter.typing import Array
 from exciter_papers.paper import published
 
 ENERGY_PAPER_FIGURES = published("gautier_khalil")
@@ -93,29 +92,6 @@ def groups(values: Array, size: int, rounds: int, seed: int) -> Array:
 # -- small cond(W) and S -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SoftEquilibrium:
-    """log of ‖w‖_p ‖1/w‖_p over the elements w of W, up to a constant: log S (19) as p → ∞.
-
-    All large and all small elements are pushed, not only the extreme pair. It is infinite where an element is zero, so
-    that no element changes its sign on the way.
-    """
-
-    power: float
-    name: ClassVar[str] = "soft equilibrium"
-
-    def at(self, observed: Observed) -> CriterionEvaluation:
-        w = observed.w
-        size = np.abs(w)
-        most, least = float(size.max()), float(size.min())
-        if least == 0.0:
-            return CriterionEvaluation(np.inf)
-        large, small = (size / most) ** self.power, (least / size) ** self.power
-        value = np.log(most / least) + np.log(large.sum() * small.sum()) / self.power
-        seed: Array = (large / large.sum() - small / small.sum()) / w
-        return CriterionEvaluation(float(value), further=(lambda: observed.rows_pullback(seed),))
-
-
 STAND_IN_POWERS = (
     (1.0, 4.0),
     (4.0, 8.0),
@@ -134,7 +110,7 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     variables = PointVariables.of(model.robot, len(points.q))
     x = inverse(variables, points) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(variables.size)
     for element, singular in STAND_IN_POWERS:
-        both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, SoftEquilibrium(element))))
+        both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, Logarithm(SoftEquilibrium(element)))))
         objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())
 
         def function(x: Array, objective: DesignObjective = objective) -> tuple[float, Array]:

@@ -23,7 +23,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
-from exciter.excitation.criteria.weighted_sums import stages
+from exciter.excitation.criteria.weighted_sums import of_elements, stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import (
     RESAMPLING_CLEARANCE_SHARE,
@@ -125,8 +125,10 @@ class Search:
 
     @cached_property
     def _grid(self) -> Grid:
-        """Few samples stand for many where information adds up over samples of torque; rows of energy do not."""
-        few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
+        """Few samples stand for many where information adds up over samples of torque; rows of energy do not, nor do
+        elements of W."""
+        few = isinstance(self.objective.formulation, TorqueRows) and not of_elements(self.criterion)
+        few = few and "cramer-rao" not in self.criterion.name
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 

@@ -17,9 +17,7 @@ from exciter.excitation.criteria.optimality_and_condition import (
     QrCondition,
 )
 from exciter.excitation.criteria.weighted_sums import Equilibrium, WeightedSum
-from exciter.parameters.terms import Viscous
-from exciter.robot import embedded_robots as embedded
-from exciter_papers.baselines.points import (
+from exciter.excitation.experiments.points import (
     NelderMead,
     PointSearch,
     PointVariables,
@@ -30,6 +28,8 @@ from exciter_papers.baselines.points import (
     random_points,
     two_stage,
 )
+from exciter.parameters.terms import Viscous
+from exciter.robot import embedded_robots as embedded
 from support.closed_forms import closed_form_w
 
 pytestmark = pytest.mark.slow

@@ -17,14 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from exciter import ConditionNumber, DynamicModel, ExciterError, Motion, Robot
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import stages
+from exciter.excitation.experiments.segment_times import Interpolated, interpolate_points
 from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 from exciter.typing import Array
-from exciter_papers.baselines.segment_times import Interpolated, interpolate_points
 
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
 INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity
