@@ -22,7 +22,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
-from exciter.excitation.criteria.weighted_sums import stages
+from exciter.excitation.criteria.weighted_sums import hops, stages
 from exciter.excitation.experiments.segment_times import Interpolated, interpolate_points
 from exciter.excitation.optimiser.limits import finite_limits
 from exciter.excitation.trajectories.curve import Curve
@@ -31,6 +31,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
+HOP_STD = 0.3  # [rad] of x: how far from the best so far a descent begins again, where it does (``hops``)
 INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity
 
 
@@ -91,7 +92,8 @@ class DerivativeFree:
         limit = self.evaluations if iterations is None else min(self.evaluations, iterations * len(start))
 
         def value(x: Array) -> float:
-            return min(function(x)[0], INFINITE_VALUE_STAND_IN)
+            return min(function(x)[0], HOP_STD = 0.3  # [rad] of x: how far from the best so far a descent begins again, where it does (``hops``)
+INFINITE_VALUE_STAND_IN)
 
         solution = minimize(value, start, method=self.name, options={"maxfev": limit, **self.options})
         return Minimum(x=solution.x, value=float(solution.fun), evaluations=int(solution.nfev))
@@ -211,10 +213,16 @@ def optimise_points(
     evaluations = sum(found.evaluations for found in explored)
     finished = []
     for found in sorted(explored, key=lambda found: found.value)[: search.keep]:
-        for function in functions:
-            found = search.method.minimise(function, found.x)
-            evaluations += found.evaluations
-        finished.append((objective.value(variables.motion(found.x)), found.x))
+        x, best_value = found.x, np.inf
+        for hop in range(1 + hops(search.criterion)):
+            if hop:
+                found = replace(found, x=x + HOP_STD * rng.standard_normal(variables.size))
+            for function in functions:
+                found = search.method.minimise(function, found.x)
+                evaluations += found.evaluations
+            if (value := objective.value(variables.motion(found.x))) < best_value:
+                x, best_value = found.x, value
+        finished.append((best_value, x))
     values, best = np.array([value for value, _ in finished]), min(finished, key=lambda pair: pair[0])
     motion = variables.motion(best[1])
     if not np.isfinite(best[0]):

@@ -7,7 +7,7 @@ motion, and a certificate decides; as a last resort the motion shrinks about a p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
-from exciter.excitation.criteria.weighted_sums import of_elements, stages
+from exciter.excitation.criteria.weighted_sums import HOP_SHARE, hops, of_elements, stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import (
     RESAMPLING_CLEARANCE_SHARE,
@@ -52,6 +52,7 @@ REPAIR_ROUNDS = 4
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+HOP_SPAWN_KEY = 1  # beside the number of a start: what its hops are drawn from
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
 
@@ -178,7 +179,7 @@ class Search:
             try:
                 centre, track.y = self._begun(number, deadline)
                 track.first = track.seconds
-                last = self._descended(track)
+                last = self._descended(track, centre, number)
                 certified = partial(self.certified, deadline=deadline)
                 found, repairs = finish(last, track.y, centre, certified, self.settings, certificate_seconds)
                 track.evaluations += repairs
@@ -201,26 +202,48 @@ class Search:
     def _begun(self, number: int, deadline: Deadline) -> tuple[Array, Array]:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        rng = self._random(number)
         return random_start(self.limits, replace(self.nonlinear, deadline=deadline), self.posture(deadline), rng)
 
-    def _descended(self, track: _Track) -> Program:
-        """Minimise by stages, or as far as time allows; the problem of the last stage."""
-        todo = stages(self.criterion)
-        before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
+    def _random(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    def _descended(self, track: _Track, centre: Array, number: int) -> Program:
+        """Minimise by stages, and again from nearby where that helps, or as far as time allows; the problem of the last
+        stage."""
+        todo, rng = stages(self.criterion), self._random(number, HOP_SPAWN_KEY)
         try:
-            for stage, criterion in enumerate(todo):
-                final = stage == len(todo) - 1
-                settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
-                problem = self._problem(criterion).within(before_certificates)
-                outcome = minimise(problem, track.y, settings, track if final else track.silently)
-                track.y, track.evaluations = outcome.y, track.evaluations + outcome.evaluations
-                track.stopped = outcome.reason == "stopped"
+            value = self._staged(track, todo)
+            for _ in range(0 if track.stopped else hops(self.criterion)):
+                best, swing = (track.y, value), track.y - centre
+                nearby = track.y + HOP_SHARE * np.abs(swing).mean() * rng.standard_normal(len(swing))
+                if self.stretch is not None:
+                    nearby[-1] = track.y[-1]
+                track.y = shrunk(self.limits, self.nonlinear, centre, nearby)
+                value = self._staged(track, todo)
+                if track.stopped or not value < best[1]:
+                    track.y, value = best
                 if track.stopped:
                     break
         except KeyboardInterrupt:
             track.stopped = track.cancelled = True
         return self._problem(todo[-1]).within(track.deadline)
+
+    def _staged(self, track: _Track, todo: Sequence[AnyCriterion]) -> float:
+        """Once through all stages; the value of the last one, infinite when it was stopped before."""
+        before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
+        value = np.inf
+        for stage, criterion in enumerate(todo):
+            final = stage == len(todo) - 1
+            settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
+            problem = self._problem(criterion).within(before_certificates)
+            outcome = minimise(problem, track.y, settings, track if final else track.silently)
+            track.y, track.evaluations = outcome.y, track.evaluations + outcome.evaluations
+            track.stopped = outcome.reason == "stopped"
+            if track.stopped:
+                break
+            value = outcome.value if final else np.inf
+        return value
 
     def _attempt(self, number: int, track: _Track, y: Array | None, *, complete: bool, obstacle: str = "") -> Attempt:
         """What a start has come to; without a motion there is neither a value nor a history."""
