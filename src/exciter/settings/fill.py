@@ -23,7 +23,7 @@ from exciter.settings.field_markers import Kind, Refused, class_given, inside, w
 T = TypeVar("T")
 Context = Mapping[str, Any]
 Check = Callable[[Any, Context | None], Any]
-ROBOT_FIELD = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
+ROBOT_FIELD = "robot"  #: a field of this name without a marker is no setting: it is the robot that the reader knows
 SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -177,7 +177,8 @@ def _filled(cls: Any, given: Any, context: Context) -> Any:
             if key in data:
                 with inside("" if key in cls.flat else f": {key}"):
                     values[named.get(key, key)] = _check_of(hint)(data[key], context)
-        if ROBOT_FIELD not in cls.inner and any(field.name == ROBOT_FIELD for field in dataclasses.fields(cls)):
+        apart = (*cls.inner, *settings_fields(cls))
+        if ROBOT_FIELD not in apart and any(field.name == ROBOT_FIELD for field in dataclasses.fields(cls)):
             values[ROBOT_FIELD] = context.get(ROBOT_FIELD)
         return cls(**values)
     except ExciterError as error:
@@ -309,7 +310,9 @@ def settings_fields(cls: Any, *, needed: bool = False) -> Mapping[str, Any]:
 
 @cache
 def _fields(cls: Any, needed: bool) -> Mapping[str, Any]:
-    hints, apart = get_type_hints(cls, include_extras=True), (ROBOT_FIELD, *cls.inner)
+    hints = get_type_hints(cls, include_extras=True)
+    known = ROBOT_FIELD if marker_of(hints.get(ROBOT_FIELD)) is None else ""
+    apart = (known, *cls.inner)
     fields = [one for one in dataclasses.fields(cls) if one.init and one.name not in apart]
     if needed:
         fields = [one for one in fields if one.default is one.default_factory is dataclasses.MISSING]

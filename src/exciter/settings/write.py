@@ -41,7 +41,8 @@ def _changed(settings: Any) -> dict[str, Any]:
     data: dict[str, Any] = {}
     hints = settings_fields(type(settings))
     for field in dataclasses.fields(settings):
-        if not field.init or field.name in (ROBOT_FIELD, *settings.inner):
+        known = field.name == ROBOT_FIELD and ROBOT_FIELD not in hints
+        if not field.init or known or field.name in settings.inner:
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:

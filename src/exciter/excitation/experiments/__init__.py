@@ -1,1 +1,1 @@
-"""Procedures of the papers that are more than one search: how each designs the motions it needs."""
+"""Procedures of staged experiments: which motions each needs, within all limits of the user, certified."""
