@@ -337,7 +337,8 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     w = np.abs(setting.rows(setting.motion))
     assert (w == 0).any()
     assert np.isfinite(objective.value(setting.motion))
-    long = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights, EnergyRows(interval=4.2))
+    rows = EnergyRows(interval=4.2)
+    long = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights, rows)
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
 
 

@@ -107,7 +107,7 @@ def _beaten(r: int, points: OptimalPoints) -> Finding:
 
 
 def _inside(points: OptimalPoints) -> bool:
-    limits = PointVariables.of(sequences.robot_model().robot, len(points.q))
+    limits = PointVariables.of(sequences.robot_model(), len(points.q))
     kept = (points.q >= limits.lower) & (points.q <= limits.upper) & (np.abs(points.qd) <= limits.velocity)
     return bool(kept.all())
 

@@ -58,7 +58,7 @@ def uniform_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
 
 def starting_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
     """Variables x of 4.2 normally distributed, as the optimisation of the paper begins."""
-    variables = PointVariables.of(model.robot, points)
+    variables = PointVariables.of(model, points, seed)
     return variables.motion(np.random.default_rng(seed).standard_normal(variables.size))
 
 
@@ -107,8 +107,10 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     """Points of least log cond + weight · log S near those of least cond; seed: of the nudge; the method's iterations
     are those of one stage."""
     model = robot_model()
-    variables = PointVariables.of(model.robot, len(points.q))
-    x = inverse(variables, points) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(variables.size)
+    variables = PointVariables.of(model, len(points.q))
+    x = variables.inverse(points.q, points.qd) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(
+        variables.size
+    )
     for element, singular in STAND_IN_POWERS:
         both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, Logarithm(SoftEquilibrium(element)))))
         objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())
@@ -119,14 +121,6 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
 
         x = method.minimise(function, x).x
     return variables.motion(x)
-
-
-def inverse(variables: PointVariables, points: OptimalPoints) -> Array:
-    """x of given points."""
-    share = (points.q - variables.lower) / (variables.upper - variables.lower)
-    position = np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0)))
-    speed = np.arcsin(np.clip(points.qd / variables.velocity, -1.0, 1.0))
-    return np.concatenate([position.ravel(), speed.ravel()])
 
 
 # -- many sequences of one kind ----------------------------------------------------------------------------------------

@@ -46,8 +46,9 @@ class Equilibrium(CriterionSettings):
 
     A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
     that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
-    by two elements and has a kink wherever others take over, hence ``SoftEquilibrium`` on the way. It belongs to few points, chosen one by one: along a
-    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came."""
+    by two elements and has a kink wherever others take over, hence ``SoftEquilibrium`` on the way. It belongs to few
+    rows: points, or long intervals of energy. Along a densely sampled motion every element that changes its sign passes
+    zero, and S says only how near a sample came."""
 
     word, title = "equilibrium", "equilibrium of the elements"
     companion: ClassVar[bool] = True

@@ -82,7 +82,8 @@ class Attempt:
 @dataclass(frozen=True, eq=False)
 class Search:
     """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration;
-    locked (n,): where joints stand still, NaN for those that move."""
+    locked (n,): where joints stand still, NaN for those that move; instants (N,) [s]: of the samples, even unless
+    given."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -92,6 +93,7 @@ class Search:
     stretch: tuple[float, float] | None = None
     settings: SQPSettings = field(default_factory=SQPSettings)
     locked: Array | None = None
+    instants: Array | None = None
     _known: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -132,6 +134,8 @@ class Search:
         elements of W."""
         few = isinstance(self.objective.formulation, TorqueRows) and not of_elements(self.criterion)
         few = few and "cramer-rao" not in self.criterion.name
+        if self.instants is not None:
+            return self.variables.grid(self.instants)
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
@@ -173,15 +177,19 @@ class Search:
         deadline: Deadline = NEVER,
         progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
+        delta: Array | None = None,
     ) -> Attempt:
         """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
-        what a certificate takes. One thread: small matrices gain nothing from more, rounding would depend on them."""
+        what a certificate takes. delta (n, c): a motion near an optimum, which is improved in the last stage alone.
+        One thread: small matrices gain nothing from more, rounding would depend on them."""
         track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
         with one_thread():
             try:
                 centre, track.y = self._begun(number, deadline)
                 track.first = track.seconds
-                last = self._descended(track, centre, number)
+                if delta is not None:
+                    track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
+                last = self._descended(track, centre, number, polish=delta is not None)
                 certified = partial(self.certified, deadline=deadline)
                 found, repairs = finish(last, track.y, centre, certified, self.settings, certificate_seconds)
                 track.evaluations += repairs
@@ -210,17 +218,25 @@ class Search:
     def _random(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
-    def _descended(self, track: _Track, centre: Array, number: int) -> Program:
+    def explored(self, number: int, iterations: int, deadline: Deadline = NEVER) -> float:
+        """How low the first stage comes in few iterations: which starts are worth their time."""
+        _, y = self._begun(number, deadline)
+        problem = self._problem(stages(self.criterion)[0]).within(deadline)
+        return minimise(problem, y, replace(self.settings, iterations=iterations)).value
+
+    def _descended(self, track: _Track, centre: Array, number: int, *, polish: bool = False) -> Program:
         """Minimise by stages, and again from nearby where that helps, or as far as time allows; the problem of the last
-        stage."""
+        stage, which is the only one of a motion to polish."""
         todo, rng = stages(self.criterion), self._random(number, HOP_SPAWN_KEY)
+        todo = todo[-1:] if polish else todo
         try:
             value = self._staged(track, todo)
-            for _ in range(0 if track.stopped else hops(self.criterion)):
+            for _ in range(0 if track.stopped or polish else hops(self.criterion)):
                 best, swing = (track.y, value), track.y - centre
-                nearby = track.y + HOP_SHARE * np.abs(swing).mean() * rng.standard_normal(len(swing))
+                hop = HOP_SHARE * np.abs(swing).mean() * rng.standard_normal(len(swing))
                 if self.stretch is not None:
-                    nearby[-1] = track.y[-1]
+                    hop[-1] = 0.0
+                nearby = track.y + hop
                 track.y = shrunk(self.limits, self.nonlinear, centre, nearby)
                 value = self._staged(track, todo)
                 if track.stopped or not value < best[1]:
@@ -269,7 +285,8 @@ class Search:
 
     def value(self, family: Trajectory, delta: Array) -> float:
         """The criterion of a motion, with true friction signs at all samples."""
-        return self.objective.value(motion(family, delta, family.sample_times(self.samples)))
+        at = family.sample_times(self.samples) if self.instants is None else self.instants
+        return self.objective.value(motion(family, delta, at))
 
     def certified(self, y: Array, deadline: Deadline = NEVER) -> bool:
         return self._certificate(y, deadline).certified
