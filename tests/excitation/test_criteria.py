@@ -130,6 +130,11 @@ def equilibrium(case: Case, motion: Motion) -> float:
     return w.max() / w.min()
 
 
+def soft_equilibrium(case: Case, motion: Motion, power: float) -> float:
+    w = np.abs(case.rows(motion))[structural(case)]
+    return ((w**power).mean() * (w**-power).mean()) ** (1.0 / power)
+
+
 def inverse_torque(case: Case, motion: Motion) -> float:
     return len(motion) / np.abs(case.model.regressor(motion) @ case.model.nominal).sum()
 
@@ -173,15 +178,24 @@ CRITERIA = {
         lambda w, *_: -np.log(sigma(w * z_of(w.shape[1]))[-1] ** 2),
     ),
     "equilibrium": (lambda b: sums.Equilibrium(), lambda w, case, motion: equilibrium(case, motion)),
+    "soft equilibrium": (
+        lambda b: sums.SoftEquilibrium(3.0),
+        lambda w, case, motion: soft_equilibrium(case, motion, 3.0),
+    ),
+    "condition and equilibrium": (
+        lambda b: sums.ConditionAndEquilibrium(1e-3),
+        lambda w, case, motion: np.linalg.cond(w) + 1e-3 * equilibrium(case, motion),
+    ),
     "torque": (lambda b: sums.InverseTorque(), lambda w, case, motion: inverse_torque(case, motion)),
     "sum": (
         lambda b: sums.WeightedSum(((0.5, c.DOptimality()), (2.0, c.ConditionNumber()), (30.0, sums.InverseTorque()))),
         lambda w, case, motion: -np.log(sigma(w)).sum() + 2.0 * np.linalg.cond(w) + 30.0 * inverse_torque(case, motion),
     ),
 }
+NOT_OF_GRAM = ("equilibrium", "soft equilibrium", "condition and equilibrium", "torque", "sum")
 #: steps short enough that pivots, signs of torques and the smallest element stay the same
-KINKED = {"qr": 1e-6, "torque": 1e-6, "sum": 1e-5, "equilibrium": 1e-3}
-GRAM_CRITERIA = {name: make for name, (make, _) in CRITERIA.items() if name not in ("equilibrium", "torque", "sum")}
+KINKED = {"qr": 1e-6, "torque": 1e-6, "sum": 1e-5, **dict.fromkeys(NOT_OF_GRAM[:3], 1e-3)}
+GRAM_CRITERIA = {name: make for name, (make, _) in CRITERIA.items() if name not in NOT_OF_GRAM}
 
 
 @pytest.fixture(params=list(ROBOTS))
@@ -227,7 +241,7 @@ def test_value_and_gradient(name, robot, formulation, with_prior):
     assert value == objective.value(setting.motion)
     assert_allclose(value, expected(setting.motion, w), rtol=1e-8)
     step = KINKED.get(name, 1e-4)
-    if name == "equilibrium":
+    if "equilibrium" in name:
         step *= np.abs(w)[structural(setting)].min()
     for part in PARTS:
         exact = (getattr(gradient, part) * direction(robot, formulation, part)).sum()
@@ -328,6 +342,24 @@ def test_prior_is_an_earlier_experiment():
     figures = evaluate(setting.model, other, setting.weights, prior=later.prior)
     assert_allclose(figures.log_det, 2 * np.log(sigma(both)).sum(), rtol=1e-10)
     assert_allclose(figures.predicted_std, np.sqrt(variances(both)), rtol=1e-8)
+
+
+def test_stand_ins_of_equilibrium_tend_to_it_and_come_after_the_condition_number():
+    """S joins in when the condition number alone has settled the signs; the last stage is the criterion itself."""
+    setting = case("gautier-khalil", "energy")
+    values = [
+        DesignObjective(setting.model, one, setting.columns, setting.weights, setting.formulation).value(setting.motion)
+        for one in (*(sums.SoftEquilibrium(power) for power in (1.0, 8.0, 64.0, 4096.0)), sums.Equilibrium())
+    ]
+    assert values == sorted(values)
+    assert_allclose(values[-2], values[-1], rtol=0.01)
+    first, *later = sums.stages(sums.ConditionAndEquilibrium(0.01))
+    assert first == sums.Logarithm(sums.WeightedSum(((1.0, c.SoftCondition(4.0)),)))
+    assert all(weight == 0.01 for stage in later for weight, _ in stage.criterion.parts[1:])
+    assert later[-1] == sums.Logarithm(sums.ConditionAndEquilibrium(0.01).sum)
+    assert sums.stages(sums.Equilibrium())[0] == sums.Logarithm(sums.SoftEquilibrium(4.0))
+    assert sums.stages(c.DOptimality()) == (c.DOptimality(),)
+    assert (sums.hops(sums.ConditionAndEquilibrium()), sums.hops(c.ConditionNumber())) == (5, 0)
 
 
 def test_equilibrium_sees_torque_rows_without_their_structural_zeros():

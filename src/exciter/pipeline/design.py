@@ -152,6 +152,7 @@ class Designed:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
         found, rows, model = self.design, self.config.formulation_of(), self.design.model
         base, spectrum = model.base, acceleration_spectrum(found.trajectory, found.delta)
+        bounds = None if self.config.noise is None else search.error_bounds(found, rows)
         columns: dict[str, Any] = {"name": found.parameters, "predicted_std": found.predicted_std.tolist()}
         if found.parameters == base.names:
             columns |= {
@@ -167,6 +168,7 @@ class Designed:
             "condition_number_normalized": found.condition_number_normalized,
             "log_det": found.log_det,
             "predicted_std": self.predicted_std,
+            "error_bounds": None if bounds is None else bounds.to_dict(),
             "certificate": found.certificate.to_dict(),
             "seconds": found.seconds,
             "evaluations": found.evaluations,

@@ -48,13 +48,17 @@ from exciter.typing import Array, BoolArray
 from exciter.workers import one_thread
 
 REVERSAL_PEAK = 3.0  # of |q̈|: what a quintic needs to turn −v into v, times v over its time
-EQUATIONS_PER_PARAMETER = 2.0  # unless their number is given: r of the paper's 31 points for 15 parameters
+FURTHER_EQUATIONS = 15  # than parameters, unless their number is given: as in the paper, 30 for 15 parameters
 SHORTENED_PACE = 0.995  # of acceleration and jerk limits: the rest is for what a controller does between rows of a file
 INSTANTS_OF_A_SEGMENT = 24  # at which positions and constraints are looked at, before a certificate decides
 TIME_HALVINGS = 7  # between the time of a segment and the shortest that velocity, acceleration and jerk allow
 SHORTENING_SHARES = (1.0, 0.75, 0.5, 0.25)  # of what was gained, until all limits are certified
+TIGHT_CERTIFICATE_FACTOR = 4.0  # by which a certificate of the best motion takes longer than of the initial one
+RESERVED_CERTIFICATES = 3  # of the time: for times that are shortened, and for the whole motion
+LEAST_RESERVE_SHARE = 0.1  # of the time, for these and for the figures
 LEAST_GAIN = 1e-3  # of the criterion, by which points must improve for another round
 SUBJECT = "points"
+EXPLORED_SHARE = 0.7  # of the time that must be left for another start to be looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,7 @@ class MotionThroughPoints:
 
 @dataclass(frozen=True)
 class PointsExperiment(Experiment):
-    """equations r: intervals between points, twice the inertial parameters unless given; equilibrium: weight λ₂ of the
+    """equations r: intervals between points, 15 more than inertial parameters unless given; equilibrium: weight λ₂ of the
     equilibrium S beside cond(W) in (18), none unless given; explore: iterations in which all starts are compared, keep:
     how many of them are carried through; rounds: how often times are shortened and points improved for them.
 
@@ -174,7 +178,7 @@ def motion_through_points(
     """The points of least cond(W), or of (18), such that the quintics through them keep all limits at every instant,
     from rest to rest; each segment as short as it may be. task: whose progress is reported."""
     settings, columns = settings or PointsExperiment(), energy_columns(model)
-    equations = settings.equations or round(EQUATIONS_PER_PARAMETER * len(columns))
+    equations = settings.equations or len(columns) + FURTHER_EQUATIONS
     if equations < len(columns):
         raise ExciterError(
             f"{equations} equations cannot determine {len(columns)} parameters; give {len(columns)} or more"
@@ -183,15 +187,21 @@ def motion_through_points(
     family = Quintic.even(equations * first_time(model.robot), equations)
     search = Search(family, objective, tuple(constraints), equations + 1, seed)
     with deadline.kept(), one_thread():
-        attempts = _searched(search, settings, starts, deadline, task)
-        best = min(attempts, key=attrgetter("value"))
-        if best.delta is None:
+        initial, certificate_seconds = _rehearsed(search, deadline)
+        reserve = max(RESERVED_CERTIFICATES * certificate_seconds, LEAST_RESERVE_SHARE * deadline.left)
+        until = deadline.moved(-reserve) if np.isfinite(deadline.at) else deadline
+        attempts = _searched(search, settings, starts, until, certificate_seconds, task)
+        if initial is not None and until.passed and not any(one.feasible for one in attempts):
+            attempts.append(initial)
+        best = min(attempts, key=attrgetter("value"), default=None)
+        if best is None or best.delta is None:
             obstacles = [one.obstacle for one in attempts if one.obstacle]
             if not obstacles:
                 raise OutOfTime
             raise ExciterError(f"infeasible: no motion through points keeps {obstacles[0]}; loosen it")
         first = PassedPoints(times=np.array(family.times), delta=best.delta, value=best.value)
-        final, evaluations = _in_rounds(search, best.number, first, settings.rounds, deadline)
+        shorter = shortened(search, first, deadline)
+        final, evaluations = _in_rounds(search, best.number, shorter, settings.rounds, until, certificate_seconds)
     evaluations += sum(one.evaluations for one in attempts)
     return MotionThroughPoints(first=first, final=final, evaluations=evaluations)
 
@@ -204,10 +214,27 @@ def first_time(robot: Robot) -> float:
     return float(turning.max())
 
 
+def _rehearsed(search: Search, deadline: Deadline) -> tuple[Attempt | None, float]:
+    """The motion that the first start begins with, which remains where time is short, and about what a certificate of
+    a better one takes [s]; where time does not matter neither is asked for."""
+    if not np.isfinite(deadline.at):
+        return None, 0.0
+    deadline.check()
+    found, began = search.initial_motion(0, deadline), deadline.clock()
+    if found.delta is not None:
+        certify(search.model.robot, search.trajectory.curve(found.delta), search.constraints, check=deadline.check)
+    return found, TIGHT_CERTIFICATE_FACTOR * (deadline.clock() - began)
+
+
 def _searched(
-    search: Search, settings: PointsExperiment, starts: int, deadline: Deadline, task: ExperimentTask | None
+    search: Search,
+    settings: PointsExperiment,
+    starts: int,
+    deadline: Deadline,
+    certificate_seconds: float,
+    task: ExperimentTask | None,
 ) -> list[Attempt]:
-    """The best starts, as far as a short look says, carried through to the end."""
+    """The best starts, as far as a short look says, carried through to the end, or as far as time allows."""
     keep = min(settings.keep, starts)
     numbers: list[int] = list(range(starts))
     done, best = 0, np.inf
@@ -219,32 +246,32 @@ def _searched(
     if keep < starts:
         looks: list[tuple[float, int]] = []
         for number in numbers:
-            if looks and deadline.passed:
+            if deadline.left <= EXPLORED_SHARE * deadline.seconds:
                 break
             looks.append((search.explored(number, settings.explore, deadline), number))
             done += 1
             told(number)
-        numbers = [number for _, number in sorted(looks)]
+        numbers = [number for _, number in sorted(looks)] or numbers
     found: list[Attempt] = []
     for number in numbers[:keep]:
-        if found and (deadline.passed or found[-1].cancelled):
+        if deadline.passed or (found and found[-1].cancelled):
             break
-        found.append(search.run(number, deadline))
+        found.append(search.run(number, deadline, certificate_seconds=certificate_seconds))
         best = min(one.value for one in found)
         told(number)
     return found
 
 
 def _in_rounds(
-    search: Search, number: int, points: PassedPoints, rounds: int, deadline: Deadline
+    search: Search, number: int, points: PassedPoints, rounds: int, deadline: Deadline, certificate_seconds: float
 ) -> tuple[PassedPoints, int]:
-    """The motion with shorter segments, and points that are better for these; and how many evaluations that took."""
+    """Points that are better for their times, and times that are shorter for these; how many evaluations that took."""
     evaluations = 0
     with suppress(OutOfTime):
-        points = shortened(search, points, deadline)
         for _ in range(rounds):
+            deadline.check()
             timed = replace(search, trajectory=points.trajectory, instants=points.times)
-            found = timed.run(number, deadline, delta=points.delta)
+            found = timed.run(number, deadline, certificate_seconds=certificate_seconds, delta=points.delta)
             evaluations += found.evaluations
             gain = points.value - found.value
             if found.delta is None or not gain > 0.0:
