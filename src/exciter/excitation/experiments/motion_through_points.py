@@ -108,9 +108,9 @@ class MotionThroughPoints:
 
 @dataclass(frozen=True)
 class PointsExperiment(Experiment):
-    """equations r: intervals between points, 15 more than inertial parameters unless given; equilibrium: weight λ₂ of the
-    equilibrium S beside cond(W) in (18), none unless given; explore: iterations in which all starts are compared, keep:
-    how many of them are carried through; rounds: how often times are shortened and points improved for them.
+    """equations r: intervals between points, 15 more than inertial parameters unless given; equilibrium: weight λ₂ of
+    the equilibrium S beside cond(W) in (18), none unless given; explore: iterations in which all starts are compared,
+    keep: how many of them are carried through; rounds: how often times are shortened and points improved for them.
 
     >>> ex.design_experiment(robot, {"points": {"equations": 16, "rounds": 1}}, starts=1).certified
     True"""
@@ -191,6 +191,8 @@ def motion_through_points(
         reserve = max(RESERVED_CERTIFICATES * certificate_seconds, LEAST_RESERVE_SHARE * deadline.left)
         until = deadline.moved(-reserve) if np.isfinite(deadline.at) else deadline
         attempts = _searched(search, settings, starts, until, certificate_seconds, task)
+        if any(one.cancelled for one in attempts):
+            raise KeyboardInterrupt
         if initial is not None and until.passed and not any(one.feasible for one in attempts):
             attempts.append(initial)
         best = min(attempts, key=attrgetter("value"), default=None)
@@ -254,7 +256,7 @@ def _searched(
         numbers = [number for _, number in sorted(looks)] or numbers
     found: list[Attempt] = []
     for number in numbers[:keep]:
-        if deadline.passed or (found and found[-1].cancelled):
+        if deadline.passed or any(one.cancelled for one in found):
             break
         found.append(search.run(number, deadline, certificate_seconds=certificate_seconds))
         best = min(one.value for one in found)
