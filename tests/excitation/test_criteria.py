@@ -130,6 +130,11 @@ def equilibrium(case: Case, motion: Motion) -> float:
     return w.max() / w.min()
 
 
+def soft_equilibrium(case: Case, motion: Motion, power: float) -> float:
+    w = np.abs(case.rows(motion))[structural(case)]
+    return ((w**power).mean() * (w**-power).mean()) ** (1.0 / power)
+
+
 def inverse_torque(case: Case, motion: Motion) -> float:
     return len(motion) / np.abs(case.model.regressor(motion) @ case.model.nominal).sum()
 
@@ -173,15 +178,24 @@ CRITERIA = {
         lambda w, *_: -np.log(sigma(w * z_of(w.shape[1]))[-1] ** 2),
     ),
     "equilibrium": (lambda b: sums.Equilibrium(), lambda w, case, motion: equilibrium(case, motion)),
+    "soft equilibrium": (
+        lambda b: sums.SoftEquilibrium(3.0),
+        lambda w, case, motion: soft_equilibrium(case, motion, 3.0),
+    ),
+    "condition and equilibrium": (
+        lambda b: sums.ConditionAndEquilibrium(1e-3),
+        lambda w, case, motion: np.linalg.cond(w) + 1e-3 * equilibrium(case, motion),
+    ),
     "torque": (lambda b: sums.InverseTorque(), lambda w, case, motion: inverse_torque(case, motion)),
     "sum": (
         lambda b: sums.WeightedSum(((0.5, c.DOptimality()), (2.0, c.ConditionNumber()), (30.0, sums.InverseTorque()))),
         lambda w, case, motion: -np.log(sigma(w)).sum() + 2.0 * np.linalg.cond(w) + 30.0 * inverse_torque(case, motion),
     ),
 }
+NOT_OF_GRAM = ("equilibrium", "soft equilibrium", "condition and equilibrium", "torque", "sum")
 #: steps short enough that pivots, signs of torques and the smallest element stay the same
-KINKED = {"qr": 1e-6, "torque": 1e-6, "sum": 1e-5, "equilibrium": 1e-3}
-GRAM_CRITERIA = {name: make for name, (make, _) in CRITERIA.items() if name not in ("equilibrium", "torque", "sum")}
+KINKED = {"qr": 1e-6, "torque": 1e-6, "sum": 1e-5, **dict.fromkeys(NOT_OF_GRAM[:3], 1e-3)}
+GRAM_CRITERIA = {name: make for name, (make, _) in CRITERIA.items() if name not in NOT_OF_GRAM}
 
 
 @pytest.fixture(params=list(ROBOTS))
@@ -227,7 +241,7 @@ def test_value_and_gradient(name, robot, formulation, with_prior):
     assert value == objective.value(setting.motion)
     assert_allclose(value, expected(setting.motion, w), rtol=1e-8)
     step = KINKED.get(name, 1e-4)
-    if name == "equilibrium":
+    if "equilibrium" in name:
         step *= np.abs(w)[structural(setting)].min()
     for part in PARTS:
         exact = (getattr(gradient, part) * direction(robot, formulation, part)).sum()
@@ -361,6 +375,24 @@ def test_prior_is_an_earlier_experiment():
     assert_allclose(figures.predicted_std, np.sqrt(variances(both)), rtol=1e-8)
 
 
+def test_stand_ins_of_equilibrium_tend_to_it_and_come_after_the_condition_number():
+    """S joins in when the condition number alone has settled the signs; the last stage is the criterion itself."""
+    setting = case("gautier-khalil", "energy")
+    values = [
+        DesignObjective(setting.model, one, setting.columns, setting.weights, setting.formulation).value(setting.motion)
+        for one in (*(sums.SoftEquilibrium(power) for power in (1.0, 8.0, 64.0, 4096.0)), sums.Equilibrium())
+    ]
+    assert values == sorted(values)
+    assert_allclose(values[-2], values[-1], rtol=0.01)
+    first, *later = sums.stages(sums.ConditionAndEquilibrium(0.01))
+    assert first == sums.Logarithm(sums.WeightedSum(((1.0, c.SoftCondition(4.0)),)))
+    assert all(weight == 0.01 for stage in later for weight, _ in stage.criterion.parts[1:])
+    assert later[-1] == sums.Logarithm(sums.ConditionAndEquilibrium(0.01).sum)
+    assert sums.stages(sums.Equilibrium())[0] == sums.Logarithm(sums.SoftEquilibrium(4.0))
+    assert sums.stages(c.DOptimality()) == (c.DOptimality(),)
+    assert (sums.hops(sums.ConditionAndEquilibrium()), sums.hops(c.ConditionNumber())) == (5, 0)
+
+
 def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     """Rows of the last joint are zero for all other links; only true elements count, also with long intervals."""
     setting = case("gautier-khalil", "dynamic")
@@ -368,7 +400,8 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     w = np.abs(setting.rows(setting.motion))
     assert (w == 0).any()
     assert np.isfinite(objective.value(setting.motion))
-    long = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights, EnergyRows(interval=60))
+    rows = EnergyRows(interval=4.2)
+    long = DesignObjective(setting.model, sums.Equilibrium(), setting.columns, setting.weights, rows)
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
 
 
@@ -710,7 +743,7 @@ def test_numbers_of_a_criterion_may_come_in_any_sequence():
 
 
 def test_formulations_of_a_design_are_read_as_they_were_written():
-    for rows in (TorqueRows(), EnergyRows(), EnergyRows(3, 0.5)):
+    for rows in (TorqueRows(), EnergyRows(), EnergyRows(0.05, 0.5)):
         check_read_again(OneOf(DESIGN_ROWS).hint, rows)
 
 
@@ -760,7 +793,7 @@ def test_bad_input_is_refused_in_one_line():
         (lambda: c.ConditionAndSmallest(-1.0), "k2 is -1.0; give a number > 0"),
         (lambda: sums.WeightedSum(()), "needs parts with positive weights"),
         (lambda: sums.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
-        (lambda: EnergyRows(interval=0), "interval is 0; give a whole number ≥ 1"),
+        (lambda: EnergyRows(interval=0), "interval is 0; give a number > 0"),
         (
             lambda: DesignObjective(model, c.DOptimality(), base, ones, EnergyRows(40)).value(motion),
             "give more samples",

@@ -495,7 +495,7 @@ def test_a_design_of_python_code_is_written_as_a_file_that_asks_for_it(tmp_path)
         terms=(),
         trajectory=MotionSettings(Fourier(6.0, 3), periods=2, ramps=RampSettings("home")),
         criterion=WeightedSum(((2.0, AOptimality((1.0, 2.0))), (1.0, InverseTorque()))),
-        formulation=EnergyRows(interval=3),
+        formulation=EnergyRows(interval=0.3),
         noise=0.5,
         constraints=ConstraintSettings(torque=False, ground=GroundSettings(-0.2)),
     )

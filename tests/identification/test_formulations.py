@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
@@ -159,6 +160,22 @@ def test_rest_says_nothing(both: ParallelFilter | None) -> None:
     for zone in (0.1, (0.1, 0.2, 0.15), {"joint_1": 0.1, "joint_2": 0.1, "joint_3": 0.1}):
         assert error(model, InverseDynamic(both, zone), part) < 1e-10
     assert error(model, InverseDynamic(both, (0.1, 0.1, 0.0)), part) > 1e-6
+
+
+@pytest.mark.parametrize("interval", [0.05, 0.2, 0.2034])
+def test_a_design_for_the_energy_model_counts_on_the_rows_that_are_identified_from(interval: float) -> None:
+    """The same interval [s] means the same W; what friction takes is summed by a finer rule in the identification."""
+    model, time = model_of("turning"), np.arange(0.0, 4.0, 0.01)
+    motion = smooth_motion(model.robot, time)
+    piece = Processed(motion, model.torque(motion), 100.0)
+    columns = model.base.independent
+    found = np.concatenate([rows.w[:, 0] for rows in Energy(interval, even=False).rows(model, [piece], columns)])
+    design = EnergyRows(interval).rows(model, motion[1:-1], DesignColumns.of(model), np.ones(model.n)).w
+    assert len(found) == len(design) == 397 // round(100 * interval)
+    stored = ~np.array([name.startswith("F") or name.startswith("O") for name in model.base.names])
+    scale = np.abs(design).max(axis=0)
+    assert (np.abs(found - design)[:, stored] < 1e-12 * scale[stored]).all()
+    assert (np.abs(found - design) < 2e-3 * scale).all()
 
 
 def test_rest_does_not_make_errors_look_small() -> None:

@@ -23,7 +23,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.not_checked import unchecked
-from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.files.trajectory_files import export_seconds
@@ -37,6 +37,7 @@ from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.excitation.validation_motion.random_families import DrawnMotion, certified_execution
 from exciter.notes import Note, warning
 from exciter.parameters import inertial
+from exciter.parameters.perturbation_bounds import PerturbationBounds
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.workers import one_thread
@@ -376,6 +377,17 @@ def promises(objective: DesignObjective, family: Trajectory, delta: Array, sampl
         "log_det": -figures.pop("log_det"),
         **figures,
     }
+
+
+def error_bounds(found: Design, rows: DesignRows) -> PerturbationBounds | None:
+    """How far noise of the size that the design counts on could carry the parameters of the description at most; None
+    where these are not the base parameters, or the motion does not determine them."""
+    base, samples = found.model.base, found.trajectory.sample_times(found.samples)
+    if found.parameters != base.names:
+        return None
+    log, columns = motion(found.trajectory, found.delta, samples), DesignColumns.of(found.model)
+    w = Observed(found.model, log, columns, found.noise**-2.0, rows).w
+    return PerturbationBounds.of(w, base.base_values(found.model.nominal), float(np.sqrt(len(w))))
 
 
 _Executable = tuple[Trajectory, Array, Curve, Certificate]  #: a family, coefficients, all that is executed, its proof

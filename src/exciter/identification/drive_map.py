@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from exciter.dynamics.load_effect import load_effect
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows, model_rows
@@ -33,7 +34,6 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import instants_first
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.jackknife import LEFT_OUT_STRETCHES, by_stretch, left_out_covariance, widened
-from exciter.identification.payload import load_effect
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, note, warning
 from exciter.typing import Array

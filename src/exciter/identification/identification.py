@@ -18,7 +18,9 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import physical_problems
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning, explain
+from exciter.identification.uncertainty.error_bounds import error_bounds
 from exciter.notes import Note
+from exciter.parameters.perturbation_bounds import PerturbationBounds
 from exciter.typing import Array
 from exciter.workers import one_thread
 
@@ -36,7 +38,8 @@ class JudgedRun:
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """fit, validation: how the estimate does on the runs it was made from, and on held-out ones. seconds: it took."""
+    """fit, validation: how the estimate does on the runs it was made from, and on held-out ones. seconds: it took.
+    bounds: how far errors of torques and of W could carry the estimate at most."""
 
     problem: Problem
     estimator: Estimator
@@ -45,6 +48,7 @@ class Identification:
     fit: JudgedRun
     validation: tuple[JudgedRun, ...]
     seconds: float
+    bounds: PerturbationBounds | None = None
 
     def __repr__(self) -> str:
         return f"<{self.estimator.word}: {self.estimate!r}>"
@@ -94,6 +98,7 @@ def identify(
             judge=measure,
             fit=fit,
             validation=held_out,
+            bounds=error_bounds(problem, estimate),
             seconds=working_seconds() - clock,
         )
 

@@ -152,6 +152,7 @@ class Designed:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
         found, rows = self.design, self.config.formulation_of()
         spectrum = acceleration_spectrum(found.trajectory, found.delta)
+        bounds = None if self.config.noise is None else search.error_bounds(found, rows)
         sums = zip(found.parameters, found.combinations, strict=True)
         base, values = found.model.base.names, zip(found.parameters, found.nominal, strict=True)
         columns = {
@@ -169,6 +170,7 @@ class Designed:
             "condition_number_normalized": found.condition_number_normalized,
             "log_det": found.log_det,
             "predicted_std": self.predicted_std,
+            "error_bounds": None if bounds is None else bounds.to_dict(),
             "certificate": found.certificate.to_dict(),
             "seconds": found.seconds,
             "evaluations": found.evaluations,

@@ -217,6 +217,7 @@ class Identified(Answers):
             ],
             "condition_number": estimate.condition_number,
             "condition_number_normalized": estimate.condition_number_normalized,
+            "error_bounds": None if found.bounds is None else found.bounds.to_dict(),
             "physically_consistent": found.physically_consistent,
             "settings": self.config.to_dict(),
             "terms": written(problem.model.terms),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import exciter as ex
@@ -15,9 +15,9 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import FrobeniusCondition, QrCondition
 from exciter.excitation.criteria.weighted_sums import Logarithm
+from exciter.excitation.experiments.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter_papers.gautier_khalil.sequences import ENERGY_PAPER_FIGURES, assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown, undecided
 
@@ -30,27 +30,20 @@ class BudgetSpentError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PointProblem:
-    """f(x) over r + 1 points; W does not depend on q1, which stays at the lower limit (23b)."""
+    """f(x) over r + 1 points, in the variables of (23b): W does not depend on q1."""
 
     model: ex.DynamicModel
     r: int
     criterion: AnyCriterion
 
-    @property
+    @cached_property
     def variables(self) -> PointVariables:
-        return PointVariables.of(self.model.robot, self.r + 1)
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """(2 (r + 1) n,): all variables but the positions of joint 1."""
-        mask = np.ones((2, self.r + 1, self.model.n), dtype=bool)
-        mask[0, :, 0] = False
-        return mask.ravel()
+        return PointVariables.of(self.model, self.r + 1)
 
     @property
     def size(self) -> int:
         """n_d of (23b)."""
-        return int(self.active.sum())
+        return self.variables.size
 
     def start(self, seed: int) -> Array:
         """Normally distributed, as in 4.3."""
@@ -58,9 +51,7 @@ class PointProblem:
 
     def cond(self, x: Array) -> float:
         """cond(W) in the 2-norm, whatever is minimised."""
-        full = np.zeros(len(self.active))
-        full[self.active] = x
-        return evaluate(self.model, self.variables.motion(full), 1.0, None, EnergyRows()).condition_number
+        return evaluate(self.model, self.variables.motion(x), 1.0, None, EnergyRows()).condition_number
 
 
 @dataclass(eq=False)
@@ -76,8 +67,6 @@ class CountedObjective:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        self._variables, self._active = problem.variables, problem.active
-        self._full = np.zeros(len(self._active))
         columns = DesignColumns.of(problem.model, None)
         self._objective = DesignObjective(
             problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows()
@@ -87,13 +76,11 @@ class CountedObjective:
         if self.spent + self.price > self.budget:
             raise BudgetSpentError
         self.spent += self.price
-        self._full[self._active] = x
-        motion = self._variables.motion(self._full)
+        variables = self.problem.variables
         if self.gradient:
-            value, slope = self._objective.value_and_gradient(motion)
-            gradient = self._variables.pullback(self._full, slope.q, slope.qd)[self._active]
+            value, gradient = variables.value_and_gradient(self._objective, x)
         else:
-            value, gradient = self._objective.value(motion), np.zeros_like(x)
+            value, gradient = self._objective.value(variables.motion(x)), np.zeros_like(x)
         if not self.better or value < self.better[-1][1]:
             self.better.append((self.spent, value, x.copy()))
         return value, gradient
@@ -163,14 +150,14 @@ def _variables() -> Part:
     findings = []
     for r, printed in ENERGY_PAPER_FIGURES["variables"].items():
         findings.append(same(f"variables n_d that W depends on, r = {r}", printed, _felt(r), 0.0))
-    variables = PointVariables.of(robot_model().robot, max(OPTIMA_OF_TABLE_2) + 1)
+    variables = PointVariables.of(robot_model(), max(OPTIMA_OF_TABLE_2) + 1)
     motion = variables.motion(10.0 * np.random.default_rng(0).standard_normal(variables.size))
     inside = (motion.q >= variables.lower) & (motion.q <= variables.upper) & (np.abs(motion.qd) <= variables.velocity)
     return Part(
         "Sections 4.2, 4.3",
         "Change of variables",
         "q = q_I + (q_F − q_I) sin² x, q̇ = q̇_M sin x. Variables are counted by the exact gradient of cond(W) at a "
-        "random point (seed 0): those with a slope are the ones that matter; q1 has none, (23b). The ranges of the "
+        "random point (seed 0): those with a slope are the ones that matter; q1 is none, (23b). The ranges of the "
         "index j printed in 4.2 must both be 1 … n.",
         (
             *findings,
@@ -180,9 +167,9 @@ def _variables() -> Part:
 
 
 def _felt(r: int) -> int:
-    """Variables, of all 2 n (r + 1), with a slope."""
+    """Variables with a slope."""
     model = robot_model()
-    variables = PointVariables.of(model.robot, r + 1)
+    variables = PointVariables.of(model, r + 1)
     x = np.random.default_rng(0).standard_normal(variables.size)
     objective = DesignObjective(
         model, ex.ConditionNumber(), DesignColumns.of(model, None), np.ones(model.n), EnergyRows()

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter import Motion
+from exciter.excitation.experiments.points import (
+    OptimalPoints,
+    PointSearch,
+    PointVariables,
+    QuasiNewton,
+    optimise_points,
+)
 from exciter.report.plot import Line, Plot
-from exciter_papers.baselines.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Terms, at_most, claim, shown
@@ -113,7 +119,7 @@ def _reached(r: int, points: OptimalPoints) -> Finding:
 
 
 def _inside(points: OptimalPoints) -> bool:
-    limits = PointVariables.of(sequences.robot_model().robot, len(points.q))
+    limits = PointVariables.of(sequences.robot_model(), len(points.q))
     kept = (points.q >= limits.lower) & (points.q <= limits.upper) & (np.abs(points.qd) <= limits.velocity)
     return bool(kept.all())
 

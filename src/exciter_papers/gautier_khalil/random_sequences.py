@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from exciter import Motion
+from exciter.excitation.experiments.points import PointSearch, optimise_points
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.points import PointSearch, optimise_points
 from exciter_papers.gautier_khalil import sequences
 from exciter_papers.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter_papers.paper import DataTable, Effort, Finding, Part, Verdict, claim, same, shown, typical

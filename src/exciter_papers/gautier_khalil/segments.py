@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.experiments.segment_times import Segments, shortest_times
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.segment_times import Segments, shortest_times
 from exciter_papers.gautier_khalil.sequences import assumed_limits, robot_model
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
 

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import exciter as ex
-from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObjective, Observed
+from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import SoftCondition
-from exciter.excitation.criteria.weighted_sums import Logarithm, WeightedSum
-from exciter.typing import Array
-from exciter_papers.baselines.points import (
+from exciter.excitation.criteria.weighted_sums import Logarithm, SoftEquilibrium, WeightedSum
+from exciter.excitation.experiments.points import (
     OptimalPoints,
     PointSearch,
     PointVariables,
@@ -25,6 +23,7 @@ from exciter_papers.baselines.points import (
     optimise_points,
     random_points,
 )
+from exciter.typing import Array
 from exciter_papers.paper import published
 
 ENERGY_PAPER_FIGURES = published("gautier_khalil")
@@ -59,7 +58,7 @@ def uniform_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
 
 def starting_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
     """Variables x of 4.2 normally distributed, as the optimisation of the paper begins."""
-    variables = PointVariables.of(model.robot, points)
+    variables = PointVariables.of(model, points, seed)
     return variables.motion(np.random.default_rng(seed).standard_normal(variables.size))
 
 
@@ -93,29 +92,6 @@ def groups(values: Array, size: int, rounds: int, seed: int) -> Array:
 # -- small cond(W) and S -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SoftEquilibrium:
-    """log of ‖w‖_p ‖1/w‖_p over the elements w of W, up to a constant: log S (19) as p → ∞.
-
-    All large and all small elements are pushed, not only the extreme pair. It is infinite where an element is zero, so
-    that no element changes its sign on the way.
-    """
-
-    power: float
-    name: ClassVar[str] = "soft equilibrium"
-
-    def at(self, observed: Observed) -> CriterionEvaluation:
-        w = observed.w
-        size = np.abs(w)
-        most, least = float(size.max()), float(size.min())
-        if least == 0.0:
-            return CriterionEvaluation(np.inf)
-        large, small = (size / most) ** self.power, (least / size) ** self.power
-        value = np.log(most / least) + np.log(large.sum() * small.sum()) / self.power
-        seed: Array = (large / large.sum() - small / small.sum()) / w
-        return CriterionEvaluation(float(value), further=(lambda: observed.rows_pullback(seed),))
-
-
 STAND_IN_POWERS = (
     (1.0, 4.0),
     (4.0, 8.0),
@@ -131,10 +107,12 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     """Points of least log cond + weight · log S near those of least cond; seed: of the nudge; the method's iterations
     are those of one stage."""
     model = robot_model()
-    variables = PointVariables.of(model.robot, len(points.q))
-    x = inverse(variables, points) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(variables.size)
+    variables = PointVariables.of(model, len(points.q))
+    x = variables.inverse(points.q, points.qd) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(
+        variables.size
+    )
     for element, singular in STAND_IN_POWERS:
-        both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, SoftEquilibrium(element))))
+        both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, Logarithm(SoftEquilibrium(element)))))
         objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())
 
         def function(x: Array, objective: DesignObjective = objective) -> tuple[float, Array]:
@@ -143,14 +121,6 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
 
         x = method.minimise(function, x).x
     return variables.motion(x)
-
-
-def inverse(variables: PointVariables, points: OptimalPoints) -> Array:
-    """x of given points."""
-    share = (points.q - variables.lower) / (variables.upper - variables.lower)
-    position = np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0)))
-    speed = np.arcsin(np.clip(points.qd / variables.velocity, -1.0, 1.0))
-    return np.concatenate([position.ravel(), speed.ravel()])
 
 
 # -- many sequences of one kind ----------------------------------------------------------------------------------------

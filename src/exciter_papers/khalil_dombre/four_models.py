@@ -126,7 +126,7 @@ def printed_estimates() -> dict[str, Array]:
     power = first_difference(h, set_up.SAMPLE_RATE) + taken[inner]
     worked = (motion.qd * torque).sum(axis=1)
     step = round(INTERVAL * set_up.SAMPLE_RATE)
-    energy = EnergyRows(step).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).w
+    energy = EnergyRows(INTERVAL).rows(model, motion, DesignColumns.of(model, columns), np.ones(model.n)).w
     work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.SAMPLE_RATE)[::step]
     return {
         "filtered dynamic": _decimated(motion.time[inner], filtered, torque[inner]),
@@ -150,7 +150,7 @@ def same_base() -> bool:
     every = np.arange(len(model.standard))
     columns = DesignColumns.of(model, every)
     motion = random_motion(model.robot, 400)
-    rows: dict[str, DesignRows] = {"energy": EnergyRows(1), "dynamic": TorqueRows()}
+    rows: dict[str, DesignRows] = {"energy": EnergyRows(), "dynamic": TorqueRows()}
     found = [
         numeric_base(Observed(model, motion, columns, np.ones(model.n), kind).w, model.standard)
         for kind in rows.values()
@@ -166,7 +166,7 @@ def random_conditions(count: int) -> Mapping[str, Array]:
     """cond(W) (count,) of motions drawn as that of the set-up was, for both models."""
     model, family, rng = set_up.model(), set_up.family(), np.random.default_rng(1)
     time = family.sample_times(round(100.0 * family.period))
-    rows: dict[str, DesignRows] = {"dynamic": TorqueRows(), "energy": EnergyRows(round(100.0 * INTERVAL))}
+    rows: dict[str, DesignRows] = {"dynamic": TorqueRows(), "energy": EnergyRows(INTERVAL)}
     found: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(count):
         delta = CHAPTER_FIGURES["set_up"]["size"] * rng.standard_normal((model.n, family.coefficients))

@@ -22,7 +22,7 @@ from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.settings import Number, Settings, Whole
+from exciter.settings import Number, Settings
 from exciter.typing import Array, BoolArray, Index
 
 
@@ -116,7 +116,6 @@ class TorqueRows(Settings):
 
     word, title = "dynamic", "the inverse dynamic model"
     name: ClassVar[str] = word
-    interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:
         """How many kinds of rows alternate (one per joint, or one); structural zeros are those of a kind."""
@@ -148,11 +147,13 @@ class ObservedTorqueRows(MotionRows):
 
 @dataclass(frozen=True)
 class EnergyRows(Settings):
-    """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
+    """Rows (h(t_i + T) − h(t_i)) / noise, one interval T after the other, from the first sample on.
 
-    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply."""
+    interval T [s] of one equation, as of the identification's energy model, rounded to samples; from each sample to the
+    next unless given, which is what points that stand for themselves need. noise: standard deviation of an energy
+    difference [J]; a row mixes all joints, so weights per joint do not apply."""
 
-    interval: Annotated[int, Whole(1)] = 1
+    interval: Annotated[float | None, Number(above=0.0, unit="s")] = None
     noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0
 
     word, title = "energy", "the energy model"
@@ -161,18 +162,30 @@ class EnergyRows(Settings):
     def kinds(self, model: DynamicModel) -> int:
         return 1
 
+    def length(self, time: Array) -> int:
+        """How many samples an interval takes, of samples at even instants (N,) [s]."""
+        if self.interval is None or len(time) < 2:
+            return 1
+        return max(1, round(self.interval * (len(time) - 1) / float(time[-1] - time[0])))
+
     def rows(self, model: DynamicModel, motion: Motion, columns: DesignColumns, weights: Array) -> ObservedEnergyRows:
-        if len(motion) <= self.interval:
-            raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
-        return ObservedEnergyRows(self, model, motion, columns.selected)
+        every = self.length(motion.time)
+        if len(motion) <= every:
+            raise ParameterError(
+                f"{len(motion)} samples give no interval of {every}; give more samples, or a shorter interval"
+            )
+        return ObservedEnergyRows(model, motion, columns.selected, every, self.noise)
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedEnergyRows:
-    settings: EnergyRows
+    """every: samples from one end of an interval to the next."""
+
     model: DynamicModel
     motion: Motion
     selected: Index
+    every: int
+    noise: float
 
     @cached_property
     def _lossy(self) -> Index:
@@ -194,7 +207,7 @@ class ObservedEnergyRows:
             power = power[:, lossy]  # the work of these since the first sample, per unit of the parameter [J …]
             h[0, lossy] = 0.0
             h[1:, lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
-        return np.diff(h[:: self.settings.interval].take(self.selected, axis=1), axis=0) / self.settings.noise
+        return np.diff(h[:: self.every].take(self.selected, axis=1), axis=0) / self.noise
 
     def gram(self) -> Array:
         return self.w.T @ self.w
@@ -203,8 +216,7 @@ class ObservedEnergyRows:
         return self.rows_pullback(self.w @ (dfdh + dfdh.T))
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
-        h_bar, change = np.zeros((len(self.motion), len(self.model.standard))), seed / self.settings.noise
-        every = self.settings.interval  # samples from one end of an interval to the next
+        h_bar, change, every = np.zeros((len(self.motion), len(self.model.standard))), seed / self.noise, self.every
         h_bar[every::every, self.selected] += change
         h_bar[: every * len(change) : every, self.selected] -= change
         if not (lossy := self._lossy).size:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,15 +26,20 @@ from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Registry, Settings
 from exciter.settings.field_markers import Kind, inside, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.typing import BoolArray
+from exciter.typing import Array, BoolArray
 
 PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-zero at least once
 STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
 ROUNDED_ZERO_SHARE = 1e-12  # the same for the motion at hand: zero but for rounding
 SOFT_CONDITION_POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
+EQUILIBRIUM_HOPS = 5  # times that all stages are run through again, from near the best so far: see ``hops``
+HOP_SHARE = 0.3  # of the mean size of the variables about the posture: standard deviation of a hop
+#: of the stand-ins for a condition number and for S, one stage each; None: without S
+EQUILIBRIUM_STAGES = ((4.0, None), (8.0, 4.0), (16.0, 16.0), (32.0, 64.0))
 
 
 @dataclass(frozen=True)
@@ -43,36 +48,74 @@ class Equilibrium(CriterionSettings):
 
     A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
     that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
-    by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
-    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came."""
+    by two elements and has a kink wherever others take over, hence ``SoftEquilibrium`` on the way. It belongs to few
+    rows: points, or long intervals of energy. Along a densely sampled motion every element that changes its sign passes
+    zero, and S says only how near a sample came."""
 
     word, title = "equilibrium", "equilibrium of the elements"
     companion: ClassVar[bool] = True
 
     def at(self, observed: Observed) -> CriterionEvaluation:
-        interest = observed.columns.interest
-        pattern = structure(observed.model, observed.columns, observed.formulation)[:, interest]
-        w = observed.w[:, interest]
+        w = observed.w[:, observed.columns.interest]
         size = np.abs(w)
-        largest = size.max(axis=0)
-        if not largest.all():
+        if (places := counted(observed, size)) is None:
             return CriterionEvaluation(np.inf)
-        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED_ZERO_SHARE * largest)
         most, least = int(size.argmax()), int(np.where(places, size, np.inf).argmin())
         large, small = size.flat[most], size.flat[least]
         seed = np.zeros_like(w)
         seed.flat[most] = np.sign(w.flat[most]) / small
         seed.flat[least] -= np.sign(w.flat[least]) * large / small**2
-        whole = np.zeros_like(observed.w)
-        whole[:, interest] = seed
-        return CriterionEvaluation(float(large / small), further=(lambda: observed.rows_pullback(whole),))
+        return CriterionEvaluation(float(large / small), further=(partial(pulled_back, observed, seed),))
+
+
+@dataclass(frozen=True)
+class SoftEquilibrium:
+    """(mean |w|^p · mean |w|^−p)^(1/p) over the elements w that S counts: S as p → ∞, never above it, and smooth.
+    All large and all small elements are pushed, not only the extreme pair. It grows without bound where an element
+    comes near zero, so that hardly any changes its sign on the way: the signs are those where its descent begins."""
+
+    power: float
+    name: ClassVar[str] = "soft equilibrium"
+
+    def at(self, observed: Observed) -> CriterionEvaluation:
+        w = observed.w[:, observed.columns.interest]
+        size = np.abs(w)
+        if (places := counted(observed, size)) is None:
+            return CriterionEvaluation(np.inf)
+        most, least = float(size[places].max()), float(size[places].min())
+        large = np.where(places, size / most, 0.0) ** self.power
+        small = np.divide(least, size, out=np.zeros_like(size), where=places) ** self.power
+        value = most / least * float(large.sum() * small.sum() / np.count_nonzero(places) ** 2) ** (1.0 / self.power)
+        slope = value * (large / large.sum() - small / small.sum())
+        seed = np.divide(slope, w, out=np.zeros_like(w), where=places)
+        return CriterionEvaluation(value, further=(partial(pulled_back, observed, seed),))
+
+
+def pulled_back(observed: Observed, seed: Array) -> MotionGradient:
+    """From a slope (R, columns of interest) by the elements of W that belong to the parameters of interest."""
+    whole = np.zeros_like(observed.w)
+    whole[:, observed.columns.interest] = seed
+    return observed.rows_pullback(whole)
+
+
+def counted(observed: Observed, size: Array) -> BoolArray | None:
+    """(R, columns of interest) elements that are not zero, neither by structure nor to rounding, of absolute values of W;
+    None where a column has no other."""
+    largest = size.max(axis=0)
+    if not largest.all():
+        return None
+    pattern = structure(observed.model, observed.columns, observed.formulation)[:, observed.columns.interest]
+    places: BoolArray = np.tile(pattern, (len(size) // len(pattern), 1)) & (size > ROUNDED_ZERO_SHARE * largest)
+    return places
 
 
 @lru_cache(maxsize=16)
 def structure(model: DynamicModel, columns: DesignColumns, formulation: DesignRows) -> BoolArray:
     """(kinds, b): elements that can be non-zero, seen along a random motion."""
     kinds = formulation.kinds(model)
-    motion = random_motion(model.robot, PROBED_ROWS_PER_KIND * formulation.interval + 1)
+    if isinstance(formulation, EnergyRows):
+        formulation = EnergyRows()  # whatever the interval, and the noise
+    motion = random_motion(model.robot, PROBED_ROWS_PER_KIND + 1)
     w = np.abs(Observed(model, motion, columns, np.ones(model.n), formulation).w)
     seen: BoolArray = w.reshape(-1, kinds, len(columns)).max(axis=0) > STRUCTURAL_ZERO_SHARE * w.max(axis=0)
     return seen
@@ -221,25 +264,49 @@ class Logarithm:
 POSITIVE = (  #: criteria of which a logarithm can be taken
     *(gram.ConditionNumber, gram.NormalizedCondition, gram.ScaledCondition, gram.SoftCondition),
     *(gram.FrobeniusCondition, gram.QrCondition, gram.ConditionAndSmallest, gram.AOptimality),
+    *(Equilibrium, SoftEquilibrium),
 )
 
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
-    """Criteria to be minimised one after the other; the last one has the minima of the given one."""
+    """Criteria to be minimised one after the other; the last one has the minima of the given one.
+
+    A part that speaks of elements of W comes in after the others: from a random start it would keep all signs, and with
+    them a bad condition number."""
     criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
-    soft = [softened(criterion, power) for power in SOFT_CONDITION_POWERS]
-    every = [criterion] if soft[0] == criterion else [*soft, criterion]
+    powers = EQUILIBRIUM_STAGES if of_elements(criterion) else [(power, None) for power in SOFT_CONDITION_POWERS]
+    alone = criterion == Equilibrium()
+    soft = [softened(criterion, power, elements) for power, elements in powers if elements is not None or not alone]
+    every = [criterion] if soft[-1] == criterion else [*soft, criterion]
     return tuple(Logarithm(stage) if positive(stage) else stage for stage in every)
 
 
-def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
-    """The criterion with smooth stand-ins for its condition numbers."""
+def of_elements(criterion: AnyCriterion) -> bool:
+    """Whether single elements of W decide on it: every sample of the log counts then, and few cannot stand for all."""
+    if isinstance(criterion, WeightedSum):
+        return any(of_elements(part) for _, part in criterion.parts)
+    return isinstance(criterion, Equilibrium | ConditionAndEquilibrium)
+
+
+def hops(criterion: AnyCriterion) -> int:
+    """How often a start goes through all stages again, from a motion near the best that it has found. Where S has a
+    part in the criterion the signs of W's elements are settled early, by chance; without S they are free again."""
+    return EQUILIBRIUM_HOPS if of_elements(criterion) else 0
+
+
+def softened(criterion: AnyCriterion, power: float, elements: float | None = None) -> AnyCriterion:
+    """The criterion with smooth stand-ins for its condition numbers, and for S, which is left out without a power."""
     if isinstance(criterion, gram.ConditionNumber):
         return gram.SoftCondition(power)
     if isinstance(criterion, gram.NormalizedCondition | gram.ScaledCondition):
         return gram.SoftCondition(power, criterion)
+    if isinstance(criterion, Equilibrium):
+        return criterion if elements is None else SoftEquilibrium(elements)
+    if isinstance(criterion, SumByWord):
+        return softened(criterion.sum, power, elements)
     if isinstance(criterion, WeightedSum):
-        return WeightedSum(tuple((weight, softened(part, power)) for weight, part in criterion.parts))
+        parts = [part for part in criterion.parts if elements is not None or not isinstance(part[1], Equilibrium)]
+        return WeightedSum(tuple((weight, softened(part, power, elements)) for weight, part in parts))
     return criterion
 
 

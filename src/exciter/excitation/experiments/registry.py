@@ -6,6 +6,7 @@ from exciter.excitation.experiments.cosine_search import OtaniExperiment
 from exciter.excitation.experiments.experiment import Experiment
 from exciter.excitation.experiments.four_motions import VandanjonExperiment
 from exciter.excitation.experiments.locked_joints import LinkByLinkExperiment, WristThenArm
+from exciter.excitation.experiments.motion_through_points import PointsExperiment
 from exciter.excitation.experiments.rests_and_cruises import ConstantVelocityExperiment, StaticExperiment
 from exciter.excitation.experiments.searched import ArmstrongExperiment
 from exciter.settings import Registry
@@ -17,6 +18,7 @@ EXPERIMENTS = Registry[Experiment](
     WristThenArm,
     LinkByLinkExperiment,
     VandanjonExperiment,
+    PointsExperiment,
     OtaniExperiment,
     ArmstrongExperiment,
 )

@@ -7,7 +7,7 @@ motion, and a certificate decides; as a last resort the motion shrinks about a p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
-from exciter.excitation.criteria.weighted_sums import stages
+from exciter.excitation.criteria.weighted_sums import HOP_SHARE, hops, of_elements, stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import (
     RESAMPLING_CLEARANCE_SHARE,
@@ -52,6 +52,7 @@ REPAIR_ROUNDS = 4
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+HOP_SPAWN_KEY = 1  # beside the number of a start: what its hops are drawn from
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
 
@@ -81,7 +82,8 @@ class Attempt:
 @dataclass(frozen=True, eq=False)
 class Search:
     """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration;
-    locked (n,): where joints stand still, NaN for those that move."""
+    locked (n,): where joints stand still, NaN for those that move; instants (N,) [s]: of the samples, even unless
+    given."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -91,6 +93,7 @@ class Search:
     stretch: tuple[float, float] | None = None
     settings: SQPSettings = field(default_factory=SQPSettings)
     locked: Array | None = None
+    instants: Array | None = None
     _known: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -127,8 +130,12 @@ class Search:
 
     @cached_property
     def _grid(self) -> Grid:
-        """Few samples stand for many where information adds up over samples of torque; rows of energy do not."""
-        few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
+        """Few samples stand for many where information adds up over samples of torque; rows of energy do not, nor do
+        elements of W."""
+        few = isinstance(self.objective.formulation, TorqueRows) and not of_elements(self.criterion)
+        few = few and "cramer-rao" not in self.criterion.name
+        if self.instants is not None:
+            return self.variables.grid(self.instants)
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
@@ -170,15 +177,19 @@ class Search:
         deadline: Deadline = NEVER,
         progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
+        delta: Array | None = None,
     ) -> Attempt:
         """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
-        what a certificate takes. One thread: small matrices gain nothing from more, rounding would depend on them."""
+        what a certificate takes. delta (n, c): a motion near an optimum, which is improved in the last stage alone.
+        One thread: small matrices gain nothing from more, rounding would depend on them."""
         track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
         with one_thread():
             try:
                 centre, track.y = self._begun(number, deadline)
                 track.first = track.seconds
-                last = self._descended(track)
+                if delta is not None:
+                    track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
+                last = self._descended(track, centre, number, polish=delta is not None)
                 certified = partial(self.certified, deadline=deadline)
                 found, repairs = finish(last, track.y, centre, certified, self.settings, certificate_seconds)
                 track.evaluations += repairs
@@ -201,26 +212,56 @@ class Search:
     def _begun(self, number: int, deadline: Deadline) -> tuple[Array, Array]:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        rng = self._random(number)
         return random_start(self.limits, replace(self.nonlinear, deadline=deadline), self.posture(deadline), rng)
 
-    def _descended(self, track: _Track) -> Program:
-        """Minimise by stages, or as far as time allows; the problem of the last stage."""
-        todo = stages(self.criterion)
-        before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
+    def _random(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    def explored(self, number: int, iterations: int, deadline: Deadline = NEVER) -> float:
+        """How low the first stage comes in few iterations: which starts are worth their time."""
+        _, y = self._begun(number, deadline)
+        problem = self._problem(stages(self.criterion)[0]).within(deadline)
+        return minimise(problem, y, replace(self.settings, iterations=iterations)).value
+
+    def _descended(self, track: _Track, centre: Array, number: int, *, polish: bool = False) -> Program:
+        """Minimise by stages, and again from nearby where that helps, or as far as time allows; the problem of the last
+        stage, which is the only one of a motion to polish."""
+        todo, rng = stages(self.criterion), self._random(number, HOP_SPAWN_KEY)
+        todo = todo[-1:] if polish else todo
         try:
-            for stage, criterion in enumerate(todo):
-                final = stage == len(todo) - 1
-                settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
-                problem = self._problem(criterion).within(before_certificates)
-                outcome = minimise(problem, track.y, settings, track if final else track.silently)
-                track.y, track.evaluations = outcome.y, track.evaluations + outcome.evaluations
-                track.stopped = outcome.reason == "stopped"
+            value = self._staged(track, todo)
+            for _ in range(0 if track.stopped or polish else hops(self.criterion)):
+                best, swing = (track.y, value), track.y - centre
+                hop = HOP_SHARE * np.abs(swing).mean() * rng.standard_normal(len(swing))
+                if self.stretch is not None:
+                    hop[-1] = 0.0
+                nearby = track.y + hop
+                track.y = shrunk(self.limits, self.nonlinear, centre, nearby)
+                value = self._staged(track, todo)
+                if track.stopped or not value < best[1]:
+                    track.y, value = best
                 if track.stopped:
                     break
         except KeyboardInterrupt:
             track.stopped = track.cancelled = True
         return self._problem(todo[-1]).within(track.deadline)
+
+    def _staged(self, track: _Track, todo: Sequence[AnyCriterion]) -> float:
+        """Once through all stages; the value of the last one, infinite when it was stopped before."""
+        before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
+        value = np.inf
+        for stage, criterion in enumerate(todo):
+            final = stage == len(todo) - 1
+            settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
+            problem = self._problem(criterion).within(before_certificates)
+            outcome = minimise(problem, track.y, settings, track if final else track.silently)
+            track.y, track.evaluations = outcome.y, track.evaluations + outcome.evaluations
+            track.stopped = outcome.reason == "stopped"
+            if track.stopped:
+                break
+            value = outcome.value if final else np.inf
+        return value
 
     def _attempt(self, number: int, track: _Track, y: Array | None, *, complete: bool, obstacle: str = "") -> Attempt:
         """What a start has come to; without a motion there is neither a value nor a history."""
@@ -244,7 +285,8 @@ class Search:
 
     def value(self, family: Trajectory, delta: Array) -> float:
         """The criterion of a motion, with true friction signs at all samples."""
-        return self.objective.value(motion(family, delta, family.sample_times(self.samples)))
+        at = family.sample_times(self.samples) if self.instants is None else self.instants
+        return self.objective.value(motion(family, delta, at))
 
     def certified(self, y: Array, deadline: Deadline = NEVER) -> bool:
         return self._certificate(y, deadline).certified

@@ -29,6 +29,7 @@ from exciter.identification.selection.friction_choice import UNSETTLED, Friction
 from exciter.identification.uncertainty.conditioning import LISTED_PAIR_CORRELATION
 from exciter.notes import in_one_line, texts
 from exciter.parameters.parameter_names import meaning, reading_order
+from exciter.parameters.perturbation_bounds import ASSUMED
 from exciter.report.markup import explained, number, percent
 from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Word, per_joint
 from exciter.report.plot import HeatMap, Line, Plot
@@ -165,7 +166,8 @@ def conditioning_section(found: Identification) -> Section:
     caption = "Estimates" if pairs else "No two estimates are"
     caption = f"{caption} correlated by more than {LISTED_PAIR_CORRELATION:g}"
     table = HtmlTable(caption, ("parameter", "second parameter", "correlation"), pairs)
-    return Section("conditioning", "Conditioning", explained("conditioning", estimate=estimate), (plot, matrix, table))
+    text = explained("conditioning", estimate=estimate, bounds=found.bounds, assumed=ASSUMED)
+    return Section("conditioning", "Conditioning", text, (plot, matrix, table))
 
 
 def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> Section:

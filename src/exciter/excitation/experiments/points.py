@@ -1,4 +1,4 @@
-"""Optimal points (q, q̇) on the energy model, then a motion through them (Gautier & Khalil 1992, sections 4 and 5).
+"""Optimal points (q, q̇) on the energy model (Gautier & Khalil 1992, section 4).
 
 The energy model has one row per interval, h(b) − h(a), which depends on positions and velocities at its ends only.
 So r + 1 points, each the end of one interval and the start of the next, are optimised by themselves; limits are kept
@@ -10,23 +10,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from exciter import ConditionNumber, DynamicModel, ExciterError, Motion, Robot
+from exciter.dynamics.model import DynamicModel, random_motion
+from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
-from exciter.excitation.criteria.weighted_sums import stages
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
+from exciter.excitation.criteria.weighted_sums import hops, stages
 from exciter.excitation.optimiser.limits import finite_limits
-from exciter.excitation.trajectories.curve import Curve
-from exciter.typing import Array
-from exciter_papers.baselines.segment_times import Interpolated, interpolate_points
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.typing import Array, Index
 
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
+HOP_STD = 0.3  # [rad] of x: how far from the best so far a descent begins again (``hops``)
+PROBED_STATES = 20  # random ones, at which it is asked whether a position matters
+PROBED_SHIFT = 0.4  # of its swing, by which it is moved
+ROUNDED_ENERGY_SHARE = 1e-9  # of the largest energy per parameter: less is rounding
 INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity
 
 
@@ -108,26 +114,53 @@ class NelderMead(DerivativeFree):
 
 @dataclass(frozen=True, eq=False)
 class PointVariables:
-    """The change of variables: x (2, r + 1, n) without limits ↔ q, q̇ (r + 1, n) within [lower, upper], ±velocity."""
+    """The change of variables: x without limits ↔ q, q̇ (r + 1, n) within [lower, upper], ±velocity.
+
+    free: the joints whose positions matter. The energy of a robot on a vertical first axis does not depend on q₁, so
+    that x has (r + 1)(2 n − 1) entries (23b) instead of (r + 1) 2 n (23a): first positions, then velocities.
+    kept (r + 1, n): the positions of the other joints, anywhere within their limits."""
 
     points: int
     lower: Array
     upper: Array
     velocity: Array
+    free: Index
+    kept: Array
 
     @classmethod
-    def of(cls, robot: Robot, points: int) -> PointVariables:
-        velocity = finite_limits(robot, "velocity", "the faster a point the better it excites")
-        return cls(points, *robot.position_range(), velocity)
+    def of(cls, model: DynamicModel, points: int, seed: int = 0) -> PointVariables:
+        """seed: of the positions without effect, which are evenly distributed."""
+        velocity = finite_limits(model.robot, "velocity", "the faster a point the better it excites")
+        lower, upper = model.robot.position_range()
+        drawn = np.random.default_rng(seed).uniform(lower, upper, (points, model.n))
+        return cls(points, lower, upper, velocity, positions_with_effect(model), drawn)
 
     @property
     def size(self) -> int:
-        return 2 * self.points * len(self.velocity)
+        return self.points * (len(self.free) + len(self.velocity))
+
+    def _split(self, x: Array) -> tuple[Array, Array]:
+        """(r + 1, f) and (r + 1, n): variables of positions and of velocities."""
+        at = self.points * len(self.free)
+        return x[:at].reshape(self.points, -1), x[at:].reshape(self.points, -1)
+
+    @property
+    def _range(self) -> Array:
+        return (self.upper - self.lower)[self.free]
 
     def motion(self, x: Array) -> Motion:
         """The points, as samples that stand for themselves."""
-        position, speed = x.reshape(2, self.points, -1)
-        return Motion.at(self.lower + (self.upper - self.lower) * np.sin(position) ** 2, self.velocity * np.sin(speed))
+        position, speed = self._split(x)
+        q = self.kept.copy()
+        q[:, self.free] = self.lower[self.free] + self._range * np.sin(position) ** 2
+        return Motion.at(q, self.velocity * np.sin(speed))
+
+    def inverse(self, q: Array, qd: Array) -> Array:
+        """x of given points (r + 1, n)."""
+        share = (q - self.lower)[:, self.free] / self._range
+        position = np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0)))
+        speed = np.arcsin(np.clip(qd / self.velocity, -1.0, 1.0))
+        return np.concatenate([position.ravel(), speed.ravel()])
 
     def value_and_gradient(self, objective: DesignObjective, x: Array) -> tuple[float, Array]:
         """f and ∂f/∂x."""
@@ -136,9 +169,23 @@ class PointVariables:
 
     def pullback(self, x: Array, dq: Array, dqd: Array) -> Array:
         """∂f/∂x from ∂f/∂q and ∂f/∂q̇ (r + 1, n)."""
-        position, speed = x.reshape(2, self.points, -1)
-        slope = (self.upper - self.lower) * np.sin(2.0 * position)
-        return np.concatenate([(dq * slope).ravel(), (dqd * self.velocity * np.cos(speed)).ravel()])
+        position, speed = self._split(x)
+        slope = self._range * np.sin(2.0 * position)
+        return np.concatenate([(dq[:, self.free] * slope).ravel(), (dqd * self.velocity * np.cos(speed)).ravel()])
+
+
+def positions_with_effect(model: DynamicModel) -> Index:
+    """Numbers of the joints whose positions the energy depends on: all but a first one that gravity does not feel."""
+    motion = random_motion(model.robot, PROBED_STATES)
+    here = np.nan_to_num(model.energy(motion))
+    found = []
+    for j in range(model.n):
+        moved = motion.q.copy()
+        moved[:, j] += PROBED_SHIFT * np.ptp(motion.q[:, j])
+        there = np.nan_to_num(model.energy(Motion(motion.time, moved, motion.qd, motion.qdd)))
+        if np.abs(there - here).max() > ROUNDED_ENERGY_SHARE * np.abs(here).max():
+            found.append(j)
+    return np.array(found, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -194,7 +241,7 @@ def optimise_points(
     search = search or PointSearch()
     chosen = DesignColumns.of(model, columns)
     _check(model, chosen, search, prior)
-    variables = PointVariables.of(model.robot, search.equations + 1)
+    variables = PointVariables.of(model, search.equations + 1, search.seed)
     objective = DesignObjective(model, search.criterion, chosen, np.ones(model.n), EnergyRows(), prior)
     functions = [
         partial(variables.value_and_gradient, replace(objective, criterion=stage)) for stage in stages(search.criterion)
@@ -207,10 +254,16 @@ def optimise_points(
     evaluations = sum(found.evaluations for found in explored)
     finished = []
     for found in sorted(explored, key=lambda found: found.value)[: search.keep]:
-        for function in functions:
-            found = search.method.minimise(function, found.x)
-            evaluations += found.evaluations
-        finished.append((objective.value(variables.motion(found.x)), found.x))
+        x, best_value = found.x, np.inf
+        for hop in range(1 + hops(search.criterion)):
+            if hop:
+                found = replace(found, x=x + HOP_STD * rng.standard_normal(variables.size))
+            for function in functions:
+                found = search.method.minimise(function, found.x)
+                evaluations += found.evaluations
+            if (value := objective.value(variables.motion(found.x))) < best_value:
+                x, best_value = found.x, value
+        finished.append((best_value, x))
     values, best = np.array([value for value, _ in finished]), min(finished, key=lambda pair: pair[0])
     motion = variables.motion(best[1])
     if not np.isfinite(best[0]):
@@ -245,44 +298,3 @@ def _check(model: DynamicModel, columns: DesignColumns, search: PointSearch, pri
         raise ExciterError(
             f"{search.equations} equations cannot determine {len(columns)} parameters; give {len(columns)} or more"
         )
-
-
-# -- the motion through the points -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class TwoStage:
-    """points: the optimum of the first stage. interpolated: the quintic motion through them, shrunk where a segment
-    would leave the position limits. condition_number: cond(W) of the energy model at the points that are passed."""
-
-    points: OptimalPoints
-    interpolated: Interpolated
-    condition_number: float
-
-    @cached_property
-    def curve(self) -> Curve:
-        """The motion, from rest to rest."""
-        return self.interpolated.trajectory.curve(self.interpolated.delta)
-
-
-def two_stage(
-    model: DynamicModel, search: PointSearch | None = None, *, columns: ArrayLike | DesignColumns | None = None
-) -> TwoStage:
-    """Optimal points, joined by quintic segments in the shortest times (section 5), with rest in the middle of the
-    range before and after, as in 6.2."""
-    points = optimise_points(model, search, columns=columns)
-    robot = model.robot
-    lower, upper = robot.position_range()
-    middle, still = 0.5 * (lower + upper), np.zeros(robot.n)
-    interpolated = interpolate_points(
-        np.vstack([middle, points.q, middle]),
-        np.vstack([still, points.qd, still]),
-        robot.limit("velocity"),
-        robot.limit("acceleration"),
-        lower,
-        upper,
-        jerk=robot.limit("jerk"),
-    )
-    q, qd = (half.T[1:-1] for half in np.split(interpolated.delta, 2, axis=1))
-    passed = evaluate(model, Motion.at(q, qd), 1.0, columns, EnergyRows())
-    return TwoStage(points=points, interpolated=interpolated, condition_number=passed.condition_number)

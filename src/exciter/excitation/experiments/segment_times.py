@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter import Quintic
 from exciter.errors import MotionError
+from exciter.excitation.trajectories.piecewise import Quintic
 from exciter.excitation.trajectories.polynomial_piece import derivative, evaluate, stationary_points
 from exciter.excitation.trajectories.ramps import JOINT_LIMIT_ROUNDING
 from exciter.typing import Array

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import MotionError
-from exciter_papers.baselines.segment_times import (
+from exciter.excitation.experiments.segment_times import (
     LARGEST_PHI,
     LARGEST_PSI,
     PSI_END,

@@ -1,1 +1,0 @@
-"""Exciting motions of earlier authors: what the papers compare with."""
