@@ -47,11 +47,12 @@ from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
-from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
@@ -73,6 +74,10 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+#: words of estimators that are told σ
+NOISE_ESTIMATORS = tuple(
+    cls.word for cls in ESTIMATORS if completed(one := cls(), noise=1.0, torque_noise=1.0) is not one
+)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -274,6 +279,36 @@ class IdentifyConfig:
             robot.frame(settings.payload)
         self.model(robot)
         _ = self.automatic, self.known_parameters
+        self._refuse_unused()
+
+    def _refuse_unused(self) -> None:
+        """Settings that were given and that nothing would use: a result must not state them as applied."""
+        settings, estimator, formulation = self.settings, self._estimator, self._formulation
+        if settings.dead_zone is not None and not isinstance(formulation, InverseDynamic):
+            raise ExciterError(
+                f"{self.where}: dead_zone belongs to the formulation dynamic; the equations of {word_of(formulation)} "
+                "are not of single joints and instants: leave it out"
+            )
+        if settings.filter is not None and settings.filter.cutoff is not None:
+            own = isinstance(formulation, FilteredDynamic) and formulation.a is not None
+            if own or isinstance(formulation, Energy):
+                why = "a: is its filter" if own else "it integrates instead"
+                raise ExciterError(
+                    f"{self.where}: filter has no part in the formulation {word_of(formulation)}, {why}; leave it out "
+                    "(percentages are of what evaluation: says)"
+                )
+        if self.automatic:
+            return
+        if settings.noise is not None and completed(estimator, noise=1.0, torque_noise=1.0) is estimator:
+            raise ExciterError(
+                f"{self.where}: noise is given, and {word_of(estimator)} has its own, or takes it from the residuals; "
+                f"leave it out, or use {', '.join(NOISE_ESTIMATORS)} without noise of its own"
+            )
+        if isinstance(settings.uncertainty, correlated.CorrelatedErrors) and not takes_correlated(estimator):
+            raise ExciterError(
+                f"{self.where}: uncertainty {word_of(settings.uncertainty)} is for least squares, and "
+                f"{word_of(estimator)} has a covariance of its own; leave it out"
+            )
 
     def _plan_missing(self) -> ExciterError:
         return ExciterError(
@@ -424,6 +459,11 @@ def judged_words(judge: Formulation) -> str:
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
         return f"{through}. While a joint with dry friction rests, it does not count."
     return f"{through}, and every sample counts, at rest too." if both.factor == 1 else f"{through}."
+
+
+def takes_correlated(estimator: Estimator) -> bool:
+    """Whether the covariance of errors that are alike from instant to instant can be that of its estimates."""
+    return isinstance(estimator, (*LINEAR_ESTIMATORS, PhysicallyConsistent, Prior))
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
