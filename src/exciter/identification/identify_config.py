@@ -44,11 +44,11 @@ from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
-from exciter.identification.estimators.estimator import Estimator, completed
+from exciter.identification.estimators.estimator import Estimator, completed, takes_noise
 from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
-from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
@@ -74,10 +74,6 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-#: words of estimators that are told σ
-NOISE_ESTIMATORS = tuple(
-    cls.word for cls in ESTIMATORS if completed(one := cls(), noise=1.0, torque_noise=1.0) is not one
-)
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -299,7 +295,7 @@ class IdentifyConfig:
                 )
         if self.automatic:
             return
-        if settings.noise is not None and completed(estimator, noise=1.0, torque_noise=1.0) is estimator:
+        if settings.noise is not None and not takes_noise(estimator):
             raise ExciterError(
                 f"{self.where}: noise is given, and {word_of(estimator)} has its own, or takes it from the residuals; "
                 f"leave it out, or use {', '.join(NOISE_ESTIMATORS)} without noise of its own"
