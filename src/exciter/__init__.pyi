@@ -6,8 +6,11 @@ which has these sections."""
 from exciter.pipeline.settings_file import load as load
 from exciter.pipeline.base import base as base
 from exciter.pipeline.design import design as design
+from exciter.pipeline.experiment import design_experiment as design_experiment
 from exciter.pipeline.check import check as check
+from exciter.pipeline.experiment import check_plan as check_plan
 from exciter.pipeline.simulate import simulate as simulate
+from exciter.pipeline.experiment import simulate_plan as simulate_plan
 from exciter.pipeline.inspect import read as read
 from exciter.pipeline.inspect import inspect as inspect
 from exciter.pipeline.identify import identify as identify
@@ -19,9 +22,12 @@ from exciter.robot.robot import Robot as Robot
 from exciter.robot.motion import Motion as Motion
 from exciter.experiment.recording.recording import Recording as Recording
 from exciter.dynamics.model import DynamicModel as DynamicModel
+from exciter.experiment.plan import Plan as Plan
+from exciter.experiment.plan import PlannedStage as PlannedStage
 
 # What comes out
 from exciter.pipeline.design import Designed as Designed
+from exciter.pipeline.experiment import DesignedExperiment as DesignedExperiment
 from exciter.experiment.virtual import Simulated as Simulated
 from exciter.experiment.quality import Quality as Quality
 from exciter.pipeline.identified import Identified as Identified

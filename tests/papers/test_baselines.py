@@ -13,6 +13,12 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import Equilibrium
+from exciter.excitation.experiments.cosine_search import CosineRamp, OtaniSearch, cosine_ramp, otani
+from exciter.excitation.experiments.four_motions import FourMotions, _exchange, draw, plan, vandanjon
+from exciter.excitation.experiments.moves import ConstantVelocityMoves, constant_velocity, cruising_move, quick_move
+from exciter.excitation.experiments.poses import PoseSearch, select, static_poses
+from exciter.excitation.experiments.searched import armstrong
+from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
@@ -21,29 +27,7 @@ from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter_papers.baselines.earlier_designs import (
-    CosineRamp,
-    CosineRampPiece,
-    FourMotions,
-    OtaniSearch,
-    _exchange,
-    armstrong,
-    cosine_ramp,
-    draw,
-    otani,
-    plan,
-    vandanjon,
-)
 from exciter_papers.baselines.points import random_points
-from exciter_papers.baselines.poses_and_moves import (
-    ConstantVelocityMoves,
-    PoseSearch,
-    constant_velocity,
-    cruising_move,
-    quick_move,
-    select,
-    static_poses,
-)
 from exciter_papers.baselines.segment_times import Segments, shortest_times
 
 pytestmark = pytest.mark.slow

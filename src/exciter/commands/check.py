@@ -12,6 +12,7 @@ from exciter.commands.common import console, plain_table, print_notes, with_flag
 from exciter.excitation.certificate.certificate import Certificate, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.trajectory_files import read_trajectory
+from exciter.experiment.plan import Plan
 from exciter.files import json_text
 from exciter.notes import texts
 from exciter.pipeline.check import check
@@ -29,6 +30,10 @@ def chosen_config(arguments: argparse.Namespace) -> DesignSettings:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when no limit is broken or open: proved for all time, or kept and named as assumed; else 1."""
+    if Plan.is_one(arguments.trajectory):
+        from exciter.commands import plans
+
+        return plans.check(arguments)
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     checked = check(robot, read_trajectory(arguments.trajectory, robot, jumps=True), config)

@@ -24,6 +24,7 @@ from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit
 from exciter.pipeline.saving import CHECKPOINT_FILE
+from exciter.pipeline.settings_file import SettingsFile
 
 INTERRUPTED_EXIT_CODE = 130
 DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
@@ -31,6 +32,10 @@ DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
+    if arguments.experiment is not None or SettingsFile.read(arguments.config).experiment is not None:
+        from exciter.commands import plans
+
+        return plans.design(arguments)
     flags = ("trajectory", "criterion", "starts", "seed", "jobs", "time_limit")
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in flags})
     check_flags(arguments, config)

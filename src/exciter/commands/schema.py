@@ -7,11 +7,14 @@ import json
 from typing import Any
 
 from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.experiments.registry import EXPERIMENTS
+from exciter.experiment.plan import Plan
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.identification.identify_config import IdentifySettings
-from exciter.pipeline.settings_file import IDENTIFY, SIMULATE
+from exciter.pipeline.settings_file import EXPERIMENT, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
+from exciter.settings import OneOf
 from exciter.settings.fill import file_schema
 
 
@@ -20,14 +23,20 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def schema_text(file: str) -> str:
-    """Of exciter.yaml, the file of --config, or of recording.yaml."""
-    schema = recording_schema() if file == "recording" else configuration_schema()
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    """Of exciter.yaml, the file of --config, of recording.yaml, or of plan.yaml."""
+    made = {"recording": recording_schema, "plan": plan_schema}.get(file, configuration_schema)
+    return json.dumps(made(), indent=2, ensure_ascii=False) + "\n"
 
 
 def configuration_schema() -> dict[str, Any]:
     parts = ((None, RobotOptions), (None, DesignSettings), (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings))
-    return file_schema("Settings of Exciter", parts)
+    schema = file_schema("Settings of Exciter", parts)
+    schema["properties"][EXPERIMENT] = OneOf(EXPERIMENTS).schema()
+    return schema
+
+
+def plan_schema() -> dict[str, Any]:
+    return file_schema("plan.yaml of Exciter", [(None, Plan)])
 
 
 def recording_schema() -> dict[str, Any]:

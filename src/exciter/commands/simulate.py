@@ -11,6 +11,7 @@ from rich.console import Console
 from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets, working
 from exciter.errors import ExciterError
 from exciter.excitation.files.trajectory_files import read_trajectory
+from exciter.experiment.plan import Plan
 from exciter.experiment.recording.own_log_format import check_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.motion_execution import Progress as Tell
@@ -24,6 +25,10 @@ LOG_SUFFIXES = (".csv", ".npz")
 
 def run(arguments: argparse.Namespace) -> None:
     """0 when the motion was executed and logged; nothing is written otherwise."""
+    if Plan.is_one(arguments.trajectory):
+        from exciter.commands import plans
+
+        return plans.simulate(arguments)
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
     robot = chosen_robot(arguments)

@@ -4,7 +4,7 @@ What a motion that was drawn tells about the parameters has the same form (``dra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -197,6 +197,8 @@ def design(
     ramps: Ramps | None = None,
     periods: int = 1,
     duration_range: tuple[float, float] | None = None,
+    locked: Mapping[str, float] | None = None,
+    equations: Sequence[str] | None = None,
     seed: int = 0,
     starts: int = 16,
     jobs: int = 1,
@@ -211,7 +213,8 @@ def design(
     noise σ (n,) or one number [N·m]: of the torques, one unless given. constraints: beyond the joint limits, which the
     robot has. columns: the parameters it is about (``DesignColumns``), the base parameters unless given. samples: of
     the log over one duration, 100 per second unless given. prior (b, b): information of earlier experiments.
-    duration_range [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is
+    duration_range [s]: makes the duration free. locked: joints that stand still, and where; equations: joints whose
+    torques count, all unless given. starts, from different seeds, over ``jobs`` processes; the best one is
     returned. time_limit [s] (or a ``Deadline``) of the whole design, with file_rate [Hz] of ``export`` too, and Ctrl-C
     end the search early with what was reached. A checkpoint file keeps completed starts, the best of which is returned,
     certified, when no time is left for more (resume: False to begin anew; it stays until a start takes its place)."""
@@ -224,7 +227,11 @@ def design(
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
-    objective = DesignObjective(model, criterion, DesignColumns.of(model, columns), sigma**-2.0, formulation, prior)
+    weights = sigma**-2.0 * (1.0 if equations is None else np.isin(robot.joint_names, equations))
+    objective = DesignObjective(model, criterion, DesignColumns.of(model, columns), weights, formulation, prior)
+    stand = np.full(robot.n, np.nan)
+    for name, position in (locked or {}).items():
+        stand[robot.index(name)] = position
     stretch = None
     if duration_range is not None:
         low, high = duration_range
@@ -238,14 +245,14 @@ def design(
                 "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
             )
         stretch = low / trajectory.duration, high / trajectory.duration
-    search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
+    search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch, locked=stand if locked else None)
     best_of = partial(_best_of, search, periods, ramps)
     kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
     with nullcontext() if kept is None else kept.in_use(), deadline.kept(), one_thread():
         before = [] if kept is None else kept.attempts(starts, deadline)
         beginning = NEVER if before else deadline  # what was found already is not lost for want of time
         beginning.check()
-        _check_excitable(objective, trajectory, samples)
+        _check_excitable(search)
         beginning.check()
         limited = np.isfinite(deadline.at)
         rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
@@ -414,13 +421,17 @@ def _rehearsed(
     return replace(found, other_seconds=other).within(deadline, overtime)
 
 
-def _check_excitable(objective: DesignObjective, trajectory: Trajectory, samples: int) -> None:
+def _check_excitable(search: Search) -> None:
     """Refuse parameters that no motion of the family tells anything about, by name."""
+    objective, trajectory, samples = search.objective, search.trajectory, search.samples
     low, high = objective.model.robot.position_range()
     times = trajectory.sample_times(samples)
     swing = np.random.default_rng(0).standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
     size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
     delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
+    if search.locked is not None:
+        stands = ~np.isnan(search.locked)
+        delta[stands] = trajectory.still(search.locked)[stands]
     if names := objective.unexcited(motion(trajectory, delta, times)):
         raise ExciterError(
             f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "

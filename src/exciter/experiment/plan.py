@@ -16,23 +16,31 @@ Times are those of the motion's file, which begins at its first row."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.excitation.experiments.stage import Cruise, Purpose
+from exciter.excitation.trajectories.curve import Curve
 from exciter.files import is_plain, path_of, require_suffix, write_texts
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import Name, Names, Settings, Vector, fill, written, yaml_text
 
 PLAN_FILE = "plan.yaml"
+LOG_FOLDER = "logs"  #: beside the plan, unless it says otherwise
 PLAN_SUFFIXES = (".yaml", ".yml")
 #: Keys of a plan that no other YAML file of Exciter has at its top.
 PLAN_KEYS = ("experiment", "stages")
+SAME_INSTANT_S = 1e-6  # [s] by which a plan may miss the end of a motion
+SAME_SPEED = 1e-6  # [rad/s or m/s] by which a motion may miss what a plan says
+STEADY_INSTANTS = 21  # of a stretch, at which it is looked at
 
 
 @dataclass(frozen=True)
@@ -65,11 +73,28 @@ class PlannedStage(Settings):
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "moves": list(self.moves)}
 
+    def refuse_other(self, curve: Curve, robot: Robot) -> None:
+        """A motion that does not rest, or is not at constant velocity, where the plan says so, is another one."""
+        steady = [(begin, end, np.zeros(robot.n)) for begin, end in self.dwells]
+        for one in self.cruises:
+            velocity = np.zeros(robot.n)
+            velocity[robot.index(one.joint)] = one.speed
+            steady.append((one.start, one.end, velocity))
+        for begin, end, velocity in steady:
+            where = f"stage {self.name}: the plan says that from {begin:g} to {end:g} s"
+            if end > curve.duration + SAME_INSTANT_S:
+                raise ExciterError(f"{where} …, and its motion lasts {curve.duration:g} s; design again")
+            at = np.minimum(np.linspace(begin, end, STEADY_INSTANTS), curve.duration)
+            found = curve.motion(curve.start + at[1:-1]).qd
+            if np.abs(found - velocity).max() > SAME_SPEED:
+                kind = "the robot stands still" if not velocity.any() else "one joint moves at constant velocity"
+                raise ExciterError(f"{where} {kind}; its motion does not; design again, or correct the plan")
+
 
 @dataclass(frozen=True)
 class Plan(Settings):
-    """A staged experiment: the word of its procedure, the robot's name, the word of the estimator that its logs are for,
-    and its stages in order.
+    """A staged experiment: the word of its procedure, the robot's name, the word of the estimator that its logs are
+    for, and its stages in order.
 
     folder: where paths of the stages start; that of the file, where there is one.
 
@@ -122,6 +147,18 @@ class Plan(Settings):
             if one.name == name:
                 return one
         raise ExciterError(unknown_name("stage", name, [one.name for one in self.stages]))
+
+    def with_logs_in(self, folder: Path) -> Plan:
+        """The same plan for another folder, with all logs directly there."""
+        stages = tuple(
+            replace(
+                stage,
+                motion=Path(os.path.relpath(self.motion_path(stage).resolve(), folder.resolve())).as_posix(),
+                log=Path(stage.log).name,
+            )
+            for stage in self.stages
+        )
+        return replace(self, stages=stages, folder=folder)
 
     def motion_path(self, stage: PlannedStage) -> Path:
         """Of its trajectory file."""

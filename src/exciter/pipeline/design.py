@@ -25,6 +25,7 @@ from exciter.excitation.files.trajectory_files import ARCHIVE, DESIGN, DRAWN_FAM
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.run_starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints, RandomSpline, draw
 from exciter.files import output_folder, path_of, staged
@@ -123,7 +124,9 @@ class Designed:
         found = self.design
         certified = partial(certify, self.robot, constraints=found.constraints, check=deadline.check, from_rest=True)
         with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
-            motion = (found.curve, found.trajectory, found.delta)
+            motion: tuple[Curve, Trajectory | None, Any] = found.curve, found.trajectory, found.delta
+            if isinstance(found.trajectory, HandMade):  # of no family
+                motion = found.curve, None, None
             files = export(stage, self.robot, *motion, certified, periods=found.periods, rate=self.config.rate)
             (stage / ARCHIVE).write_bytes(archived(self))
             self.report().write(stage / REPORT_FILE)
@@ -149,13 +152,13 @@ class Designed:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
         found, rows, model = self.design, self.config.formulation_of(), self.design.model
         base, spectrum = model.base, acceleration_spectrum(found.trajectory, found.delta)
-        columns = {
-            "name": base.names,
-            "expression": base.expressions,
-            "unit": [model.units[k] for k in base.independent],
-            "nominal": base.base_values(model.nominal).tolist(),
-            "predicted_std": found.predicted_std.tolist(),
-        }
+        columns: dict[str, Any] = {"name": found.parameters, "predicted_std": found.predicted_std.tolist()}
+        if found.parameters == base.names:
+            columns |= {
+                "expression": base.expressions,
+                "unit": [model.units[k] for k in base.independent],
+                "nominal": base.base_values(model.nominal).tolist(),
+            }
         amplitudes = zip(self.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
         return {
             "criterion": found.criterion.name,

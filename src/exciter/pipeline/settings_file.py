@@ -16,18 +16,19 @@ from exciter.robot.load import RobotOptions
 from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings import Settings, Whole, fill, keys_of, known_keys
+from exciter.settings import OneOf, Settings, Whole, fill, keys_of, known_keys
 from exciter.settings.fill import checked, settings_fields
 
 if TYPE_CHECKING:
     from exciter.excitation.design_settings import DesignSettings
+    from exciter.excitation.experiments.experiment import Experiment
     from exciter.excitation.trajectories.curve import Curve
     from exciter.experiment.virtual import VirtualRobot
     from exciter.identification.identify_config import IdentifyConfig
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
-SIMULATE, IDENTIFY = "simulate", "identify"  #: sections; the keys of the others stand at the top of the file
+SIMULATE, IDENTIFY, EXPERIMENT = "simulate", "identify", "experiment"  #: sections; other keys stand at the top
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class SettingsFile:
             return
         from exciter.excitation.design_settings import DesignSettings
 
-        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY)
+        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY, EXPERIMENT)
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
     @classmethod
@@ -73,6 +74,16 @@ class SettingsFile:
         from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
 
         return replace(IdentifyConfig.of(self._only(CONFIG_KEYS), self.where, self.folder), robot=self.robot)
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The staged experiment that is to be designed; None where the file names none."""
+        if self.data.get(EXPERIMENT) is None:
+            return None
+        from exciter.excitation.experiments.registry import EXPERIMENTS
+
+        found: Experiment = fill(OneOf(EXPERIMENTS).hint, self.data[EXPERIMENT], f"{self.where}: {EXPERIMENT}")
+        return found
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """A robot to rehearse on; seed: of the truth, unless the file has one."""

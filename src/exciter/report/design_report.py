@@ -12,6 +12,7 @@ import numpy as np
 from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words
 from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
+from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import texts
 from exciter.report.markup import explained, number
@@ -50,7 +51,8 @@ def design_page(
         *([search_section(design)] if design.attempts else []),
         reproduce_section(design, settings or {}),
     ]
-    kind = "Exciting motion" if design.attempts else "Validation motion"
+    hand_made = isinstance(design.trajectory, HandMade)
+    kind = "Exciting motion" if design.attempts else "Motion of a stage" if hand_made else "Validation motion"
     return Page(f"{kind} for {robot.name}", headline(design), sections)
 
 
@@ -253,8 +255,8 @@ def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
         for label, column in zip(design.trajectory.labels, np.asarray(design.delta).T.tolist(), strict=True)
     ]  # with all digits: the motion can be rebuilt from this table
     table = HtmlTable("Coefficients δ of every joint [SI units]", ("coefficient", *robot.joint_names), rows)
-    folded = Folded("Coefficients of the motion", (table,))
-    return settings_section(values, settings, "design.yaml", folded, model=design.model)
+    folded = () if isinstance(design.trajectory, HandMade) else (Folded("Coefficients of the motion", (table,)),)
+    return settings_section(values, settings, "design.yaml", *folded, model=design.model)
 
 
 def constraint_words(design: Design) -> str:

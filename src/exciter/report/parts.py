@@ -31,6 +31,13 @@ class Word(PagePart):
     tone: str
 
 
+class Link(PagePart):
+    """To a file beside the page."""
+
+    text: str
+    file: str
+
+
 class Summary(PagePart):
     """The verdict, what was done in a few sentences, and remarks and cards below."""
 

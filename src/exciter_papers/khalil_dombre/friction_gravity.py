@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
+from exciter.excitation.experiments.moves import ConstantVelocityMoves, FrictionMotion, constant_velocity
+from exciter.excitation.experiments.poses import PoseSearch, StaticPoses, static_poses
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.estimators.staged import FrictionFirst, StaticThenDynamic
@@ -18,14 +20,6 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.stages import stage
 from exciter.typing import Array
-from exciter_papers.baselines.poses_and_moves import (
-    ConstantVelocityMoves,
-    FrictionMotion,
-    PoseSearch,
-    StaticPoses,
-    constant_velocity,
-    static_poses,
-)
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.set_up import (
     PROCEDURE_FIGURES,

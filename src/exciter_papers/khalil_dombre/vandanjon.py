@@ -13,10 +13,10 @@ import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import Criterion
 from exciter.excitation.design import Design, design
+from exciter.excitation.experiments.four_motions import FourMotions, VandanjonDesign, vandanjon
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter_papers.baselines.earlier_designs import FourMotions, VandanjonDesign, vandanjon
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown
 

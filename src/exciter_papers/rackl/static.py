@@ -10,11 +10,11 @@ import exciter as ex
 from exciter.dynamics.model import inertia_base, static_base
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import evaluate
+from exciter.excitation.experiments.poses import PoseSearch, StaticPoses, static_poses
 from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.experiment.virtual.true_parameters import draw
 from exciter.identification.information.information import Information
 from exciter.typing import Array
-from exciter_papers.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses
 from exciter_papers.paper import DataTable, Effort, Part, claim, published, shown
 from exciter_papers.rackl import set_up
 

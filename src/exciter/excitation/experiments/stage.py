@@ -8,8 +8,8 @@ from typing import Annotated
 from exciter.errors import ExciterError
 from exciter.settings import Amount, Name, Number, OneWord, Settings
 
-#: What a stage is for: standing still; one joint at constant velocity; some joints locked; the four kinds of Vandanjon's
-#: test motions; everything at once.
+#: What a stage is for: standing still; one joint at constant velocity; some joints locked; the four kinds of test
+#: motions of Vandanjon; everything at once.
 PURPOSES = (
     "rest",
     "constant-velocity",

@@ -44,6 +44,7 @@ from exciter.errors import ExciterError, MotionError, RobotError, shown
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files import row_files
 from exciter.excitation.files.row_files import MOST_FILE_ROWS, MotionSamples, message_as_written, sample
+from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic, Stops
@@ -68,6 +69,7 @@ SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
     "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
+    "cosine-ramp": (CosineRampPiece, ("knots", "omegas", "speed", "since", "position")),
 }
 FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
@@ -168,7 +170,7 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> CurvePiece:
             raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
     if "knots" in values and (np.diff(values["knots"]) <= row_files.SHORTEST_ROW_STEP_S).any():
         raise MotionError(f"the knots of a piece must increase, by more than {row_files.SHORTEST_ROW_STEP_S:g} s")
-    for name in ("coefficients", "a", "b", "offset"):
+    for name in ("coefficients", "a", "b", "offset", "omegas", "speed", "since", "position"):
         if name in values:
             if len(values[name]) != len(order):
                 raise MotionError(f"{name} of a piece has {len(values[name])} rows for {len(order)} joints")
@@ -397,6 +399,9 @@ def _slowed(piece: CurvePiece, speed: float) -> CurvePiece:
     if isinstance(piece, FourierPiece):  # ω and the amplitudes of the velocity, a and b, times s
         times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
         return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
+    if isinstance(piece, CosineRampPiece):
+        times = {name: getattr(piece, name) / speed for name in ("knots", "since")}
+        return replace(piece, **times, omegas=piece.omegas * speed, speed=piece.speed * speed)
     raise MotionError(f"a {type(piece).__name__} cannot be slowed down; write it as a CSV file and slow that down")
 
 

@@ -61,11 +61,13 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """y = (u of joint 1, …, u of joint n[, s]) for a family and n joints; stretch: allowed range of s when free."""
+    """y = (u of joint 1, …, u of joint n[, s]) for a family and n joints; stretch: allowed range of s when free.
+    locked (n,): where joints stand still, NaN for those that move; only the u of these are in y."""
 
     trajectory: Trajectory
     n: int
     stretch: tuple[float, float] | None = None
+    locked: Array | None = None
 
     @cached_property
     def transform(self) -> Array:
@@ -81,24 +83,44 @@ class Variables:
         """Z T (c, v): coefficients of a joint are Z T u."""
         return self.trajectory.free @ self.transform
 
+    @cached_property
+    def moving(self) -> Index:
+        """(m,) numbers of the joints that move."""
+        return np.arange(self.n) if self.locked is None else np.flatnonzero(np.isnan(self.locked))
+
+    @cached_property
+    def _still(self) -> Array:
+        """(n, v): u of the joints that are locked, zero of the others."""
+        if self.locked is None:
+            return np.zeros((self.n, self.per_joint))
+        posture = np.nan_to_num(self.locked)
+        return np.asarray(lstsq(self.from_u, self.trajectory.still(posture).T)[0].T)
+
     @property
     def per_joint(self) -> int:
         return int(self.trajectory.free.shape[1])
 
     @property
     def size(self) -> int:
-        return self.n * self.per_joint + (self.stretch is not None)
+        return self._coefficients + (self.stretch is not None)
+
+    @property
+    def _coefficients(self) -> int:
+        """Entries of y without s."""
+        return len(self.moving) * self.per_joint
 
     def grid(self, time: Array, order: int = 2) -> Grid:
         return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
 
     def split(self, y: Array) -> tuple[Array, float]:
         """u (n, v) and s."""
-        u = y[: self.n * self.per_joint].reshape(self.n, self.per_joint)
+        u = self._still.copy()
+        u[self.moving] = y[: self._coefficients].reshape(-1, self.per_joint)
         return u, 1.0 if self.stretch is None else float(y[-1])
 
     def join(self, u: Array, s: float = 1.0) -> Array:
-        return np.append(u.ravel(), s) if self.stretch is not None else u.ravel().copy()
+        own = u[self.moving].ravel()
+        return np.append(own, s) if self.stretch is not None else own
 
     def result(self, y: Array) -> tuple[Trajectory, Array]:
         """The family, with its duration, and coefficients δ (n, c)."""
@@ -123,7 +145,7 @@ class Variables:
     def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
         """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
         _, s = self.split(y)
-        du = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2]).T @ grid.stacked
+        du = (np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2]).T @ grid.stacked)[self.moving]
         if self.stretch is None:
             return du.ravel()
         return np.append(du.ravel(), -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
@@ -135,8 +157,16 @@ class Variables:
         for k, (slope, values) in enumerate(zip(slopes, (motion.q, motion.qd, motion.qdd), strict=True)):
             blocks += (slope / s**k)[:, :, None] * grid.matrices[k][at][:, None, :]
             by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
-        out = blocks.reshape(len(at), self.n * self.per_joint)
+        out = self.own(blocks)
         return out if self.stretch is None else np.hstack([out, by_stretch])
+
+    def kept_locked(self, postures: Array) -> Array:
+        """Postures (N, n) with locked joints where they stand."""
+        return postures if self.locked is None else np.where(np.isnan(self.locked), postures, self.locked)
+
+    def own(self, blocks: Array) -> Array:
+        """(M, entries of y without s) from rows (M, n, v) of all joints."""
+        return blocks[:, self.moving].reshape(len(blocks), self._coefficients)
 
 
 def finite_limits(robot: Robot, kind: str, reason: str) -> Array:
@@ -232,7 +262,7 @@ class JointLimits:
         scale = self.scale[at, joint]
         blocks = np.zeros((len(at), variables.n, variables.per_joint))
         blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
-        out = blocks.reshape(len(at), variables.n * variables.per_joint)
+        out = variables.own(blocks)
         low, high = (self.slack(y) / self.scale if slack is None else slack)[:, at, joint]
         if variables.stretch is None:
             return out, -low, high

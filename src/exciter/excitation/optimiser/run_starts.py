@@ -53,6 +53,7 @@ def fingerprint(search: Search) -> str:
     states = random_states(robot, samples=8)  # geometry, payloads: by what they do
     parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]
     parts += [search.samples, search.seed, search.stretch, repr(search.settings)]
+    parts += [] if search.locked is None else [np.nan_to_num(search.locked, nan=LARGEST_OF_A_ROBOT).tolist()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

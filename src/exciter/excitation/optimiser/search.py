@@ -80,7 +80,8 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration."""
+    """A design problem. samples: of the log, which the criterion counts; stretch: relative range of a free duration;
+    locked (n,): where joints stand still, NaN for those that move."""
 
     trajectory: Trajectory
     objective: DesignObjective
@@ -89,6 +90,7 @@ class Search:
     seed: int
     stretch: tuple[float, float] | None = None
     settings: SQPSettings = field(default_factory=SQPSettings)
+    locked: Array | None = None
     _known: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -103,7 +105,7 @@ class Search:
 
     @cached_property
     def variables(self) -> Variables:
-        return Variables(self.trajectory, self.model.n, self.stretch)
+        return Variables(self.trajectory, self.model.n, self.stretch, self.locked)
 
     @cached_property
     def limits(self) -> JointLimits:
@@ -340,6 +342,7 @@ def scaled_to_limits(limits: JointLimits, centre: Array, y: Array) -> tuple[Arra
         room_above, room_below = limits.upper[k] - rest, rest - limits.lower[k]
         ratio = np.maximum(ratio, (extremum.highest - rest) / room_above)
         ratio = np.maximum(ratio, (rest - extremum.lowest) / room_below)
+    ratio = np.where(ratio > 0.0, ratio, 1.0)  # a joint that stands still meets no limit
     factor = (1.0 - RESAMPLING_CLEARANCE_SHARE) / ratio
     shrunk_only, stretched = (c + (u - c) * f[:, None] for f in (np.minimum(factor, 1.0), factor))
     return variables.join(shrunk_only, s), variables.join(stretched, s)

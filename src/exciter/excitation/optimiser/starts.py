@@ -22,16 +22,17 @@ def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed
     low, high = limits.lower[0], limits.upper[0]
     middle: Array = 0.5 * (low + high)
     random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
-    candidates = np.vstack([middle, low + random * (high - low)])
+    candidates = limits.variables.kept_locked(np.vstack([middle, low + random * (high - low)]))
     values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
     worst = values.min(axis=0, initial=np.inf)
     if worst[0] > 2.0 * START_CLEARANCE:
-        return middle
+        return np.asarray(candidates[0])
     posture: Array = candidates[int(np.argmax(worst))]
     rng, room = np.random.default_rng(0), -np.inf
     for size in 0.2 * 0.7 ** np.arange(12):  # uphill: smaller and smaller steps, kept when the worst row improves
         steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
         nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
+        nearby = limits.variables.kept_locked(nearby)
         worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
         best = int(np.argmax(worst))
         posture, room = nearby[best], float(worst[best])
@@ -45,7 +46,7 @@ def random_start(
     variables = limits.variables
     centre = variables.from_delta(variables.trajectory.still(posture))
     swing = np.zeros_like(centre)
-    size = variables.n * variables.per_joint
+    size = variables.size - (variables.stretch is not None)
     swing[:size] = rng.standard_normal(size)
     at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
     if at_rest.min() < 0:
