@@ -49,7 +49,7 @@ from exciter.identification.estimators.least_squares import LINEAR_ESTIMATORS, W
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS
-from exciter.identification.estimators.staged import StaticThenDynamic
+from exciter.identification.estimators.staged import StageSequence
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy
@@ -57,8 +57,10 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
+from exciter.identification.runs.reversals import sticking_speed
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
+from exciter.identification.stages.planned import PlannedRun
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
@@ -74,6 +76,7 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+CRUISE_DEAD_ZONE_SHARE = 0.5  # of the slowest planned cruise of a joint: a dead zone ends there
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -237,12 +240,14 @@ class IdentifyConfig:
     """An identification as it was asked for; what depends on robot and logs is made when these are there.
 
     robot: what is said of it. terms: of the model, None: the usual ones. side: of the gears on which all logs measure
-    torque (``Recording.side``); behind them no rotor is felt. where: the settings stand, for messages."""
+    torque (``Recording.side``); behind them no rotor is felt. planned: runs of a plan, where there is one. where: the
+    settings stand, for messages."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
     terms: tuple[JointTerm, ...] | None = None
     settings: IdentifySettings = field(default_factory=IdentifySettings)
     side: str | None = None
+    planned: tuple[PlannedRun, ...] | None = None
     where: str = "configuration: identify"
 
     @classmethod
@@ -347,13 +352,21 @@ class IdentifyConfig:
         return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
 
     def dead_zone(self, runs: tuple[Run, ...]) -> PerJoint:
-        """[rad/s, m/s] As given; else a hundredth of each joint's fastest, and none where poses at rest are wanted."""
+        """[rad/s, m/s] As given; else a hundredth of each joint's fastest. In stages, where joints come to rest and turn
+        round all the time, more (``sticking_speed``), but never as much as a planned cruise."""
         if self.settings.dead_zone is not None:
             return self.settings.dead_zone
-        if not runs or isinstance(self._estimator, StaticThenDynamic):
+        if not runs:
             return 0.0
-        fastest = [np.abs(part.motion.qd).max(axis=0) for part in bounded_parts(runs) if len(part)]
-        return tuple((REST_SPEED_FRACTION * np.max(fastest, axis=0)).tolist())
+        parts = [part for part in bounded_parts(runs) if len(part)]
+        zone = REST_SPEED_FRACTION * np.max([np.abs(part.motion.qd).max(axis=0) for part in parts], axis=0)
+        if self.planned or isinstance(self._estimator, StageSequence):
+            zone = np.maximum(zone, sticking_speed(parts))
+            names = next((run.recording.joints for run in runs if run.recording is not None), ())
+            for joint, speed in (pair for one in self.planned or () for pair in one.slowest):
+                k = names.index(joint)
+                zone[k] = min(zone[k], CRUISE_DEAD_ZONE_SHARE * speed)
+        return tuple(zone.tolist())
 
     @property
     def method_name(self) -> str:
@@ -384,7 +397,8 @@ class IdentifyConfig:
             if planned is None:
                 raise self._plan_missing()
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
-        return completed(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
+        route = differences_route(self.route, runs)
+        return completed(found, noise=noise, torque_noise=noise, loop=loop, route=route, planned=self.planned)
 
     @property
     def uncertainty(self) -> Errors:

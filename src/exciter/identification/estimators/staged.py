@@ -33,7 +33,7 @@ from exciter.identification.information.compressed import EXACT_DATA_NOISE, unti
 from exciter.identification.information.estimate import Estimate, assumed, filtered
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE, Information
 from exciter.identification.information.problem import Problem, zero_torque
-from exciter.identification.stages.planned import PlannedRun, cruising_in, moving_in, resting_in, wrist_of
+from exciter.identification.stages.planned import PlannedRun, cruising_in, free_in, moving_in, resting_in, wrist_of
 from exciter.identification.stages.stage import (
     AtRest,
     Cells,
@@ -418,7 +418,7 @@ class StaticThenDynamic(StageSequence):
         poses = tuple(
             Stage(one.stage, acting_at_rest, runs=self.runs, spans={one.run: one.dwells}, poses=True) for one in at_rest
         ) or (Stage("static", acting_at_rest, selection=self.rest, runs=self.runs, poses=True),)
-        return (*poses, Stage("dynamic", selection=Unused()))
+        return (*poses, Stage("dynamic", selection=Unused(), runs=free_in(self.planned)))
 
 
 @dataclass(frozen=True)
@@ -444,4 +444,4 @@ class FrictionFirst(StageSequence):
                 continue
             selection, spans = (self.steady, None) if cruises is None else (Everything(), cruises[name])
             axes.append(Stage(f"friction of {name}", friction_of(j), joints=(j,), selection=selection, spans=spans))
-        return (*axes, Stage("rest", selection=Unused()))
+        return (*axes, Stage("rest", selection=Unused(), runs=free_in(self.planned)))

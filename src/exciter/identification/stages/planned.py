@@ -55,6 +55,12 @@ def moving_in(planned: Sequence[PlannedRun] | None, joints: Iterable[str]) -> tu
     return tuple(one.run for one in planned or () if some & set(one.moves)) or None
 
 
+def free_in(planned: Sequence[PlannedRun] | None) -> tuple[str, ...] | None:
+    """Runs of a plan that are neither of poses nor of constant velocities: on the way from one to the next, joints
+    start and stop all the time, which no model of sliding tells. None: all, where no plan says."""
+    return tuple(one.run for one in planned or () if one.purpose not in ("rest", "constant-velocity")) or None
+
+
 def wrist_of(planned: Sequence[PlannedRun] | None, names: Sequence[str]) -> int | None:
     """How many of the last joints move while all others are locked, in the first stage that is so."""
     for one in planned or ():
