@@ -53,8 +53,8 @@ from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, several
-from exciter.pipeline.planned_logs import AnyPlan, PlannedLogs
 from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
+from exciter.pipeline.planned_logs import AnyPlan, PlannedLogs
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Motion, Robot
 from exciter.settings import written

@@ -24,8 +24,7 @@ from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
-from exciter.pipeline.inspect import Given, naming
-from exciter.pipeline.planned_logs import StageMotion
+from exciter.pipeline.inspect import Given, StageMotion, naming
 from exciter.robot import Robot
 from exciter.robot.stated_gravity import agrees
 

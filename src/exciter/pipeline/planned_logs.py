@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.files.trajectory_files import read_trajectory
-from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.plan import Plan, PlannedStage
+from exciter.experiment.plan import Plan
 from exciter.experiment.quality.motion_checks import began
 from exciter.experiment.recording import Recording
 from exciter.identification.estimators.estimator import Estimator
@@ -19,19 +18,11 @@ from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import position_resolution
 from exciter.identification.stages.planned import PlannedRun, settled
-from exciter.pipeline.inspect import Given, naming
+from exciter.pipeline.inspect import Given, StageMotion, naming
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 AnyPlan = Plan | str | Path
-
-
-@dataclass(frozen=True, eq=False)
-class StageMotion:
-    """A stage of a plan and the motion that was sent for it."""
-
-    stage: PlannedStage
-    sent: Curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +73,7 @@ class PlannedLogs:
         made = []
         for one, run in zip(self.stages, runs, strict=True):
             with naming(run.name):
-                made.append(planned_run(one, run))
+                made.append(replace(planned_run(one, run), experiment=self.plan.experiment))
         return tuple(made)
 
 
@@ -103,7 +94,7 @@ def planned_run(motion: StageMotion, run: Run) -> PlannedRun:
         run=run.name,
         stage=stage.name,
         purpose=stage.purpose,
-        moves=stage.moves,
+        moves=stage.moves or tuple(() if run.recording is None else run.recording.joints),
         dwells=tuple(dwells),
         cruises=tuple((one.joint, (first + one.start, first + one.end)) for one in stage.cruises),
         slowest=tuple(speeds.items()),

@@ -286,7 +286,12 @@ class Evidence:
     def inertias_known(self) -> bool:
         """Whether the description's inertias can be those of the robot: physical, and no placeholders; and most joints
         move at once, so that their torques can be those of bodies."""
-        return not self.in_turns and self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
+        return (
+            not self.in_turns
+            and self.robot is not None
+            and not dummies(self.robot)
+            and consistency(self.robot.inertias).consistent
+        )
 
     @property
     def in_turns(self) -> bool:

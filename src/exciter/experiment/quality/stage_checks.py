@@ -30,7 +30,9 @@ def locked_joints(evidence: Evidence) -> Iterator[Note]:
     for j in evidence.held:
         if span[j] > LOCKED_TRAVEL:
             unit = evidence.unit("q", j)
-            words = f"it moves by {number(span[j])} {unit}, and stands still in stage '{_stage(evidence).name}': is this "
+            words = (
+                f"it moves by {number(span[j])} {unit}, and stands still in stage '{_stage(evidence).name}': is this "
+            )
             yield problem("locked joint", f"{words}the log of another stage?", evidence.joints[j], range=float(span[j]))
 
 

@@ -53,6 +53,7 @@ STAGE_ASSUMPTIONS = assumed(
     "every equation has an error of its own, of one variance per joint and stage, and W is exact",
     "what earlier stages leave uncertain is carried into later ones",
 )
+STAGE_SUBJECT, STAGE_NOISE = "stage", "stage noise"  #: of notes on what a stage did
 CONTRADICTION_SIGMAS = 5.0  # σ of a stage alone: it was wrong by more, and a note says so
 NO_INDEX, NO_VALUES, NO_ROOT = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 0))
 USUAL_WRIST_JOINTS = 3  #: joints
@@ -155,7 +156,7 @@ def _through(problem: Problem, state: State, k: int, stage: Stage) -> Note:
     if count:
         step.solve(wanted)
     found = [state.names[i] for i in step.unknown[wanted & own]]
-    return done("stage", text, None, None, stage=stage.name, parameters=found, equations=rows, joints=joints)
+    return done(STAGE_SUBJECT, text, None, None, stage=stage.name, parameters=found, equations=rows, joints=joints)
 
 
 class State:
@@ -212,7 +213,7 @@ def together(problem: Problem, state: State, stages: tuple[Stage, ...]) -> list[
         if size:
             told = ", ".join(f"{name} {value:.3g}" for name, value in size.items())
             text = f"{one.name}: σ of an equation {told} N·m (N)"
-            notes.append(done("stage noise", text, None, None, stage=one.name, noise=size))
+            notes.append(done(STAGE_NOISE, text, None, None, stage=one.name, noise=size))
     moved = np.abs(state.values - before)[: len(problem.names)] / np.where(std > 0.0, std, np.inf)[: len(problem.names)]
     worst = int(np.argmax(np.where(known[: len(moved)], moved, 0.0)))
     if known[: len(moved)].any() and np.isfinite(moved[worst]):

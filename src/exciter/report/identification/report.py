@@ -46,6 +46,11 @@ class Answers:
     inertia: InertiaMatrix | None = None
     comparison: Comparison | None = None
 
+    @property
+    def stages(self) -> dict[str, Any]:
+        """Of a plan, and of an estimate in stages, as result.json has them."""
+        return {}
+
 
 def identification_page(
     found: Identification,
@@ -75,6 +80,7 @@ def identification_page(
         *shown(parameters.payload_section, answers.payload),
         *shown(parameters.gains_section, answers.gains),
         *run_sections(verdict, found.judge.formulation),
+        *parameters.stages_sections(answers.stages),
         *shown(parameters.choices_section, answers.choices, settings),
         *shown(parameters.friction_choice_section, answers.friction),
         *friction_sections(verdict),
