@@ -16,8 +16,8 @@ from exciter.experiment.quality import Quality
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.notes import Severity, texts
-from exciter.pipeline.inspect import inspect, naming, refuse_overwriting, repaired_files, repaired_log
-from exciter.pipeline.planned_logs import PlannedLogs, StageMotion
+from exciter.pipeline.inspect import StageMotion, inspect, naming, refuse_overwriting, repaired_files, repaired_log
+from exciter.pipeline.planned_logs import PlannedLogs
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}

@@ -352,8 +352,8 @@ class IdentifyConfig:
         return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
 
     def dead_zone(self, runs: tuple[Run, ...]) -> PerJoint:
-        """[rad/s, m/s] As given; else a hundredth of each joint's fastest. In stages, where joints come to rest and turn
-        round all the time, more (``sticking_speed``), but never as much as a planned cruise."""
+        """[rad/s, m/s] As given; else a hundredth of each joint's fastest. In stages, where joints come to rest all the
+        time, more (``sticking_speed``), but never as much as a planned cruise."""
         if self.settings.dead_zone is not None:
             return self.settings.dead_zone
         if not runs:

@@ -91,8 +91,8 @@ def identify(
     terms, estimator, formulation, filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations
     or estimators, by word or as objects. plan: of a staged experiment, an object or a file: it says where the log of
     each stage is, unless logs are given in the order of its stages, and which estimator they are for; this knows from
-    it which run, and when, belongs to which stage. planned, periods: the motion that was sent, and how often it was run through.
-    data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
+    it which run, and when, belongs to which stage. planned, periods: the motion that was sent, and how often it was run
+    through. data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
 
     >>> found = ex.identify(robot, log)
     >>> found.parameters["Fv1"].unit

@@ -329,7 +329,7 @@ class Evidence:
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
         rows, rests = self.smooth, np.zeros(self.smooth.effort.shape, dtype=bool)
         if self.stage is not None and self.stage.purpose == REST:
-            rows = rows.where(~self.resting.all(axis=1))
+            rows = rows.where(np.asarray(~self.resting.all(axis=1)))
             rests = rests[: len(rows)]
         elif self.in_turns:
             rests = self.resting

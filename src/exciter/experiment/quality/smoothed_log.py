@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -56,7 +57,9 @@ class Smooth:
     def where(self, chosen: BoolArray) -> Smooth:
         """Some of the rows (N,)."""
         motion, share = self.motion, float(chosen.mean()) if len(chosen) else 0.0
-        kept = {name: None if (x := getattr(self, name)) is None else x[chosen] for name in ("measured", "effort")}
+        kept: dict[str, Any] = {
+            name: None if (x := getattr(self, name)) is None else x[chosen] for name in ("measured", "effort")
+        }
         return replace(
             self,
             motion=Motion(motion.time[chosen], motion.q[chosen], motion.qd[chosen], motion.qdd[chosen]),

@@ -15,8 +15,9 @@ MOVING_SPEED_SHARE = 0.05  # of a joint's rms speed where it is fastest: slower,
 
 
 def reversal_speed(parts: Iterable[Processed]) -> Array:
-    """(n,) [rad/s, m/s] Positions that went through a low-pass of f Hz change their speed by q̈ / (2π f) within its time constant: slower, the sign of dry friction is not known. At most a part of the usual
-    speed of parts in which the joint moves, so that most equations stay."""
+    """(n,) [rad/s, m/s] Positions that went through a low-pass of f Hz change their speed by q̈ / (2π f) within its time
+    constant: slower, the sign of dry friction is not known. At most a part of the usual speed of parts in which the
+    joint moves, so that most equations stay."""
     there = [part for part in parts if len(part)]
     speed = np.array([_rms(part.motion.qd) for part in there])
     turning = np.array([_rms(part.motion.qdd) / (2.0 * np.pi * part.position_bandwidth) for part in there])

@@ -20,9 +20,9 @@ SETTLED_POSITION_SIGMAS = 5.0  # σ of positions in the last part: nearer to the
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """run: its name; stage, purpose, experiment: as the plan says; moves: joints that move, by name. dwells [s]: of the log, when
-    the robot stands still, having settled; cruises: by joint, when [s] it has constant velocity. slowest: by joint, its
-    slowest cruise [rad/s, m/s]."""
+    """run: its name; stage, purpose, experiment: as the plan says; moves: joints that move, by name. dwells [s]: of the
+    log, when the robot stands still, having settled; cruises: by joint, when [s] it has constant velocity. slowest: by
+    joint, its slowest cruise [rad/s, m/s]."""
 
     run: str
     stage: str
