@@ -30,7 +30,7 @@ from exciter.identification.estimators.least_squares import (
 )
 from exciter.identification.estimators.physical import PhysicallyConsistent
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, TwoStep
 from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
@@ -92,7 +92,6 @@ def still_and_moving() -> tuple[Experiment, np.ndarray]:
         PhysicallyConsistent(),
         LinkByLink(),
         TwoStep(1),
-        StaticThenDynamic(),
         FrictionFirst(SteadyMotion(acceleration=30.0)),
     ],
     ids=lambda e: type(e).__name__ + ("" if getattr(e, "errors", None) is None else ", W exact"),

@@ -239,6 +239,33 @@ def test_direction_of_friction_is_not_guessed():
     assert not any("direction" in word for word in texts(kept.notes))
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_dead_zone_leaves_joints_at_rest_out(filtered):
+    """Held joints have whatever torque holds them: with the zone it does no harm, ignored it spoils friction; of exact
+    angles the answer is that of weighted least squares on the same rows. A torque behind an analogue filter, too."""
+    zone, analog = 0.15, AnalogFilter(order=4, cutoff=60.0) if filtered else None
+    motion = excitation(10.0, 2000)
+    torque = KUKA.torque(motion, KUKA.nominal) + np.where(np.abs(motion.qd) < zone, 40.0, 0.0)
+    if analog is not None:
+        lines = np.fft.rfft(torque, axis=0)
+        torque = np.fft.irfft(lines * analog.response(np.arange(len(lines)) / 10.0)[:, None], len(motion), axis=0)
+    log = recorded(motion, 0.1 * TORQUE_NOISE, 1e-9, 1)
+    held = log.torque - np.tile(KUKA.torque(motion, KUKA.nominal) - torque, (2, 1))
+    run = run_of(replace(log, torque=held, about=replace(log.about, filter=analog)))
+    ignored, problem = (Problem(KUKA, (run,), InverseDynamic(None, z)) for z in (0.0, zone))
+    found = MaximumLikelihood().estimate(problem)
+    assert any("dead zone" in text for text in texts(found.notes))
+    off = [np.abs((one.values - TRUE) / found.std).max() for one in (MaximumLikelihood().estimate(ignored), found)]
+    assert off[0] > 10.0
+    assert off[1] < (10.0 if filtered else 4.0)  # around the zone the filter smears what happens in it
+    if not filtered:
+        same = WeightedLeastSquares(tuple(found.noise)).estimate(problem)
+        assert np.abs((found.values - same.values) / found.std).max() < 0.05
+        assert_allclose(found.std, same.std, rtol=0.02)
+    with pytest.raises(RecordingError, match="'joint_1' rests throughout"):
+        MaximumLikelihood().estimate(replace(problem, formulation=InverseDynamic(None, (100.0, 0.0, 0.0))))
+
+
 def test_model_errors_count_as_noise():
     """Two runs, one of a robot whose friction the model does not have; unless noise is given."""
     stribeck = recorded(SLOW, 0.1 * TORQUE_NOISE, QUIET, 1)

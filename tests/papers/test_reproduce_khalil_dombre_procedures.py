@@ -269,7 +269,7 @@ def test_poses_held_by_friction(parts):
     part = parts["Section 12.3.4.2, gravity first"]
     rows = {row[0]: row for row in _rows(part, "gravity-errors")}
     assert rows["as printed, friction holds the joints"][2] > 2.5 * rows["as printed"][2]
-    assert rows["weighted, friction holds the joints"][2] < 0.7 * rows["as printed, friction holds the joints"][2]
+    assert rows["weighted, friction holds the joints"][2] < 0.75 * rows["as printed, friction holds the joints"][2]
 
 
 def test_every_log_is_held_by_other_torques():

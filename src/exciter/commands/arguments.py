@@ -58,7 +58,7 @@ def seconds(text: str) -> float:
 
 #: by the flag, or by what a value is called in the help
 VALUE_KINDS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("F", "DIR", "LOG", "TRAJECTORY"), Path),
+    **dict.fromkeys(("F", "DIR", "LOG", "TRAJECTORY", "PLAN"), Path),
     **dict.fromkeys(("K", "J"), partial(whole, least=1)),
     "S": whole,
     "P": percent,
@@ -87,6 +87,11 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What is left over is an error of the command it was given to, which knows its flags."""
         found, more = super().parse_known_args(args, namespace)
+        for action in self._actions:  # a list that may be empty is, for argparse, unless it stands before all flags
+            late = more and action.nargs == "*" and not getattr(found, action.dest)
+            if late and not any(one.startswith("-") for one in more):
+                setattr(found, action.dest, self._get_values(action, more))
+                more = []
         if more:
             self.error(f"unrecognized arguments: {' '.join(more)}")
         return found, more
@@ -135,7 +140,7 @@ def add_argument(command: Parser, usage: str, words: str) -> None:
     if name in VALUE_KINDS:
         about["type"] = VALUE_KINDS[name]
     if not name.startswith("-"):
-        about |= {"nargs": "?"} if optional else {}
+        about |= {"nargs": "*" if "nargs" in about else "?"} if optional else {}
     elif not optional:
         about["required"] = True
     elif "nargs" in about:

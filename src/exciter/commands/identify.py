@@ -18,6 +18,7 @@ from exciter.commands.common import (
     steps,
     with_flags,
 )
+from exciter.experiment.plan import Plan
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
@@ -148,13 +149,16 @@ def run(arguments: argparse.Namespace) -> None:
     )
     config = replace(config, robot=with_flags(config.robot, arguments))
     robot = load(arguments.robot, config.robot)
-    count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
+    plan = None if arguments.plan is None else Plan.read(arguments.plan)
+    expected = arguments.logs or ([] if plan is None else plan.stages)
+    count = len((*expected, *arguments.validate, *arguments.loaded))
     with output_folder(arguments.output) as folder, steps(count + 7) as step:
         refuse_copy(robot.file, folder)
         found = identify(
             robot,
             arguments.logs,
             config,
+            plan=plan,
             validate=arguments.validate,
             loaded=arguments.loaded,
             compare=arguments.compare,

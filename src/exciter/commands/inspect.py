@@ -16,7 +16,8 @@ from exciter.experiment.quality import Quality
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.notes import Severity, texts
-from exciter.pipeline.inspect import inspect, naming, refuse_overwriting, repaired_files, repaired_log
+from exciter.pipeline.inspect import StageMotion, inspect, naming, refuse_overwriting, repaired_files, repaired_log
+from exciter.pipeline.planned_logs import PlannedLogs
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -32,14 +33,27 @@ def run(arguments: argparse.Namespace) -> int:
     robot = chosen_robot(arguments)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
-    for path in arguments.logs:
+    logs, stages = arguments.logs, list[StageMotion | None]()
+    if arguments.plan is not None:
+        if output is not None or planned is not None:
+            raise ExciterError(
+                "--plan says what was sent, and judges the logs of all stages; leave out -o and --planned"
+            )
+        staged = PlannedLogs.of(arguments.plan, robot, logs)
+        logs, stages = staged.given, [*staged.stages]
+    elif not logs:
+        raise ExciterError("no log is given; give at least one, or --plan")
+    for path, stage in zip(logs, stages or [None] * len(logs), strict=True):
         file = open_recording(path, arguments.data)
         if output is not None:
             refuse_overwriting(file, output)
-        quality = inspect(robot, file, planned=planned, periods=arguments.periods)
+        quality = inspect(robot, file, planned=planned, periods=arguments.periods, stage=stage)
         report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
+        if stage is not None:
+            report |= {"stage": stage.stage.name, "purpose": stage.stage.purpose}
         if not arguments.json:
-            print_quality(out, str(path), quality)
+            told = "" if stage is None else f" (stage {stage.stage.name}, {stage.stage.purpose})"
+            print_quality(out, f"{path}{told}", quality)
             print_notes(out, map(str, file.notes), ())
         if output is not None:
             repaired, quality = repaired_log(robot, file, planned=planned, periods=arguments.periods)

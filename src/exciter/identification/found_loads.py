@@ -38,6 +38,7 @@ from exciter.identification.payload import (
     payload_of,
     quantities,
 )
+from exciter.identification.runs.reversals import reversal_speed
 from exciter.identification.runs.run import Run, body_chi, bounded_parts, load_chi
 from exciter.notes import Note, note, warning
 from exciter.parameters.terms import LoadFriction
@@ -46,7 +47,6 @@ from exciter.typing import Array
 
 LOAD_FRICTION_ROUNDS = 8  #: at most, of a load and the friction that grows with it
 SETTLED_LOAD_CHANGE = 0.1  #: of its σ: a smaller change of the load is none
-MOST_REVERSAL_SPEED_SHARE = 0.2  #: of a joint's rms speed: the fastest that may count as turning round
 TOLD_STD_SHARE = 0.5  #: of what is believed of any load: with less, the logs tell
 GAINS_COUNT = assumed("drive gains are as uncertain as they were found")
 LOADS_COUNT = assumed("what was found of loads is as uncertain as it was found")
@@ -99,24 +99,16 @@ def _of_stretches(problem: Problem, estimate: Estimate) -> Array:
 
 
 def beyond_reversals(problem: Problem, runs: Sequence[Run]) -> Problem:
-    """Without equations of joints that may as well move the other way. Positions that went through a low-pass of f Hz
-    change their speed by q̈ / (2π f) within its time constant: slower, the sign of dry friction is not known. Where it
-    jumps it makes errors many times the noise, which lie where accelerations are large, as a load's inertia does. At
-    most a part of the usual speed, so that most equations stay. runs: that are compared with those of the problem."""
+    """Without equations of joints that may as well move the other way (``reversal_speed``): where dry friction jumps it
+    makes errors many times the noise, which lie where accelerations are large, as a load's inertia does. runs: that
+    are compared with those of the problem."""
     formulation, model = problem.formulation, problem.model
     parts = [part for part in bounded_parts((*problem.runs, *runs)) if len(part)]
     if not isinstance(formulation, InverseDynamic) or not parts:
         return problem
-    turning = [_rms(part.motion.qdd) / (2.0 * np.pi * part.position_bandwidth) for part in parts]
-    usual = np.min([_rms(part.motion.qd) for part in parts], axis=0)
-    zone = np.minimum(np.max(turning, axis=0), MOST_REVERSAL_SPEED_SHARE * usual)
     given = per_joint(formulation.dead_zone, model.robot.joint_names, "the dead zone")[:, 0]
-    return replace(problem, formulation=replace(formulation, dead_zone=tuple(np.maximum(given, zone).tolist())))
-
-
-def _rms(values: Array) -> Array:
-    """(n,) of values (N, n)."""
-    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+    zone = np.maximum(given, reversal_speed(parts))
+    return replace(problem, formulation=replace(formulation, dead_zone=tuple(zone.tolist())))
 
 
 def carrying(model: DynamicModel, frame: str, phi: Array) -> DynamicModel:

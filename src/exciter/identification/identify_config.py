@@ -47,25 +47,28 @@ from exciter.identification.beside_currents import refuse_beside_currents
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.equation_filter import EquationFilter
-from exciter.identification.estimators.estimator import Estimator, completed
+from exciter.identification.estimators.estimator import Estimator, completed, takes_noise
 from exciter.identification.estimators.least_squares import (
     LINEAR_ESTIMATORS,
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
-from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.estimators.staged import StaticThenDynamic
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
+from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS
+from exciter.identification.estimators.staged import StageSequence
 from exciter.identification.formulations import FORMULATIONS, with_filter
-from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
+from exciter.identification.runs.reversals import sticking_speed
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
+from exciter.identification.stages.planned import PlannedRun
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
@@ -80,6 +83,7 @@ CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 CUBIC_MAP = "cubic"  #: of drives: τ = K i + k i³
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+CRUISE_DEAD_ZONE_SHARE = 0.5  # of the slowest planned cruise of a joint: a dead zone ends there
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -218,12 +222,14 @@ class IdentifyConfig:
     """An identification as it was asked for; what depends on robot and logs is made when these are there.
 
     robot: what is said of it. terms: of the model, None: the usual ones. side: of the gears on which all logs measure
-    torque (``Recording.side``); behind them no rotor is felt. where: the settings stand, for messages."""
+    torque (``Recording.side``); behind them no rotor is felt. planned: runs of a plan, where there is one. where: the
+    settings stand, for messages."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
     terms: tuple[JointTerm, ...] | None = None
     settings: IdentifySettings = field(default_factory=IdentifySettings)
     side: str | None = None
+    planned: tuple[PlannedRun, ...] | None = None
     where: str = "configuration: identify"
 
     @classmethod
@@ -256,6 +262,36 @@ class IdentifyConfig:
             robot.frame(settings.payload)
         self.model(robot)
         _ = self.automatic, self.known_parameters
+        self._refuse_unused()
+
+    def _refuse_unused(self) -> None:
+        """Settings that were given and that nothing would use: a result must not state them as applied."""
+        settings, estimator, formulation = self.settings, self._estimator, self._formulation
+        if settings.dead_zone is not None and not isinstance(formulation, InverseDynamic):
+            raise ExciterError(
+                f"{self.where}: dead_zone belongs to the formulation dynamic; the equations of {word_of(formulation)} "
+                "are not of single joints and instants: leave it out"
+            )
+        if settings.filter is not None and settings.filter.cutoff is not None:
+            own = isinstance(formulation, FilteredDynamic) and formulation.a is not None
+            if own or isinstance(formulation, Energy):
+                why = "a: is its filter" if own else "it integrates instead"
+                raise ExciterError(
+                    f"{self.where}: filter has no part in the formulation {word_of(formulation)}, {why}; leave it out "
+                    "(percentages are of what evaluation: says)"
+                )
+        if self.automatic:
+            return
+        if settings.noise is not None and not takes_noise(estimator):
+            raise ExciterError(
+                f"{self.where}: noise is given, and {word_of(estimator)} has its own, or takes it from the residuals; "
+                f"leave it out, or use {', '.join(NOISE_ESTIMATORS)} without noise of its own"
+            )
+        if isinstance(settings.uncertainty, correlated.CorrelatedErrors) and not takes_correlated(estimator):
+            raise ExciterError(
+                f"{self.where}: uncertainty {word_of(settings.uncertainty)} is for least squares, and "
+                f"{word_of(estimator)} has a covariance of its own; leave it out"
+            )
 
     def _plan_missing(self) -> ExciterError:
         return ExciterError(
@@ -298,13 +334,21 @@ class IdentifyConfig:
         return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
 
     def dead_zone(self, runs: tuple[Run, ...]) -> PerJoint:
-        """[rad/s, m/s] As given; else a hundredth of each joint's fastest, and none where poses at rest are wanted."""
+        """[rad/s, m/s] As given; else a hundredth of each joint's fastest. In stages, where joints come to rest all the
+        time, more (``sticking_speed``), but never as much as a planned cruise."""
         if self.settings.dead_zone is not None:
             return self.settings.dead_zone
-        if not runs or isinstance(self._estimator, StaticThenDynamic):
+        if not runs:
             return 0.0
-        fastest = [np.abs(part.motion.qd).max(axis=0) for part in bounded_parts(runs) if len(part)]
-        return tuple((REST_SPEED_FRACTION * np.max(fastest, axis=0)).tolist())
+        parts = [part for part in bounded_parts(runs) if len(part)]
+        zone = REST_SPEED_FRACTION * np.max([np.abs(part.motion.qd).max(axis=0) for part in parts], axis=0)
+        if self.planned or isinstance(self._estimator, StageSequence):
+            zone = np.maximum(zone, sticking_speed(parts))
+            names = next((run.recording.joints for run in runs if run.recording is not None), ())
+            for joint, speed in (pair for one in self.planned or () for pair in one.slowest):
+                k = names.index(joint)
+                zone[k] = min(zone[k], CRUISE_DEAD_ZONE_SHARE * speed)
+        return tuple(zone.tolist())
 
     @property
     def method_name(self) -> str:
@@ -337,7 +381,8 @@ class IdentifyConfig:
             if planned is None:
                 raise self._plan_missing()
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
-        return completed(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
+        route = differences_route(self.route, runs)
+        return completed(found, noise=noise, torque_noise=noise, loop=loop, route=route, planned=self.planned)
 
     @property
     def uncertainty(self) -> Errors:
@@ -427,6 +472,11 @@ def judged_words(judge: Formulation) -> str:
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
         return f"{through}. While a joint with dry friction rests, it does not count."
     return f"{through}, and every sample counts, at rest too." if both.factor == 1 else f"{through}."
+
+
+def takes_correlated(estimator: Estimator) -> bool:
+    """Whether the covariance of errors that are alike from instant to instant can be that of its estimates."""
+    return isinstance(estimator, (*LINEAR_ESTIMATORS, PhysicallyConsistent, Prior))
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:

@@ -23,6 +23,7 @@ from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification import identified_model as saved
 from exciter.identification.equation_filter import EquationFilter
+from exciter.identification.estimators.staged import STAGE_NOISE, STAGE_SUBJECT
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification
 from exciter.identification.identified_model import IdentifiedModel, read_result
@@ -194,6 +195,22 @@ class Identified(Answers):
 
     # -- shown, saved, exported --------------------------------------------------------------------------------------
 
+    @property
+    def stages(self) -> dict[str, Any]:
+        """plan: the stages of a plan, each with its purpose and its log; stages: those of the estimate, what each
+        determined from how many equations, with σ of one of them by joint. Nothing where there are none."""
+        found = dict[str, Any]()
+        if planned := self.config.planned:
+            rows = [{"stage": one.stage, "purpose": one.purpose, "log": one.run} for one in planned]
+            found["plan"] = {"experiment": planned[0].experiment, "stages": rows}
+        sizes = {
+            one.numbers["stage"]: one.numbers["noise"] for one in self.estimate.notes if one.subject == STAGE_NOISE
+        }
+        made = [dict(one.numbers) for one in self.estimate.notes if one.subject == STAGE_SUBJECT]
+        if made:
+            found["stages"] = [{**one, "noise": sizes.get(one["stage"], {})} for one in made]
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json: the promised keys first, then what else is worth keeping."""
         return {**self._found, "verdict": self.verdict.to_dict()}
@@ -220,6 +237,7 @@ class Identified(Answers):
             "error_bounds": None if found.bounds is None else found.bounds.to_dict(),
             "physically_consistent": found.physically_consistent,
             "settings": self.config.to_dict(),
+            **self.stages,
             "terms": written(problem.model.terms),
             **_judge(found.judge),
             "covariance": estimate.covariance.tolist(),

@@ -59,6 +59,7 @@ from exciter.pipeline import settings_file as given
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
+from exciter.pipeline.planned_logs import AnyPlan, PlannedLogs
 from exciter.pipeline.saving import description_hash
 from exciter.robot import Motion, Robot
 from exciter.settings import written
@@ -78,9 +79,10 @@ AskedMethod: TypeAlias = tuple[str, dict[str, Formulation | Estimator], bool]  #
 
 def identify(
     robot: Robot | str | Path,
-    logs: AnyLog | Sequence[AnyLog],
+    logs: AnyLog | Sequence[AnyLog] = (),
     settings: IdentifyConfig | IdentifySettings | given.FileContent = None,
     *,
+    plan: AnyPlan | None = None,
     validate: AnyLog | Sequence[AnyLog] = (),
     loaded: AnyLog | Sequence[AnyLog] = (),
     compare: Compared | Sequence[Compared] = (),
@@ -95,8 +97,10 @@ def identify(
     logs: identified from; validate: of other motion, held out; loaded: with a load that is to be found; each a file, a
     ``Recording``, a ``Simulated``, or several. settings: an object, a YAML file or its content; keywords change it:
     terms, estimator, formulation, filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations
-    or estimators, by word or as objects. planned, periods: the motion that was sent, and how often it was run through.
-    data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
+    or estimators, by word or as objects. plan: of a staged experiment, an object or a file: it says where the log of
+    each stage is, unless logs are given in the order of its stages, and which estimator they are for; this knows from
+    it which run, and when, belongs to which stage. planned, periods: the motion that was sent, and how often it was run
+    through. data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
 
     >>> found = ex.identify(robot, log)
     >>> found.parameters["Fv1"].unit
@@ -111,11 +115,18 @@ def identify(
     logs, validation, loads = (several(group) for group in (logs, validate, loaded))
     sent = None if planned is None else given.curve_of(planned, robot)
     periods = given.counted(periods, "periods")
+    staged = None if plan is None else PlannedLogs.of(plan, robot, logs)
+    if staged is not None:
+        logs, chosen = staged.given, config.settings.estimator or staged.estimator
+        config = config.with_settings(estimator=chosen)
     config.refuse_early(robot, planned=sent is not None)
     if config.of_currents and (loads or methods):
         what = "loads are found from torques" if loads else "methods are compared by torques"
         raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")
-    ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
+    stages = () if staged is None else staged.stages
+    ready = read_logs(robot, config, logs, validation, loads, stages=stages, data=data, progress=progress)
+    if staged is not None:
+        ready = replace(ready, config=replace(ready.config, planned=staged.runs(ready.runs)))
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
     ready, unseen = without_unseen(ready)
     ready, gains = with_drive_gains(ready, progress)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import TypeAlias
 
 from exciter.errors import ExciterError, RecordingError, shown
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.recording import Recording, RecordingFile, open_recording, read_recording
 from exciter.experiment.virtual.motion_execution import plan
@@ -20,6 +23,14 @@ from exciter.robot.robot import Robot
 
 Given: TypeAlias = str | Path | RecordingFile | Recording
 AnyLog: TypeAlias = Given | Simulated
+
+
+@dataclass(frozen=True, eq=False)
+class StageMotion:
+    """A stage of a plan, and the motion that was sent for it."""
+
+    stage: PlannedStage
+    sent: Curve
 
 
 @contextmanager
@@ -56,26 +67,28 @@ def inspect(
     *,
     planned: AnyMotion | None = None,
     periods: int | None = None,
+    stage: StageMotion | None = None,
     data: Path | None = None,
 ) -> Quality:
     """What a log is good for, before anything is computed from it.
 
     The log as it is, a file piece by piece; planned: the motion it was sent; periods: how often that was run through;
-    data: folder of the files that a recording.yaml names.
+    stage: of a plan, that the log is of, with its motion; data: folder of the files that a recording.yaml names.
 
     >>> print(ex.inspect(robot, log, planned=motion))
     usable..."""
     robot = loaded(robot, RobotOptions())[0]
     sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
+    sent, planned_stage = (sent, None) if stage is None else (stage.sent, stage.stage)
     given, *more = several(log)
     if more:
         raise RecordingError(f"{1 + len(more)} logs are given; inspect them one by one")
     if isinstance(given, Recording):
         with naming(given.name or "recording"):
-            return check(given.arranged(robot), robot, planned=sent)
+            return check(given.arranged(robot), robot, planned=sent, stage=planned_stage)
     file = given if isinstance(given, RecordingFile) else open_recording(given, data)
     with naming(file.path):
-        return check(file.chunks(), robot, planned=sent)
+        return check(file.chunks(), robot, planned=sent, stage=planned_stage)
 
 
 def repaired_log(

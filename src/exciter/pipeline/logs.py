@@ -15,6 +15,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
+from exciter.experiment.quality.stage_checks import LOCKED_TRAVEL
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.current_map import CurrentMap
 from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
@@ -24,11 +25,10 @@ from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
-from exciter.pipeline.inspect import Given, naming
+from exciter.pipeline.inspect import Given, StageMotion, naming
 from exciter.robot import Robot
 from exciter.robot.stated_gravity import agrees
 
-LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
 NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
 NO_LOAD_IN_AMPERES = (
@@ -171,12 +171,13 @@ def read_logs(
     validation: Sequence[Given] = (),
     loaded: Sequence[Given] = (),
     *,
+    stages: Sequence[StageMotion] = (),
     data: Path | None = None,
     progress: Progress = unseen_progress,
 ) -> Logs:
     """Read one by one, in this order; refused where one is useless, or samples would count twice. loaded: with a load
-    that is to be identified, so that nothing stated of it counts. data: folder of the files that a recording.yaml
-    names."""
+    that is to be identified, so that nothing stated of it counts. stages: that logs are of, where they are of a plan.
+    data: folder of the files that a recording.yaml names."""
     if not logs:
         raise RecordingError("no log is given; give at least one")
     found, held = list[Log](), 0
@@ -207,7 +208,8 @@ def read_logs(
                     notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))
                     robot = robot.with_gravity(stated)
                 gravity = stated
-            log, held = _read(name, file, config, robot, held, with_load=with_load)
+            stage = stages[len(found)] if len(found) < len(stages) else None
+            log, held = _read(name, file, config, robot, held, with_load=with_load, motion=stage)
         found.append(replace(log, notes=(*notes, *log.notes)))
     groups = iter(found)
     first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
@@ -218,9 +220,17 @@ def read_logs(
 
 
 def _read(
-    name: str, file: RecordingFile | Recording, config: IdentifyConfig, robot: Robot, held: int, *, with_load: bool
+    name: str,
+    file: RecordingFile | Recording,
+    config: IdentifyConfig,
+    robot: Robot,
+    held: int,
+    *,
+    with_load: bool,
+    motion: StageMotion | None = None,
 ) -> tuple[Log, int]:
     """held [B]: of samples in memory; the same with those of this log."""
+    sent, stage = (None, None) if motion is None else (motion.sent, motion.stage)
     repairs = file.repairs if isinstance(file, Recording) else file.repair
     payload = file.about.payload if with_load else None
     own = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
@@ -235,13 +245,14 @@ def _read(
         assert isinstance(file, RecordingFile)
         if config.robot.lock:
             _refuse_moving(config, file.chunks())
-        long = LongLog.of(lambda: (arranged(piece) for piece in file.chunks()), name, model, repairs, loaded=with_load)
+        pieces = lambda: (arranged(piece) for piece in file.chunks())  # noqa: E731
+        long = LongLog.of(pieces, name, model, repairs, loaded=with_load, planned=sent, stage=stage)
         notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
     _refuse_moving(config, [whole])
     recording = arranged(whole)
     kept = repair(recording, repairs)
-    quality = check(kept.recording, robot, model, loaded=with_load)
+    quality = check(kept.recording, robot, model, sent, loaded=with_load, stage=stage)
     notes = _judged(quality, name, config, with_load)
     if config.wants_currents:
         if config.of_currents and recording.about.payload is not None and recording.about.payload.mass:

@@ -113,7 +113,7 @@ def separate_friction(effort: Effort) -> Part:
         return _friction_then_rest(problem, cruising)
 
     true, weighted = set_up.true_values(), estimator(ex.WeightedLeastSquares())
-    sequence = FrictionFirst(stage.SteadyMotion(0.01, 1e-6))
+    sequence = FrictionFirst(stage.SteadyMotion(0.01, 1e-6), known=True)
     methods = {PRINTED: printed, CARRIED: estimator(sequence), SAME_LOGS: weighted}
     found = repeat(partial(drawn, cold), methods, true, times)
     for seconds in (second, first + second):
@@ -284,7 +284,7 @@ def gravity_first(effort: Effort) -> Part:
     def held(seed: int) -> Problem:
         return drawn((("poses", path, torque + _holding(still, seed)), fast), seed)
 
-    staged = StaticThenDynamic(stage.AtRest(1e-9, 1e-9), ("poses",))
+    staged = StaticThenDynamic(stage.AtRest(1e-9, 1e-9), ("poses",), known=True)
     true, weighted = set_up.true_values(), estimator(ex.WeightedLeastSquares())
     both = {PRINTED: printed, CARRIED: estimator(staged)}
     found = repeat(partial(drawn, free), {**both, SAME_LOGS: weighted}, true, times)

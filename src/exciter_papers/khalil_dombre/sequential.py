@@ -37,7 +37,7 @@ def link_by_link(effort: Effort) -> Part:
         set_up.GLOBAL: set_up.estimator(ex.OrdinaryLeastSquares()),
         set_up.WEIGHTED: set_up.estimator(ex.WeightedLeastSquares()),
         AS_PRINTED: printed_links,
-        CARRIED: set_up.estimator(LinkByLink()),
+        CARRIED: set_up.estimator(LinkByLink(known=True)),
     }
 
     def drawn(seed: int) -> Problem:
@@ -303,7 +303,7 @@ def wrist_first(effort: Effort) -> Part:
 
     methods = {
         "wrist then shoulder, as printed": printed,
-        "wrist then shoulder, weighted": set_up.estimator(TwoStep(wrist)),
+        "wrist then shoulder, weighted": set_up.estimator(TwoStep(wrist, known=True)),
         set_up.GLOBAL: set_up.estimator(ex.OrdinaryLeastSquares()),
         set_up.WEIGHTED: set_up.estimator(ex.WeightedLeastSquares()),
     }

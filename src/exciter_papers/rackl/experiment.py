@@ -81,7 +81,7 @@ class PayloadExperiment:
     @cached_property
     def two_steps(self) -> Estimate:
         """Gravity from the poses, then inertias from the trajectory, (7) and (8)."""
-        return StaticThenDynamic(runs=("static",)).estimate(self.problem)
+        return StaticThenDynamic(runs=("static",), known=True).estimate(self.problem)
 
     @cached_property
     def one_step(self) -> Estimate:

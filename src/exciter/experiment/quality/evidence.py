@@ -15,6 +15,7 @@ from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
 from exciter.experiment.quality.explanations import ChangeSearch, Explanation
@@ -26,7 +27,7 @@ from exciter.experiment.signals.resample import window
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
 COARSE_BIN_S = 0.02
@@ -47,6 +48,8 @@ FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range, beyond its ends: more tha
 LIMIT_TOLERANCE_SHARE = 0.1  # of the allowed range: limits of descriptions are not exact
 REWEIGHTED_FITS = 3  # fits, each with the residuals of the one before as noise
 SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns that is none
+REST, CONSTANT_VELOCITY, EXCITATION = "rest", "constant-velocity", "excitation"  #: purposes of a stage
+RESTING_ROW_SHARE = 0.05  # of a joint's fastest: slower, friction that holds it may be of any size
 UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 
 
@@ -173,8 +176,8 @@ def visible_period(time: Array, q: Array) -> float | None:
 class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
     torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
-    numbers of joints whose torque is unusable, and zero. loaded: the robot carries something that its description does
-    not know."""
+    numbers of joints whose torque is unusable, and zero, or that do not move in the stage of a plan. loaded: the robot
+    carries something that its description does not know. stage: of a plan, which says what the log is for."""
 
     def __init__(
         self,
@@ -185,13 +188,17 @@ class Evidence:
         planned: Curve | None = None,
         *,
         loaded: bool = False,
+        stage: PlannedStage | None = None,
     ) -> None:
         stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
         if len(head) < 2:
             raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
         self.joints, self.signals, self.about, step = head.joints, head.signals, head.about, np.diff(head.time)
-        self.silent = head.silent
+        self.stage, self.unusable = stage, head.silent
+        moves = self.joints if stage is None or not stage.moves else stage.moves
+        self.held = tuple(j for j, name in enumerate(self.joints) if name not in moves)
+        self.silent = tuple(sorted({*head.silent, *self.held}))
         if not (step > 0).any():
             why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, "
             raise RecordingError(why + "give time: {rate: …} [Hz]")
@@ -278,8 +285,28 @@ class Evidence:
 
     @cached_property
     def inertias_known(self) -> bool:
-        """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
-        return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
+        """Whether the description's inertias can be those of the robot: physical, and no placeholders; and most joints
+        move at once, so that their torques can be those of bodies."""
+        return (
+            not self.in_turns
+            and self.robot is not None
+            and not dummies(self.robot)
+            and consistency(self.robot.inertias).consistent
+        )
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether joints rest while others move: what holds them is not what a model says."""
+        return self.stage is not None and self.stage.purpose not in (REST, EXCITATION)
+
+    @property
+    def resting(self) -> BoolArray:
+        """(N, n) of smooth rows: a joint hardly moves, or must not."""
+        assert self.smooth is not None
+        speed = np.abs(self.smooth.motion.qd)
+        rests = speed < RESTING_ROW_SHARE * speed.max(axis=0, initial=0.0)
+        rests[:, list(self.held)] = True
+        return np.asarray(rests)
 
     @property
     def other_units(self) -> bool:
@@ -301,11 +328,19 @@ class Evidence:
             return None
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)
-        regressor = model.base.project(model.regressor(self.smooth.motion))
-        if self.silent:
-            regressor = np.array(regressor)
-            regressor[:, list(self.silent)] = 0.0  # 0 = 0: no equation
-        return EffortRows(self.smooth, self.smooth.effort, model, regressor, self.silent)
+        rows, rests = self.smooth, np.zeros(self.smooth.effort.shape, dtype=bool)
+        if self.stage is not None and self.stage.purpose == REST:
+            rows = rows.where(np.asarray(~self.resting.all(axis=1)))
+            rests = rests[: len(rows)]
+        elif self.in_turns:
+            rests = self.resting
+        rests[:, list(self.silent)] = True
+        assert rows.effort is not None
+        regressor, effort = model.base.project(model.regressor(rows.motion)), rows.effort
+        if rests.any():
+            regressor, effort = np.array(regressor), np.array(effort)
+            regressor[rests], effort[rests] = 0.0, 0.0  # 0 = 0: no equation
+        return EffortRows(rows, effort, model, regressor, self.silent)
 
     @cached_property
     def excitation(self) -> Excitation | None:
@@ -341,6 +376,8 @@ class Evidence:
     def delays(self) -> Delays | None:
         """None without effort, without rows at all, or where units are other ones."""
         if self.smooth is None or self.smooth.effort is None or self.other_units:
+            return None
+        if self.stage is not None and self.stage.purpose != EXCITATION:  # joints that rest say nothing of it
             return None
         return delays_of(self.smooth, None if self.rows is None else self.rows.regressor, self.about.period)
 

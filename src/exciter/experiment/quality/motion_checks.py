@@ -232,6 +232,13 @@ def best_shift(plan: PlannedMotion, grid: Array, coarse: Array, time: Array, q: 
     return refined(plan, all_time, all_q, min((shift for fit, shift in tried if fit <= most), key=abs))
 
 
+def began(curve: Curve, time: Array, q: Array) -> float:
+    """[s] of the clock of recorded positions (N, n) at ``time`` (N,), when a planned motion began."""
+    plan, start = PlannedMotion(curve), float(time[0])
+    few = slice(None, None, max(1, round(CORRELATION_STEP_S / max(float(np.median(np.diff(time))), 1e-12))))
+    return start + best_shift(plan, time[few] - start, q[few], time - start, q)
+
+
 def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
     """[s] Peaks of the cross-correlation of velocities on a coarse grid."""
     if len(time) < 8:

@@ -8,8 +8,10 @@ from typing import Any
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import sample_checks as samples
+from exciter.experiment.quality import stage_checks as stages
 from exciter.experiment.quality import torque_checks as torque
 from exciter.experiment.quality.evidence import CHUNK_SAMPLES, Evidence
 from exciter.experiment.quality.thresholds import Thresholds
@@ -104,21 +106,23 @@ def check(
     thresholds: Thresholds | None = None,
     *,
     loaded: bool = False,
+    stage: PlannedStage | None = None,
 ) -> Quality:
     """The quality of a recording, before anything is computed from it; nothing is changed. Of one given as pieces in
     order of time, in bounded memory: expensive checks use evenly spread windows. robot, or a model of it: joints are
-    taken by name. planned: the motion that was commanded. loaded: the robot carries a load that nobody knows."""
+    taken by name. planned: the motion that was commanded. loaded: the robot carries a load that nobody knows. stage:
+    of a plan, that the log is of: what makes no sense for its purpose is not asked, and what it must be is."""
     robot = model.robot if model is not None else robot
     pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
     arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
-    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned, loaded=loaded)
+    evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned, loaded=loaded, stage=stage)
     timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
     enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel
     enough = enough and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
     with one_thread():  # small matrices: threads would wait for each other
-        chosen = CHECKS if enough else CHECKS_OF_ANY_LOG
+        chosen = stages.checks_of(CHECKS, stage) if enough else CHECKS_OF_ANY_LOG
         findings = torque.with_reasons([finding for one in chosen for finding in one(evidence)])
-        skipped = _skipped(evidence) if chosen is CHECKS else {"samples": TOO_LITTLE_DATA}
+        skipped = _skipped(evidence) if enough else {"samples": TOO_LITTLE_DATA}
     left_out = tuple(note(subject, text) for subject, text in skipped.items())
     extent: dict[str, Any] = {name: getattr(timing, name) for name in ("samples", "duration", "rate")}
     return Quality(joints=evidence.joints, findings=findings, skipped=left_out, **extent)
@@ -135,6 +139,8 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         said["units"] = "positions or times are in another unit: torques were not judged"
     elif evidence.too_short:
         said["short log"] = f"the log is shorter than {evidence.limits.shortest_judged:g} s: torques were not judged"
+    elif evidence.in_turns:
+        said["stage"] = "joints move in turns: joint order was not judged, signs by friction alone"
     elif not evidence.inertias_known:
         unjudged = "joint order was not judged, signs by friction alone"
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"
@@ -146,8 +152,11 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
     if evidence.smooth is None:
         why = "the recording is too short, or has too many gaps, for a filter"
         said["derivatives"] = f"{why}: checks that need derivatives were left out"
-    if evidence.silent:
-        joints = ", ".join(evidence.joints[j] for j in evidence.silent)
+    if evidence.held:
+        joints = ", ".join(evidence.joints[j] for j in evidence.held)
+        said["locked joints"] = f"the torque of {joints}, which the stage does not move: friction holds them"
+    if evidence.unusable:
+        joints = ", ".join(evidence.joints[j] for j in evidence.unusable)
         said["unusable torque"] = f"the torque of {joints}, which the recording.yaml calls unusable"
     if found := [j for j in evidence.arrangement.unclear if j not in evidence.silent]:
         joints = ", ".join(evidence.joints[j] for j in found)

@@ -4,8 +4,9 @@ thinned. Not for identification, where the cut-off is chosen with care."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -52,6 +53,22 @@ class Smooth:
 
     def __len__(self) -> int:
         return len(self.piece)
+
+    def where(self, chosen: BoolArray) -> Smooth:
+        """Some of the rows (N,)."""
+        motion, share = self.motion, float(chosen.mean()) if len(chosen) else 0.0
+        kept: dict[str, Any] = {
+            name: None if (x := getattr(self, name)) is None else x[chosen] for name in ("measured", "effort")
+        }
+        return replace(
+            self,
+            motion=Motion(motion.time[chosen], motion.q[chosen], motion.qd[chosen], motion.qdd[chosen]),
+            direction=self.direction[chosen],
+            late=self.late[chosen],
+            piece=self.piece[chosen],
+            duration=share * self.duration,
+            **kept,
+        )
 
     @cached_property
     def independent(self) -> float:

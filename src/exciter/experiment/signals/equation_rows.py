@@ -136,14 +136,16 @@ def model_rows(
     time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
     Joint terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap. dead_zone [rad/s
     or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true as the equation
-    itself, says nothing, and whatever is done to both sides afterwards leaves it so."""
+    itself, says nothing, and whatever is done to both sides afterwards leaves it so. (``Processed.speed`` may say how
+    fast a joint is.)"""
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
     for memory, piece in remembered_pieces(model, [pieces] if isinstance(pieces, Processed) else pieces):
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
-            rests = np.abs(piece.motion.qd[part]) < dead_zone
+            speed = piece.motion.qd if piece.speed is None else piece.speed
+            rests = np.abs(speed[part]) < dead_zone
             rests[:, list(piece.silent)] = True  # nor is there one of a joint whose torque is unusable
             sides[rests] = 0.0
             yield Rows(

@@ -95,7 +95,8 @@ class Processed:
     estimated. notes: what was done, and why. series: the one the motion was taken from, where it was fitted as one.
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
     recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. silent: numbers of
-    joints whose torque is unusable, so that they have no equations."""
+    joints whose torque is unusable, so that they have no equations. speed (N, n) [rad/s, m/s]: what a dead zone is told
+    by, where that is not the motion's own velocity."""
 
     motion: Motion
     torque: Array
@@ -109,12 +110,13 @@ class Processed:
     wrench: Array | None = None
     temperature: Array | None = None
     silent: tuple[int, ...] = ()
+    speed: Array | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "torque", "wrench", "temperature")
+        freeze(self, "torque", "wrench", "temperature", "speed")
         if self.torque.shape != self.motion.q.shape:
             raise RecordingError(f"torque has shape {self.torque.shape}, the motion {self.motion.q.shape}")
-        for name, columns in (("wrench", 6), ("temperature", self.motion.n)):
+        for name, columns in (("wrench", 6), ("temperature", self.motion.n), ("speed", self.motion.n)):
             values, expected = getattr(self, name), (len(self.motion), columns)
             if values is not None and values.shape != expected:
                 raise RecordingError(f"{name} has shape {values.shape}; expected {expected}")
@@ -130,8 +132,9 @@ class Processed:
     def __getitem__(self, part: slice) -> Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
-        wrench, temperature = (None if x is None else x[part] for x in (self.wrench, self.temperature))
-        kept: dict[str, Any] = {"wrench": wrench, "temperature": temperature, "rate": self.rate / abs(part.step or 1)}
+        there = {name: getattr(self, name) for name in ("wrench", "temperature", "speed")}
+        kept: dict[str, Any] = {name: None if x is None else x[part] for name, x in there.items()}
+        kept["rate"] = self.rate / abs(part.step or 1)
         return replace(self, motion=self.motion[part], torque=self.torque[part], **kept)
 
     @staticmethod
@@ -140,7 +143,7 @@ class Processed:
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
         joined: dict[str, Any] = {}
-        for name in ("torque", "wrench", "temperature"):  # None where one piece has none
+        for name in ("torque", "wrench", "temperature", "speed"):  # None where one piece has none
             parts = [getattr(piece, name) for piece in pieces]
             joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
         bandwidth = min(piece.torque_bandwidth for piece in pieces)

@@ -39,3 +39,8 @@ def completed(estimator: E, **known: Any) -> E:
         elif value is None and known.get(field.name) is not None:
             given[field.name] = known[field.name]
     return dataclasses.replace(estimator, **given) if given else estimator  # type: ignore[type-var]
+
+
+def takes_noise(estimator: Estimator) -> bool:
+    """Whether it has a place for σ of the equations or of the torques, left open."""
+    return completed(estimator, noise=1.0, torque_noise=1.0) is not estimator

@@ -22,7 +22,7 @@ from exciter.identification.estimators.measured_period import Measured
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
-from exciter.identification.information.problem import Problem
+from exciter.identification.information.problem import Problem, resting
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
@@ -58,20 +58,27 @@ class MaximumLikelihood(Estimator):
     torque_noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
 
     def estimate(self, problem: Problem) -> Estimate:
-        measured = self._measured(problem)
+        measured, zone = self._measured(problem)
         with one_thread() if max(len(one.delta) for one in measured) < THREADED_COEFFICIENTS else nullcontext():
-            used = tuple(one.certain() for one in measured)
+            moving = tuple(one.beyond(zone) for one in measured)
+            used = tuple(one.certain() for one in moving)
+            _refuse_few(problem, moving, used)
             stated = [one.noise for one in used]
             start, regressor = _start(problem, used)
             at, iterations = self._agreed(start, stated)
         rows = np.array([one.rows for one in at.measured])
         variance = np.array([one.noise**2 for one in at.measured])
-        count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
-        text = (
-            f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
-            "friction is not certain"
-        )
-        slow = [note("torques", text)] if count < have else []
+        have, sliding, count = (sum(int(one.rows.sum()) for one in some) for some in (measured, moving, used))
+        slow = []
+        if sliding < have:
+            text = f"{have - sliding} of {have} torques are not used: the joint is slower there than its dead zone"
+            slow.append(done("torques", text))
+        if count < sliding:
+            text = (
+                f"{sliding - count} of {sliding} torques are not used: the joint is so slow there that the direction "
+                "of its friction is not certain"
+            )
+            slow.append(note("torques", text))
         return Estimate.of(
             problem,
             regressor,
@@ -83,7 +90,8 @@ class MaximumLikelihood(Estimator):
             notes=(*_solution_notes(at, iterations), *slow, *_noise_notes(problem, at.measured, stated)),
         )
 
-    def _measured(self, problem: Problem) -> tuple[Measured, ...]:
+    def _measured(self, problem: Problem) -> tuple[tuple[Measured, ...], Array]:
+        """Every period, and the dead zone (n,) of the formulation."""
         model, formulation = problem.model, problem.formulation
         problem.refuse_currents("maximum likelihood")
         if not isinstance(formulation, InverseDynamic) or formulation.parallel_filter is not None:
@@ -108,10 +116,7 @@ class MaximumLikelihood(Estimator):
                 "estimated together; give fewer harmonics (route: {method: fourier, harmonics: 20}), or use another "
                 "estimator"
             )
-        have, p = sum(int(one.rows.sum()) for one in measured), len(columns)
-        if have <= p:
-            raise ParameterError(f"{have} torques for {p} parameters; record longer, or ask for fewer parameters")
-        return tuple(measured)
+        return tuple(measured), formulation.zone(model)
 
     def _agreed(self, start: LinearisedLikelihood, stated: list[Array]) -> tuple[LinearisedLikelihood, int]:
         """With noise that residuals do not contradict, and in how many iterations; from small to large, for torque
@@ -139,6 +144,15 @@ def _sigma(model: DynamicModel, given: PerJoint | None, what: str) -> Array | No
         return None
     named = isinstance(given, Mapping)
     return model.per_joint(np.array(per_joint(given, model.robot.joint_names, what)[:, 0] if named else given), what)
+
+
+def _refuse_few(problem: Problem, moving: tuple[Measured, ...], used: tuple[Measured, ...]) -> None:
+    for joint, count in zip(problem.joints, np.sum([one.rows for one in moving], axis=0), strict=True):
+        if not count:
+            raise resting(joint)
+    have, p = sum(int(one.rows.sum()) for one in used), len(problem.names)
+    if have <= p:
+        raise ParameterError(f"{have} torques for {p} parameters; record longer, or ask for fewer parameters")
 
 
 def _start(problem: Problem, used: tuple[Measured, ...]) -> tuple[LinearisedLikelihood, Information]:

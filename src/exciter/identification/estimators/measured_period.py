@@ -60,9 +60,16 @@ class TorqueSpectrum:
 
     def of(self, x: Array) -> Array:
         """(k, rows) of samples x (k, N): mean, cosines, sines, by an orthonormal transformation."""
-        lines = np.fft.rfft(x)[:, : len(self.weights)] * (self.weights / np.sqrt(self.samples))
+        lines = self._lines(x) / np.sqrt(self.samples)
         pairs = np.sqrt(2.0) * lines[:, 1:]
         return np.concatenate([lines[:, :1].real, pairs.real, pairs.imag], axis=1)
+
+    def whitened(self, x: Array) -> Array:
+        """(k, N) the same lines as samples again: their squares have the same sum."""
+        return np.fft.irfft(self._lines(x), self.samples)
+
+    def _lines(self, x: Array) -> Array:
+        return np.asarray(np.fft.rfft(x)[:, : len(self.weights)] * self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +80,8 @@ class Measured:
     sufficient statistic, Σ ((q_m − q(δ))/σ_q)² = ‖root (δ − δ̂)‖² + what no δ explains. torque (N, n) at ``time`` (N,).
     noise (n,): σ of one torque, known from noise_freedom degrees of freedom per joint. columns: of the standard
     parameters, those β stands for. load: standard parameters of a known payload. spectrum: what torque errors are
-    compared in, None: as they are. kept (n, N): torques that are used."""
+    compared in, None: as they are. kept (n, N): torques that are used; which ones is decided along δ̂ of the angles
+    alone and stays: were it decided anew with every δ, a step could lower the cost by bringing samples to rest."""
 
     model: DynamicModel
     columns: Index
@@ -172,12 +180,18 @@ class Measured:
     def rows(self) -> Index:
         """(n,) torque equations."""
         if self.spectrum is not None:
-            return np.full(self.model.n, self.spectrum.rows)
+            return np.asarray(np.round(self.spectrum.rows * self.kept.mean(axis=1)), dtype=np.int64)
         return np.asarray(self.kept.sum(axis=1))
 
     def compared(self, joint: int, errors: Array, part: slice) -> Array:
-        """(k, rows) of what is compared, from (k, N) of a joint's torques in a part of the period."""
-        return errors * self.kept[joint, part] if self.spectrum is None else self.spectrum.of(errors)
+        """(k, rows) of what is compared, from (k, N) of a joint's torques in a part of the period.
+
+        Of a cut torque P e, white within its band: where some instants K are not used, K P e. Its errors have the
+        covariance σ² K P K ≤ σ² (P is a projection), so that the bound for white ones is on the safe side."""
+        if self.spectrum is None:
+            return errors * self.kept[joint, part]
+        kept = self.kept[joint]
+        return self.spectrum.of(errors) if kept.all() else self.spectrum.whitened(errors) * kept
 
     def squares(self, delta: Array, beta: Array) -> Array:
         """(n,) Σ of squared torque errors [(N·m)²]."""
@@ -223,6 +237,10 @@ class Measured:
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
         parts = blocks(len(motion)) if self.spectrum is None else [slice(len(motion))]  # a line has all instants in it
         return ((part, motion[part]) for part in parts)
+
+    def beyond(self, zone: Array) -> Measured:
+        """Without torques of joints that are slower than a dead zone (n,) [rad/s, m/s], as ``model_rows``."""
+        return replace(self, kept=self.kept & ~(np.abs(self.motion(self.delta).qd) < zone).T) if zone.any() else self
 
     def certain(self) -> Measured:
         """Without torques that are no smooth function of the trajectory within its noise.

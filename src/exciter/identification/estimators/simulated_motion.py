@@ -19,6 +19,7 @@ from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Unmovable, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Labelled, compress, until_noise_settles
 from exciter.identification.information.estimate import WHITE, Estimate, assumed, linear_estimate
 from exciter.identification.information.problem import Problem
@@ -266,11 +267,36 @@ def _pairs(problem: Problem, along: Problem) -> Iterator[tuple[int, Rows, Rows]]
     have what was simulated: its direction, and what it held back at rest (``SimulatedPieces``)."""
     dry = np.flatnonzero(dry_friction(problem.model)[problem.base.independent])
     simulated = np.append(dry, len(problem.names))
-    for (run, measured), (_, instruments) in zip(problem.rows(), along.rows(), strict=True):
+    rests = isinstance(problem.formulation, InverseDynamic) and problem.formulation.zone(problem.model).any()
+    seen = _resting_as(problem, along) if rests else problem
+    for (run, measured), (_, instruments) in zip(seen.rows(), along.rows(), strict=True):
         assert np.array_equal(measured.time, instruments.time)
         sides = measured.sides.copy(order="K")
         sides[..., simulated] = instruments.sides[..., simulated]
         yield run, replace(measured, sides=sides), instruments
+
+
+@dataclass(frozen=True, eq=False)
+class RestingAs:
+    """Pieces of a run whose joints count as resting when they rest in another, gone through anew every time."""
+
+    parts: Iterable[Processed]
+    other: Iterable[Processed]
+
+    def __iter__(self) -> Iterator[Processed]:
+        there = (piece for piece in self.parts if len(piece))
+        for piece, other in zip(there, self.other, strict=True):
+            yield replace(piece, speed=other.motion.qd)
+
+
+def _resting_as(problem: Problem, along: Problem) -> Problem:
+    """A dead zone leaves out the same equations of both, told by the simulated motion: told by the measured one, which
+    equations there are would depend on the noise that instruments must not know of."""
+    pairs = zip(problem.runs, along.runs, strict=True)
+    parts = [(run, RestingAs(run.parts, other.parts)) for run, other in pairs]
+    return problem.along(
+        tuple(replace(run, parts=tuple(made) if isinstance(run.parts, tuple) else made) for run, made in parts)
+    )
 
 
 def _series(problem: Problem, found: SimulatedFit) -> Iterator[Rows]:

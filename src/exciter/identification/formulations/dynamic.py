@@ -87,6 +87,8 @@ class FilteredDynamic(Formulation):
 
     def __post_init__(self) -> None:
         if self.a is not None:
+            if self.parallel_filter not in (ParallelFilter(), ParallelFilter(SecondOrder.of(self.a))):
+                raise ParameterError(f"a = {self.a:g} rad/s is a filter, and another is given: give one of them")
             object.__setattr__(self, "parallel_filter", ParallelFilter(SecondOrder.of(self.a)))
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:

@@ -177,10 +177,7 @@ class Problem:
         }
         for joint, rows in zip(measured.joints, measured.rows.sum(axis=0), strict=True):
             if not rows and measured.rows.any() and joint not in silent:
-                raise RecordingError(
-                    f"'{joint}' rests throughout: it never leaves its dead zone, and has no equations; lock the joint, "
-                    "or give a log in which it moves"
-                )
+                raise resting(joint)
         scales = self.scales[measured.run]
         if (scales == 1.0).all():
             return measured
@@ -192,4 +189,12 @@ def zero_torque(joint: str, run: str = "") -> RecordingError:
     return RecordingError(
         f"the torque of '{joint}' is zero throughout{f' {run}' if run else ''}: it was not recorded, or the drive was "
         "off; lock the joint, or give a log that has it"
+    )
+
+
+def resting(joint: str) -> RecordingError:
+    """Of a joint that has no equation in any run."""
+    return RecordingError(
+        f"'{joint}' rests throughout: it never leaves its dead zone, and has no equations; lock the joint, or give a "
+        "log in which it moves"
     )

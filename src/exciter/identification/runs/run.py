@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality.evidence import Windows, visible_period
 from exciter.experiment.quality.prepare_log import fallen_back, process, usual_route
 from exciter.experiment.quality.quality import Quality, check
@@ -245,9 +247,11 @@ class LongLog:
         repairs: Repairs | None = None,
         *,
         loaded: bool = False,
+        planned: Curve | None = None,
+        stage: PlannedStage | None = None,
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by;
-        loaded: with a load that nobody knows."""
+        loaded: with a load that nobody knows. planned, stage: the motion that was sent, and what it is for."""
         log, done = RepairedLog(chunks, repairs), RepairTally()
         windows, samples, span = list[Windows](), 0, (0.0, 0.0)
 
@@ -263,7 +267,7 @@ class LongLog:
                 samples += len(piece)
                 yield piece
 
-        quality = check(passing(), model=model, loaded=loaded)
+        quality = check(passing(), model=model, planned=planned, loaded=loaded, stage=stage)
         for finding in quality.problems:
             if finding.subject == STUCK_SENSOR:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")

@@ -3,7 +3,7 @@ what was chosen for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,27 @@ def conditioning_section(found: Identification) -> Section:
     table = HtmlTable(caption, ("parameter", "second parameter", "correlation"), pairs)
     text = explained("conditioning", estimate=estimate, bounds=found.bounds, assumed=ASSUMED)
     return Section("conditioning", "Conditioning", text, (plot, matrix, table))
+
+
+def stages_sections(stages: Mapping[str, Any]) -> Iterator[Section]:
+    """Which log was for what, and what each stage of the estimate determined; nothing where there were no stages."""
+    tables = []
+    if plan := stages.get("plan"):
+        rows = plan["stages"]
+        columns = {key: [row[key] for row in rows] for key in ("stage", "purpose", "log")}
+        tables.append(HtmlTable.by_column(f"Plan of the experiment: {plan['experiment']}", columns, "whole"))
+    if rows := stages.get("stages"):
+        columns = {
+            "stage": [row["stage"] for row in rows],
+            "determined": [", ".join(row["parameters"]) or "nothing alone" for row in rows],
+            "equations": [str(row["equations"]) for row in rows],
+            "σ of one [N·m or N]": [
+                ", ".join(f"{joint} {number(size, 3)}" for joint, size in row["noise"].items()) or "–" for row in rows
+            ],
+        }
+        tables.append(HtmlTable.by_column("Stages of the estimate", columns, "whole"))
+    if tables:
+        yield Section("stages", "Stages", explained("stages"), tables)
 
 
 def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> Section:

@@ -48,6 +48,11 @@ class Answers:
     inertia: InertiaMatrix | None = None
     comparison: Comparison | None = None
 
+    @property
+    def stages(self) -> dict[str, Any]:
+        """Of a plan, and of an estimate in stages, as result.json has them."""
+        return {}
+
 
 def identification_page(
     found: Identification,
@@ -78,6 +83,7 @@ def identification_page(
         *shown(parameters.gains_section, answers.gains),
         *shown(parameters.gain_ratios_section, answers.gain_ratios),
         *run_sections(verdict, found.judge.formulation),
+        *parameters.stages_sections(answers.stages),
         *shown(parameters.choices_section, answers.choices, settings),
         *shown(parameters.friction_choice_section, answers.friction),
         *friction_sections(verdict),
