@@ -10,7 +10,8 @@ from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.identification.identify_config import IdentifySettings
-from exciter.pipeline.settings_file import IDENTIFY, SIMULATE
+from exciter.pipeline.campaign_settings import CampaignSettings
+from exciter.pipeline.settings_file import CAMPAIGN, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
 from exciter.settings.fill import file_schema
 
@@ -26,7 +27,8 @@ def schema_text(file: str) -> str:
 
 
 def configuration_schema() -> dict[str, Any]:
-    parts = ((None, RobotOptions), (None, DesignSettings), (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings))
+    top = ((None, RobotOptions), (None, DesignSettings))
+    parts = (*top, (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings), (CAMPAIGN, CampaignSettings))
     return file_schema("Settings of Exciter", parts)
 
 

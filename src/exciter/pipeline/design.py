@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from exciter.archive import archived, opened
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
@@ -38,6 +40,7 @@ from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
+from exciter.typing import Array
 
 DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
 KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
@@ -201,6 +204,7 @@ def design(
     *,
     settings: DesignSettings | FileContent = None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
+    information: ArrayLike | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
@@ -213,7 +217,8 @@ def design(
     settings: a whole design as an object, a YAML file or its content; keywords change it: criterion, starts, seed,
     jobs, noise, terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition
     to what the robot itself asks for (torque, self-collision, the ground), obstacles among them; or
-    ``ConstraintSettings`` in place of these. checkpoint: a file that keeps completed starts; one of before counts only
+    ``ConstraintSettings`` in place of these. information (b, b): about the base parameters, from earlier experiments,
+    beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts; one of before counts only
     when it is to be resumed. deadline: that of the settings, counted from now, unless given; one that is given leaves
     time for the files, too.
 
@@ -230,7 +235,7 @@ def design(
     judged: dict[str, Any] = {
         "noise": config.noise_of(robot),
         "formulation": config.formulation_of(),
-        "prior": config.prior_information(model),
+        "prior": prior_of(config, model, information),
         "samples": config.samples,
     }
     if isinstance(chosen, RandomPoints | RandomSpline):
@@ -260,6 +265,17 @@ def design(
         progress=progress,
     )
     return Designed(design=found, config=config, sha256=sha256)
+
+
+def prior_of(config: DesignSettings, model: DynamicModel, information: ArrayLike | None) -> Array | None:
+    """H₀ (b, b) of earlier motions, and what is known beside."""
+    planned = config.prior_information(model)
+    if information is None:
+        return planned
+    given, b = np.asarray(information, dtype=float), len(model.base)
+    if given.shape != (b, b):
+        raise ExciterError(f"information has shape {given.shape}; this model has {b} base parameters: give {b} × {b}")
+    return given if planned is None else given + planned
 
 
 def designed_settings(

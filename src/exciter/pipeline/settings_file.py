@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from exciter.excitation.trajectories.curve import Curve
     from exciter.experiment.virtual import VirtualRobot
     from exciter.identification.identify_config import IdentifyConfig
+    from exciter.pipeline.campaign_settings import CampaignSettings
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
-SIMULATE, IDENTIFY = "simulate", "identify"  #: sections; the keys of the others stand at the top of the file
+SIMULATE, IDENTIFY, CAMPAIGN = "simulate", "identify", "campaign"  #: sections; the keys of the others stand at the top of the file
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class SettingsFile:
             return
         from exciter.excitation.design_settings import DesignSettings
 
-        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY)
+        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY, CAMPAIGN)
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
     @classmethod
@@ -73,6 +74,12 @@ class SettingsFile:
         from exciter.identification.identify_config import CONFIG_KEYS, IdentifyConfig
 
         return replace(IdentifyConfig.of(self._only(CONFIG_KEYS), self.where, self.folder), robot=self.robot)
+
+    @property
+    def campaign(self) -> CampaignSettings:
+        from exciter.pipeline.campaign_settings import CampaignSettings
+
+        return fill(CampaignSettings, self.data.get(CAMPAIGN), f"{self.where}: {CAMPAIGN}", folder=self.folder)
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """A robot to rehearse on; seed: of the truth, unless the file has one."""

@@ -29,13 +29,14 @@ from exciter.errors import ParameterError
 from exciter.excitation.criteria.criterion import Criterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import AOptimality, ConditionNumber, DOptimality, EOptimality
+from exciter.excitation.criteria.targets import Targets
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry
 from exciter.typing import Array
 
 #: functions of H alone that a file can name here
-GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
+GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber, Targets)
 Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
 #: f′(0) of a trigonometric polynomial of degree 2
 RIESZ_STENCIL: Stencil = tuple(
@@ -104,7 +105,9 @@ class CramerRao(CriterionSettings):
             raise ParameterError("it needs joint_noise; give criterion: {cramer-rao: {joint_noise: 1.0e-4}}")
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
-        return self if self.trajectory is not None else replace(self, trajectory=trajectory)
+        own = getattr(self.criterion, "bound", None)  # one of Python code need not have it
+        family = trajectory if self.trajectory is None else self.trajectory
+        return replace(self, trajectory=family, criterion=self.criterion if own is None else own(model, family))
 
     def at(self, observed: Observed) -> CriterionEvaluation:
         h, pullback = self.information(observed)

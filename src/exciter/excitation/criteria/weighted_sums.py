@@ -24,6 +24,7 @@ from exciter.excitation.criteria import optimality_and_condition as gram
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.targets import Targets
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive, Registry, Settings
 from exciter.settings.field_markers import Kind, inside, wrong
@@ -253,6 +254,7 @@ CRITERIA = Registry[CriterionSettings](
     ConditionAndEquilibrium,
     ConditionAndTorque,
     CramerRao,
+    Targets,
     InverseTorque,
     Equilibrium,
 )
