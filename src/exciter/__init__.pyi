@@ -12,6 +12,7 @@ from exciter.pipeline.inspect import read as read
 from exciter.pipeline.inspect import inspect as inspect
 from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
+from exciter.pipeline.campaign import campaign as campaign
 from exciter.pipeline.identified import open as open
 
 # What goes in
@@ -26,6 +27,7 @@ from exciter.experiment.virtual import Simulated as Simulated
 from exciter.experiment.quality import Quality as Quality
 from exciter.pipeline.identified import Identified as Identified
 from exciter.pipeline.validate import Validated as Validated
+from exciter.pipeline.campaign import Campaign as Campaign
 from exciter.notes import Note as Note
 from exciter.errors import ExciterError as ExciterError
 
@@ -33,6 +35,7 @@ from exciter.errors import ExciterError as ExciterError
 from exciter.excitation.design_settings import DesignSettings as DesignSettings
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings as ConstraintSettings
 from exciter.identification.identify_config import IdentifySettings as IdentifySettings
+from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSettings
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

@@ -25,21 +25,23 @@ from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.trajectory_files import DESIGN
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.differentiation import FilteredDifferences
+from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
 from exciter.experiment.signals.processed_motion import velocity_band
 from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
 from exciter.files import Seal, output_folder, path_of, staged
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.identified_model import RESULT_SEAL
-from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings
+from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings, noise_share
 from exciter.identification.selection.cutoff_choice import wide
+from exciter.notes import Severity
 from exciter.pipeline.campaign_rounds import CampaignAsked, CampaignRound, Known, first_design, next_design
 from exciter.pipeline.campaign_settings import REAL, CampaignSettings, Goals
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify, identify_settings
 from exciter.pipeline.inspect import inspect, naming, read
+from exciter.pipeline.logs import EXPLAINED_TORQUE
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
 from exciter.pipeline.settings_file import CAMPAIGN, SIMULATE, FileContent, SettingsFile, changed, loaded, refuse_unknown
 from exciter.report.campaign_report import CampaignHistory, campaign_page
@@ -52,6 +54,8 @@ CAMPAIGN_SEAL = Seal("campaign.json", (REPORT_FILE, CAMPAIGN_ARCHIVE), "run the 
 RESULT_FOLDER = "identified"
 LOG_FILES = ("recording.yaml", "log.csv", "log.npz", "log.mat")  #: of a round, the first that is there counts
 OTHER_MOTION_RANGE_SHARE = 0.2  #: rms of recorded less planned position over the planned range: more is another motion
+POSITION_CUTOFF_RATIO = 4.0  #: of the positions' cut-off to that of the equations: ends that are lost are as much shorter
+DISAGREEING_NOISE_FACTOR = 3.0  #: of the residuals of all logs before: more in one log is another robot, or another load
 STATED_ANEW = ("target", "torque", "negligible", "rounds", "shortest")  #: settings that may change while it goes on
 Step = Callable[[str], None]  #: names the step that begins
 
@@ -348,15 +352,53 @@ def asked_for(
 
 
 def identified(asked: CampaignAsked, rounds: Sequence[CampaignRound], logs: Sequence[Recording]) -> Identified:
-    """One problem of all logs. Positions go through a cut-off that the planned motions tell: a log of one short round
-    would tell too low a one, and lose much of itself at its ends."""
+    """One problem of all logs. Positions go through a cut-off that the planned motions tell, well above the one that
+    both sides of the equations go through: a short log would tell too low a one, and lose much of itself at its ends.
+    """
     config = asked.identify
     if config.route is None and not isinstance(config.settings.estimator, MaximumLikelihood):
         rate = min(1.0 / float(np.median(np.diff(log.time))) for log in logs)
         sampled = [one.motion.velocity.values for one in rounds]
         band = max(velocity_band([(qd, one.motion.config.rate)]) for qd, one in zip(sampled, rounds, strict=True))
-        config = config.with_settings(route=FilteredDifferences(cutoff=wide(band, rate)))
-    return identify(asked.robot, list(logs), config)
+        cutoff = min(POSITION_CUTOFF_RATIO * wide(band, rate), HIGHEST_CUTOFF_RATE_FRACTION * rate)
+        config = config.with_settings(route=FilteredDifferences(cutoff=cutoff))
+    if len(logs) > 1 and all(only_unexplained(asked.robot, log) for log in logs[1:]):
+        config = config.with_settings(accept_problems=True)
+    found = identify(asked.robot, list(logs), config)
+    refuse_disagreeing(rounds, found)
+    return found
+
+
+def only_unexplained(robot: Robot, log: Recording) -> bool:
+    """Whether the one thing wrong with a log, if anything, is that its torque is hard to explain. A later round may well move a joint
+    so that little but noise is in its torque; ``refuse_disagreeing`` asks better."""
+    problems = [one for one in inspect(robot, log).findings if one.severity is Severity.PROBLEM]
+    return all(one.subject == EXPLAINED_TORQUE for one in problems)
+
+
+def passed(found: Identified) -> float:
+    """σ of the equations over that of samples with white noise: later rounds may have been faster, and be filtered
+    less."""
+    problem = found.identification.problem
+    return noise_share(problem.formulation, problem.runs)
+
+
+def refuse_disagreeing(rounds: Sequence[CampaignRound], found: Identified) -> None:
+    """A log whose residuals are far above the noise of those before, once all are identified together."""
+    *before, last = rounds
+    if not before or (earlier := before[-1].result) is None:
+        return
+    old, new = (one.estimate.noise / passed(one) for one in (earlier, found))
+    if old.shape != new.shape:
+        return
+    time = sum(one.seconds for one in before)
+    own = np.sqrt(np.maximum(((time + last.seconds) * new**2 - time * old**2) / last.seconds, 0.0))
+    for joint, was, now in zip(found.estimate.joints, old.tolist(), own.tolist(), strict=True):
+        if now > DISAGREEING_NOISE_FACTOR * was:
+            raise RecordingError(
+                f"the log of {round_name(last.number)} does not agree with those before: {joint} has residuals of "
+                f"{now:.3g} in it, {was:.3g} before; put the log of this robot there, as it was in the rounds before"
+            )
 
 
 # -- the folder --------------------------------------------------------------------------------------------------------
