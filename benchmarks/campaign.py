@@ -1,6 +1,6 @@
 """Robot time until a given σ: a campaign of short rounds beside one long design, on virtual robots.
 
-    python benchmarks/campaign.py [--robots gautier-khalil …] [--seeds 4] [--period 5] [--periods 8] [--starts 4]
+    python benchmarks/campaign.py [--robots gautier-khalil …] [--seeds 4] [--period 5] [--periods 8] [--starts 3]
                                   [--criterion targets] [--known-noise] [--json FILE]
 
 Every virtual robot has secret parameters near its description (drawn by its seed), torque noise of 2 % of what each
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--period", type=float, default=5.0)
     parser.add_argument("--periods", type=int, default=8)
-    parser.add_argument("--starts", type=int, default=4)
+    parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--criterion", default="targets")
     parser.add_argument("--known-noise", action="store_true")
     parser.add_argument("--json", type=Path)
@@ -125,8 +125,8 @@ def main() -> None:
     found = []
     print(f"{'robot':18}{'seed':>5}{'σ [%]':>8}{'long [s]':>10}{'campaign [s]':>14}{'ratio':>7}{'rounds':>8}"
           f"{'error/σ':>9}{'cpu [s]':>9}", flush=True)  # fmt: skip
-    for name in options.robots:
-        for seed in range(options.first_seed, options.first_seed + options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for name in options.robots:
             one = compared(name, seed, options)
             found.append(one)
             print(f"{name:18}{seed:5}{one['percent']:8.2f}{one['long']:10.1f}{one['campaign']:14.2f}"

@@ -34,7 +34,6 @@ from exciter.identification.estimators.maximum_likelihood import MaximumLikeliho
 from exciter.identification.identified_model import RESULT_SEAL
 from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings, noise_share
 from exciter.identification.selection.cutoff_choice import wide
-from exciter.notes import Severity
 from exciter.pipeline.campaign_rounds import CampaignAsked, CampaignRound, Known, first_design, next_design
 from exciter.pipeline.campaign_settings import REAL, CampaignSettings, Goals
 from exciter.pipeline.design import Designed
@@ -55,6 +54,7 @@ RESULT_FOLDER = "identified"
 LOG_FILES = ("recording.yaml", "log.csv", "log.npz", "log.mat")  #: of a round, the first that is there counts
 OTHER_MOTION_RANGE_SHARE = 0.2  #: rms of recorded less planned position over the planned range: more is another motion
 POSITION_CUTOFF_RATIO = 4.0  #: of the positions' cut-off to that of the equations: ends that are lost are as much shorter
+MOST_PROBLEMS_NAMED = 3
 DISAGREEING_NOISE_FACTOR = 3.0  #: of the residuals of all logs before: more in one log is another robot, or another load
 STATED_ANEW = ("target", "torque", "negligible", "rounds", "shortest")  #: settings that may change while it goes on
 Step = Callable[[str], None]  #: names the step that begins
@@ -362,18 +362,21 @@ def identified(asked: CampaignAsked, rounds: Sequence[CampaignRound], logs: Sequ
         band = max(velocity_band([(qd, one.motion.config.rate)]) for qd, one in zip(sampled, rounds, strict=True))
         cutoff = min(POSITION_CUTOFF_RATIO * wide(band, rate), HIGHEST_CUTOFF_RATE_FRACTION * rate)
         config = config.with_settings(route=FilteredDifferences(cutoff=cutoff))
-    if len(logs) > 1 and all(only_unexplained(asked.robot, log) for log in logs[1:]):
+    if len(logs) > 1:
+        refuse_unusable(asked, logs[-1])
         config = config.with_settings(accept_problems=True)
     found = identify(asked.robot, list(logs), config)
     refuse_disagreeing(rounds, found)
     return found
 
 
-def only_unexplained(robot: Robot, log: Recording) -> bool:
-    """Whether the one thing wrong with a log, if anything, is that its torque is hard to explain. A later round may well move a joint
-    so that little but noise is in its torque; ``refuse_disagreeing`` asks better."""
-    problems = [one for one in inspect(robot, log).findings if one.severity is Severity.PROBLEM]
-    return all(one.subject == EXPLAINED_TORQUE for one in problems)
+def refuse_unusable(asked: CampaignAsked, log: Recording) -> None:
+    """Of a later round. That its torque is hard to explain is no reason: such a round may well move a joint so that
+    little but noise is in its torque; ``refuse_disagreeing`` asks better."""
+    problems = [one for one in inspect(asked.robot, log).problems if one.subject != EXPLAINED_TORQUE]
+    if problems and not asked.identify.settings.accept_problems:
+        why = "; ".join(str(one) for one in problems[:MOST_PROBLEMS_NAMED])
+        raise RecordingError(f"the last log is not usable as it is: {why}; see exciter inspect, and record it again")
 
 
 def passed(found: Identified) -> float:
@@ -448,7 +451,8 @@ def log_of(asked: CampaignAsked, motion: Designed, path: Path) -> Recording:
 def refuse_twice(logs: Sequence[Recording], name: str) -> None:
     last = logs[-1]
     for number, other in enumerate(logs[:-1], start=1):
-        if len(other) == len(last) and np.array_equal(other.q, last.q):
+        pairs = ((getattr(other, what), getattr(last, what)) for what in ("q", "torque", "current"))
+        if all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs):
             raise RecordingError(f"{name} has the samples of {round_name(number)}; put the log of its own motion there")
 
 

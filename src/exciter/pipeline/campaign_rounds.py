@@ -21,19 +21,21 @@ from scipy.optimize import brentq
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint import RowName
 from exciter.excitation.constraints.constraint_settings import TorqueSettings
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.cramer_rao import CramerRao
-from exciter.excitation.criteria.criterion import AnyCriterion, Observed
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design
+from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, promises
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.optimiser.run_starts import Progress
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.recording import Recording
 from exciter.identification.identify_config import IdentifyConfig
+from exciter.notes import note
 from exciter.parameters.terms.term import per_joint
 from exciter.pipeline.campaign_settings import TARGETS, CampaignSettings, Goals
 from exciter.pipeline.design import Designed, design
@@ -240,7 +242,7 @@ def next_design(asked: CampaignAsked, rounds: Sequence[CampaignRound], progress:
     """For what is still short, given all that is known; shorter than a round where less is predicted to do."""
     known = Known.of(asked, rounds)
     number = len(rounds) + 1
-    whole = _designed(known, number, 1.0, progress)
+    whole = _best(known, _designed(known, number, 1.0, progress), rounds)
     if _predicted(known, whole.design) > PREDICTION_RESERVE:
         return whole
     for length in LENGTHS_TRIED:
@@ -257,6 +259,34 @@ def next_design(asked: CampaignAsked, rounds: Sequence[CampaignRound], progress:
 def _predicted(known: Known, made: Design) -> float:
     """The largest σ over its target once a motion was made."""
     return float(known.asked.goals.ratios(known.values, known.after(made)).max())
+
+
+def _best(known: Known, made: Designed, rounds: Sequence[CampaignRound]) -> Designed:
+    """The new motion, or one of before again, where that tells more: a search may end in a poor corner."""
+    longest = made.design.trajectory.duration
+    same = [one for one in rounds if one.motion.design.trajectory.duration == longest]
+    for one in sorted(same, key=lambda one: _predicted(known, one.motion.design)):
+        if _predicted(known, one.motion.design) >= _predicted(known, made.design):
+            break
+        if (again := _again(known, one, made)) is not None:
+            return again
+    return made
+
+
+def _again(known: Known, before: CampaignRound, made: Designed) -> Designed | None:
+    """A motion of before with the settings, the prior and the limits of a new one; None where it breaks these."""
+    old, new, model = before.motion.design, made.design, known.asked.model
+    certificate = certify(known.asked.robot, old.curve, new.constraints, from_rest=True)
+    if not certificate.certified:
+        return None
+    weights = new.noise**-2.0
+    objective = DesignObjective(
+        model, new.criterion, DesignColumns.of(model), weights, TorqueRows(), prior=known.information
+    )
+    found = promises(objective, old.trajectory, old.delta, new.samples)
+    text = f"the motion of round {before.number} again, which tells more than the best of {len(new.attempts)} starts"
+    again = replace(new, **found, curve=old.curve, ramps=old.ramps, certificate=certificate, notes=(note("search", text),))
+    return replace(made, design=again)
 
 
 def _designed(known: Known, number: int, length: float, progress: Tell | None) -> Designed:

@@ -24,7 +24,7 @@ from exciter.excitation.criteria import optimality_and_condition as gram
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
-from exciter.excitation.criteria.targets import Targets
+from exciter.excitation.criteria.targets import BoundTargets, Targets
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount, Positive, Registry, Settings
 from exciter.settings.field_markers import Kind, inside, wrong
@@ -217,6 +217,8 @@ POSITIVE = (  #: criteria of which a logarithm can be taken
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
     """Criteria to be minimised one after the other; the last one has the minima of the given one."""
+    if isinstance(criterion, Targets | BoundTargets):  # few parameters decide: far from a good motion they lead nowhere
+        return gram.DOptimality(), criterion
     criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
     soft = [softened(criterion, power) for power in SOFT_CONDITION_POWERS]
     every = [criterion] if soft[0] == criterion else [*soft, criterion]
