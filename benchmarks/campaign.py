@@ -14,8 +14,7 @@ drive is made for times a factor between ½ and 2 that is drawn, too, and encode
 - The campaign: rounds of one period of the same family, as many starts each, until all σ are as given, from its own
   covariance. Its robot time over that of the long design is what is printed, and the errors that it really has, over σ.
 
-Both are identified in the same way (weighted least squares, σ for correlated errors, the same cut-off), from torques and
-positions as sampled. The median of the ratio is to be 0.7 at most."""
+Both are identified in the same way (weighted least squares, σ for correlated errors, the same cut-off). The median of the ratio is to be 0.7 at most."""
 
 from __future__ import annotations
 
@@ -134,8 +133,8 @@ def main() -> None:
                   f"{'' if one['reached'] else '  not reached'}", flush=True)  # fmt: skip
     ratios = np.array([one["ratio"] if one["reached"] else np.inf for one in found])
     print(f"{len(found)} virtual robots: median ratio of robot time {np.median(ratios):.3f} (wanted: "
-          f"{WANTED_TIME_RATIO:g} at most), quartiles {np.quantile(ratios, 0.25):.3f} … {np.quantile(ratios, 0.75):.3f}; "
-          f"reached by {int(np.isfinite(ratios).sum())}")  # fmt: skip
+          f"{WANTED_TIME_RATIO:g} at most), quartiles {np.quantile(ratios, 0.25):.3f} … "
+          f"{np.quantile(ratios, 0.75):.3f}; reached by {int(np.isfinite(ratios).sum())}")  # fmt: skip
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
 

@@ -13,7 +13,12 @@ asked = {
         "encoder": {"noise": SIGMA_Q, "counts": "none"},  # what the robot says of its positions
         "torque": {"noise": 0.2},
     },
-    "campaign": {"criterion": "cramer-rao", "joint_noise": SIGMA_Q, "target": {"ZZ*": "0.06 %", "MX*": "0.04 %"}, "rounds": 6},
+    "campaign": {
+        "criterion": "cramer-rao",
+        "joint_noise": SIGMA_Q,
+        "target": {"ZZ*": "0.06 %", "MX*": "0.04 %"},
+        "rounds": 6,
+    },
 }
 made = ex.campaign("gautier-khalil", settings=asked)
 

@@ -1,4 +1,4 @@
-"""``exciter campaign``: design, log, identify and design again until a stated σ is reached; goes on where it stopped."""
+"""``exciter campaign``: design, log, identify, design again until a stated σ is reached; goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def print_campaign(out: Console, made: Campaign, folder: Path) -> None:
     out.print(plain_table(headings, rows, right=range(5)))
     for k in history.short[:MOST_SHORT_PRINTED]:
         last = history.sigma[-1][k], history.wanted[-1][k]
-        out.print(f"short: {history.goals[k]} σ {last[0]:.3g}, wanted {last[1]:.3g} {history.units[k]}: {history.why(k)}")
+        out.print(
+            f"short: {history.goals[k]} σ {last[0]:.3g}, wanted {last[1]:.3g} {history.units[k]}: {history.why(k)}"
+        )
     out.print(f"written to {folder}: campaign.json, report.html, {round_name(1)} …")
     if (waiting := made.waiting) is not None:
         home = folder / round_name(waiting.number)

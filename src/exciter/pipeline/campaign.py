@@ -32,30 +32,47 @@ from exciter.files import Seal, output_folder, path_of, staged
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.identified_model import RESULT_SEAL
-from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings, noise_share
+from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings
 from exciter.identification.selection.cutoff_choice import wide
-from exciter.pipeline.campaign_rounds import CampaignAsked, CampaignRound, Known, first_design, next_design
+from exciter.pipeline.campaign_rounds import CampaignAsked, CampaignRound, Known, first_design, next_design, noise_ratio
 from exciter.pipeline.campaign_settings import REAL, CampaignSettings, Goals
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify, identify_settings
 from exciter.pipeline.inspect import inspect, naming, read
 from exciter.pipeline.logs import EXPLAINED_TORQUE
-from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
-from exciter.pipeline.settings_file import CAMPAIGN, SIMULATE, FileContent, SettingsFile, changed, loaded, refuse_unknown
+from exciter.pipeline.saving import (
+    CAMPAIGN_ARCHIVE,
+    CAMPAIGN_SEAL,
+    REPORT_FILE,
+    description_hash,
+    robot_data,
+    versions,
+)
+from exciter.pipeline.settings_file import (
+    CAMPAIGN,
+    SIMULATE,
+    FileContent,
+    SettingsFile,
+    changed,
+    loaded,
+    refuse_unknown,
+)
 from exciter.report.campaign_report import CampaignHistory, campaign_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import written
 
-CAMPAIGN_ARCHIVE = "campaign.npz"
-CAMPAIGN_SEAL = Seal("campaign.json", (REPORT_FILE, CAMPAIGN_ARCHIVE), "run the campaign again")
 RESULT_FOLDER = "identified"
 LOG_FILES = ("recording.yaml", "log.csv", "log.npz", "log.mat")  #: of a round, the first that is there counts
 OTHER_MOTION_RANGE_SHARE = 0.2  #: rms of recorded less planned position over the planned range: more is another motion
-POSITION_CUTOFF_RATIO = 4.0  #: of the positions' cut-off to that of the equations: ends that are lost are as much shorter
+POSITION_CUTOFF_RATIO = (
+    4.0  #: of the positions' cut-off to that of the equations: ends that are lost are as much shorter
+)
 MOST_PROBLEMS_NAMED = 3
-DISAGREEING_NOISE_FACTOR = 3.0  #: of the residuals of all logs before: more in one log is another robot, or another load
+DISAGREEING_NOISE_FACTOR = (
+    3.0  #: of the residuals of all logs before: more in one log is another robot, or another load
+)
 STATED_ANEW = ("target", "torque", "negligible", "rounds", "shortest")  #: settings that may change while it goes on
 Step = Callable[[str], None]  #: names the step that begins
 
@@ -143,7 +160,7 @@ class Campaign:
 
     @property
     def reached(self) -> bool:
-        """Whether every goal has σ, from the covariance of the identification of all logs, at most as large as wanted."""
+        """Whether every goal has a σ, of the identification of all logs, that is at most as large as wanted."""
         return self.worst <= 1.0
 
     @property
@@ -281,6 +298,8 @@ def _rounds(asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | No
             logs.append(log_of(asked, motion, path))
             name = str(path.relative_to(place or home))
         refuse_twice(logs, name)
+        if asked.settings.noisy_positions:
+            made = replace(made, noise_ratio=noise_ratio(logs[-1]))
         result = None if home is None else result_in(home / RESULT_FOLDER, logs)
         if result is None:
             progress(f"{words}: identifying")
@@ -380,10 +399,10 @@ def refuse_unusable(asked: CampaignAsked, log: Recording) -> None:
 
 
 def passed(found: Identified) -> float:
-    """σ of the equations over that of samples with white noise: later rounds may have been faster, and be filtered
-    less."""
-    problem = found.identification.problem
-    return noise_share(problem.formulation, problem.runs)
+    """σ of the equations is in proportion to this, where samples have white noise: later rounds may have been faster,
+    and be filtered less."""
+    both = getattr(found.identification.problem.formulation, "parallel_filter", None)
+    return 1.0 if both is None or both.low_pass is None else float(np.sqrt(both.low_pass.cutoff))
 
 
 def refuse_disagreeing(rounds: Sequence[CampaignRound], found: Identified) -> None:
@@ -474,6 +493,8 @@ def rounds_in(place: Path, asked: CampaignAsked) -> tuple[CampaignRound, ...]:
         if path is None or not is_whole(RESULT_SEAL, home / RESULT_FOLDER):
             return (*rounds, made)
         result = Identified.open(home / RESULT_FOLDER)
+        if asked.settings.noisy_positions:
+            made = replace(made, noise_ratio=noise_ratio(log_of(asked, made.motion, path)))
         rounds.append(replace(made, log=str(path.relative_to(place)), result=result))
         if Campaign(asked=asked, rounds=tuple(rounds)).finished:
             break

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from exciter.dynamics.model import DynamicModel
@@ -34,6 +35,7 @@ from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.optimiser.run_starts import Progress
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.recording import Recording
+from exciter.experiment.signals.noise import estimate_noise
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.notes import note
 from exciter.parameters.terms.term import per_joint
@@ -100,7 +102,8 @@ class CampaignAsked:
 class CampaignRound:
     """A motion, its log, and what was identified from the logs of this round and all before.
 
-    log: by its name; None: still to be recorded. recording: its samples, where no folder has them.
+    log: by its name; None: still to be recorded. recording: its samples, where no folder has them. noise_ratio (n,): σ
+    of a recorded position over that of a torque, where positions are taken as noisy.
 
     >>> one = campaign.rounds[0]
     >>> one.motion.certificate.certified, one.result.parameters.names == campaign.goals.model.base.names
@@ -111,6 +114,7 @@ class CampaignRound:
     log: str | None = None
     result: Identified | None = None
     recording: Recording | None = None
+    noise_ratio: Array | None = None
 
     @property
     def seconds(self) -> float:
@@ -143,13 +147,14 @@ class Known:
                 f"the logs were identified with other parameters than motions are designed for ({missing}); give the "
                 "same terms for both, and logs of a robot that stands as its description says"
             )
-        uneven = estimate.joints != asked.robot.joint_names
+        noise = estimate.noise if estimate.joints == asked.robot.joint_names else np.ones(asked.robot.n)
+        ratios = [one.noise_ratio**2 for one in rounds if one.noise_ratio is not None]
         known = cls(
             asked=asked,
             values=estimate.values,
             covariance=estimate.covariance,
-            noise=np.ones(asked.robot.n) if uneven else estimate.noise,
-            joint_noise=measured_joint_noise(asked, found),
+            noise=noise,
+            joint_noise=np.sqrt(np.mean(ratios, axis=0)) * noise if asked.settings.noisy_positions else None,
         )
         told = sum((known.told(one.motion.design) for one in rounds), np.zeros((len(names), len(names))))
         factor = np.exp(0.5 * (log_det(told) + log_det(known.covariance)) / len(names))
@@ -158,7 +163,7 @@ class Known:
 
     @property
     def information(self) -> Array:
-        return np.asarray(symmetric(np.linalg.inv(self.covariance)))
+        return symmetric(np.linalg.inv(self.covariance))
 
     @property
     def chi(self) -> Array:
@@ -177,7 +182,7 @@ class Known:
 
     def after(self, made: Design, times: float = 1.0) -> Array:
         """(b, b) covariance once a motion was made, so many times, too."""
-        return np.asarray(symmetric(np.linalg.inv(self.information + times * self.told(made))))
+        return symmetric(np.linalg.inv(self.information + times * self.told(made)))
 
     @property
     def worst(self) -> float:
@@ -202,21 +207,15 @@ class Known:
         return times
 
 
-def measured_joint_noise(asked: CampaignAsked, found: Identified) -> Array | None:
-    """(n,) σ of positions in the same count of samples as σ of the torques is of: N rows of torque averaged over
-    periods have what ``series.samples`` recorded positions have."""
-    given = asked.first_joint_noise
-    if given is None:
-        return None
-    parts = [part for run in found.logs.runs for part in run.parts if part.series is not None]
-    if not parts:
-        return given
-    shares = [part.series.noise**2 * len(part) / part.series.samples for part in parts if part.series is not None]
-    return np.asarray(np.maximum(np.sqrt(np.mean(shares, axis=0)), np.finfo(float).tiny))
+def noise_ratio(log: Recording) -> Array:
+    """(n,) σ of a recorded position over that of a recorded torque [rad/(N·m), m/N]."""
+    position, torque = (estimate_noise(log.time, x).sigma for x in (log.q, log.needed_torque()))
+    return np.asarray(np.maximum(position, np.finfo(float).tiny) / np.maximum(torque, np.finfo(float).tiny))
 
 
-def symmetric(x: Array) -> Array:
-    return 0.5 * (x + x.T)
+def symmetric(x: ArrayLike) -> Array:
+    square = np.asarray(x, dtype=float)
+    return 0.5 * (square + square.T)
 
 
 def log_det(h: Array) -> float:
@@ -285,7 +284,9 @@ def _again(known: Known, before: CampaignRound, made: Designed) -> Designed | No
     )
     found = promises(objective, old.trajectory, old.delta, new.samples)
     text = f"the motion of round {before.number} again, which tells more than the best of {len(new.attempts)} starts"
-    again = replace(new, **found, curve=old.curve, ramps=old.ramps, certificate=certificate, notes=(note("search", text),))
+    again = replace(
+        new, **found, curve=old.curve, ramps=old.ramps, certificate=certificate, notes=(note("search", text),)
+    )
     return replace(made, design=again)
 
 

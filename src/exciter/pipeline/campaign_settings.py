@@ -232,7 +232,7 @@ class Goals:
         chosen = [one is not None for one in self.parameters]
         moved = [one is not None for one in self.joints]
         torque = np.einsum("jbc,bc->j", self.squares[moved], covariance, optimize=True)
-        return np.sqrt(np.maximum(np.concatenate([covariance.diagonal()[chosen], torque]), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.concatenate([covariance.diagonal()[chosen], torque]), 0.0)))
 
     def ratios(self, values: Array, covariance: Array) -> Array:
         """(k,) σ over what is allowed: reached where none is above one."""

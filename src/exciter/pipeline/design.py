@@ -218,9 +218,9 @@ def design(
     jobs, noise, terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition
     to what the robot itself asks for (torque, self-collision, the ground), obstacles among them; or
     ``ConstraintSettings`` in place of these. information (b, b): about the base parameters, from earlier experiments,
-    beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts; one of before counts only
-    when it is to be resumed. deadline: that of the settings, counted from now, unless given; one that is given leaves
-    time for the files, too.
+    beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts;
+    one of before counts only when it is to be resumed. deadline: that of the settings, counted from now, unless given;
+    one that is given leaves time for the files, too.
 
     >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
 from exciter.pipeline.design import Designed
 from exciter.pipeline.logs import Logs
-from exciter.pipeline.saving import REPORT_FILE, versions
+from exciter.pipeline.saving import CAMPAIGN_SEAL, REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
 from exciter.robot.motion import Motion, as_numbers
@@ -43,6 +43,9 @@ from exciter.settings import written
 from exciter.typing import Array
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
+
+if TYPE_CHECKING:
+    from exciter.pipeline.campaign import Campaign
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 #: of a parameter in result.json
@@ -333,8 +336,8 @@ class Identified(Answers):
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
 
 
-def open(folder: str | Path) -> Identified | Designed:
-    """What ``save`` or a command wrote: an identification, or a design.
+def open(folder: str | Path) -> Identified | Designed | Campaign:
+    """What ``save`` or a command wrote: an identification, a design, or a campaign.
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
@@ -344,6 +347,10 @@ def open(folder: str | Path) -> Identified | Designed:
         return Identified.open(place)
     if DESIGN.is_there(place):
         return Designed.open(place)
+    if CAMPAIGN_SEAL.is_there(place):
+        from exciter.pipeline.campaign import Campaign  # it is made of both
+
+        return Campaign.open(place)
     neither = f"neither {saved.RESULT_SEAL.name} nor {DESIGN.name}"
     raise ExciterError(f"'{folder}' has {neither}; give a folder that was saved")
 

@@ -120,7 +120,7 @@ class CampaignHistory:
 
 def campaign_page(history: CampaignHistory, model: DynamicModel, settings: Mapping[str, Any]) -> Page:
     """settings: plain data that asks for the same campaign, shown as YAML."""
-    sections = [fall_section(history), *goal_sections(history), rounds_section(history)] if history.sigma else []
+    sections = [fall_section(history), goal_section(history), rounds_section(history)] if history.sigma else []
     values = {"rounds, at most": history.most_rounds, "goals": len(history.goals)}
     last = settings_section(values, settings, "campaign.yaml", model=model)
     return Page(f"Campaign for {history.robot.name}", headline(history), (*sections, last))
@@ -171,7 +171,7 @@ def fall_section(history: CampaignHistory) -> Section:
     return Section("fall", "How σ fell", explained("campaign_fall"), (plot,))
 
 
-def goal_sections(history: CampaignHistory) -> tuple[Section, ...]:
+def goal_section(history: CampaignHistory) -> Section:
     last, ratios = history.sigma[-1], history.ratios
     order = np.argsort(-ratios[-1])
     predicted = history.predicted[len(history.sigma) - 1]
@@ -189,7 +189,7 @@ def goal_sections(history: CampaignHistory) -> tuple[Section, ...]:
         ],
     }
     table = HtmlTable.by_column(f"{len(history.goals)} goals, the farthest first", columns)
-    return (Section("goals", "What is wanted, and what is known", explained("campaign_goals"), (table,)),)
+    return Section("goals", "What is wanted, and what is known", explained("campaign_goals"), (table,))
 
 
 def ratio_bar(ratio: float) -> Bar:
