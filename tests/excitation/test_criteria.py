@@ -26,6 +26,7 @@ from exciter.excitation.criteria.observation_rows import (
     TorqueRows,
     regressor_pullback,
 )
+from exciter.excitation.criteria.targets import Targets, torque_squares, torque_states
 from exciter.excitation.criteria.weighted_sums import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria, bound
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -176,6 +177,10 @@ CRITERIA = {
     "e-optimal, scaled": (
         lambda b: c.EOptimality(z_of(b)),
         lambda w, *_: -np.log(sigma(w * z_of(w.shape[1]))[-1] ** 2),
+    ),
+    "targets": (
+        lambda b: Targets(sigma=(0.0, *z_of(b)[1:]), power=4.0),
+        lambda w, *_: np.log(((variances(w) / np.square(z_of(w.shape[1])))[1:] ** 4.0).sum()) / 4.0,
     ),
     "equilibrium": (lambda b: sums.Equilibrium(), lambda w, case, motion: equilibrium(case, motion)),
     "soft equilibrium": (
@@ -339,6 +344,33 @@ def test_unexcited_parameters_that_cannot_be_told_apart():
     assert unexcited(w.T @ w, "abcde") == ["e"]
     with pytest.raises(ParameterError, match="one name per row"):
         unexcited(w.T @ w, "abc")
+
+
+def test_targets_of_torques():
+    """tr(A C) is the mean variance of the torque that parameters of covariance C predict, by drawing them; the smooth
+    maximum of several targets is never below the true one."""
+    model = DynamicModel(load("gautier-khalil"), USUAL, ENGINE)
+    b, rng = len(model.base), np.random.default_rng(2)
+    root = rng.standard_normal((b, b))
+    covariance = root @ root.T
+    rows = model.base.project(model.regressor(torque_states(model.robot)))
+    drawn = np.einsum("Njb,bk->Njk", rows, root @ rng.standard_normal((b, 4000)))
+    variance = np.einsum("jbc,bc->j", torque_squares(model), covariance)
+    assert_allclose(variance, (drawn**2).mean(axis=(0, 2)), rtol=0.15)
+    wanted = (0.5, 0.0, 2.0)  # nothing of the second joint
+    targets = Targets(torque=wanted).bound(model, Fourier())
+    h = np.linalg.inv(covariance)
+    value, slope = targets(0.5 * (h + h.T))
+    worst = np.log(max(variance[0] / 0.25, variance[2] / 4.0))
+    assert worst <= value <= worst + np.log(2.0) / 8.0 + 1e-9
+    assert_allclose(along(lambda s: targets(np.exp(s) * 0.5 * (h + h.T))[0], 1e-3), -1.0, rtol=1e-6)
+    for wrong, line in (((1.0,), "2 numbers|1 numbers"), ((0.0, 0.0, 0.0), "nothing is wanted")):
+        with pytest.raises(ParameterError, match=line):
+            Targets(torque=wrong).bound(model, Fourier())
+    with pytest.raises(ParameterError, match="bind them"):
+        Targets()(h)
+    with pytest.raises(ParameterError, match="one per parameter"):
+        Targets(sigma=(1.0,))(h)
 
 
 # -- invariances ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.errors import ExciterError, visible
-from exciter.pipeline.saving import CHECKPOINT_FILE, VALIDATION_SEAL
+from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
@@ -52,7 +52,7 @@ def refuse_parts_of_sets(*paths: Path) -> None:
     from exciter.pipeline.followed import FOLLOWED_SEAL
 
     for path in paths:
-        for seal in (DESIGN, RESULT_SEAL, FOLLOWED_SEAL, VALIDATION_SEAL, *paper_seals()):
+        for seal in (DESIGN, RESULT_SEAL, FOLLOWED_SEAL, VALIDATION_SEAL, CAMPAIGN_SEAL, *paper_seals()):
             if seal.owns(path):
                 raise ExciterError(
                     f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"

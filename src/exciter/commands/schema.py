@@ -13,7 +13,8 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.identification.following.follow_settings import FollowSettings
 from exciter.identification.identify_config import IdentifySettings
-from exciter.pipeline.settings_file import EXPERIMENT, FOLLOW, IDENTIFY, SIMULATE
+from exciter.pipeline.campaign_settings import CampaignSettings
+from exciter.pipeline.settings_file import CAMPAIGN, EXPERIMENT, FOLLOW, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
 from exciter.settings import OneOf
 from exciter.settings.fill import file_schema
@@ -30,7 +31,12 @@ def schema_text(file: str) -> str:
 
 
 def configuration_schema() -> dict[str, Any]:
-    sections = ((IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings), (FOLLOW, FollowSettings))
+    sections = (
+        (IDENTIFY, IdentifySettings),
+        (SIMULATE, SimulateSettings),
+        (FOLLOW, FollowSettings),
+        (CAMPAIGN, CampaignSettings),
+    )
     schema = file_schema("Settings of Exciter", ((None, RobotOptions), (None, DesignSettings), *sections))
     schema["properties"][EXPERIMENT] = OneOf(EXPERIMENTS).schema()
     return schema

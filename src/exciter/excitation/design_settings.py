@@ -170,9 +170,11 @@ class DesignSettings(Settings):
     rate = property(attrgetter("trajectory.rate"))
     duration_range = property(attrgetter("trajectory.duration_range"))
 
-    def columns_of(self, model: DynamicModel) -> tuple[DesignColumns, Array | None]:
-        """The parameters that the motion is for, and what earlier motions told of them."""
+    def columns_of(self, model: DynamicModel, known: Array | None = None) -> tuple[DesignColumns, Array | None]:
+        """The parameters that the motion is for, and what earlier motions told of them. known (b, b): beside that."""
         prior = self.prior_information(model)
+        if known is not None:
+            prior = known if prior is None else known + prior
         if self.parameters is None:
             return DesignColumns.of(model), prior
         try:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from exciter.archive import archived, opened
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
@@ -39,6 +41,7 @@ from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
+from exciter.typing import Array
 
 DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
 KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
@@ -210,6 +213,7 @@ def design(
     *,
     settings: DesignSettings | FileContent = None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
+    information: ArrayLike | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
@@ -222,9 +226,10 @@ def design(
     settings: a whole design as an object, a YAML file or its content; keywords change it: criterion, starts, seed,
     jobs, noise, terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition
     to what the robot itself asks for (torque, self-collision, the ground), obstacles among them; or
-    ``ConstraintSettings`` in place of these. checkpoint: a file that keeps completed starts; one of before counts only
-    when it is to be resumed. deadline: that of the settings, counted from now, unless given; one that is given leaves
-    time for the files, too.
+    ``ConstraintSettings`` in place of these. information (b, b): about the base parameters, from earlier experiments,
+    beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts;
+    one of before counts only when it is to be resumed. deadline: that of the settings, counted from now, unless given;
+    one that is given leaves time for the files, too.
 
     >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
@@ -236,7 +241,7 @@ def design(
     config, sha256 = replace(config, robot=options), description_hash(robot)
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)
-    columns, prior = config.columns_of(model)
+    columns, prior = config.columns_of(model, known_before(model, information))
     remarks = () if config.parameters is None else config.parameters.notes(prior)
     judged: dict[str, Any] = {
         "noise": config.noise_of(robot),
@@ -272,6 +277,16 @@ def design(
         progress=progress,
     )
     return Designed(design=replace(found, notes=(*found.notes, *remarks)), config=config, sha256=sha256)
+
+
+def known_before(model: DynamicModel, information: ArrayLike | None) -> Array | None:
+    """(b, b) information on the base parameters, beside that of earlier motions."""
+    if information is None:
+        return None
+    given, b = np.asarray(information, dtype=float), len(model.base)
+    if given.shape != (b, b):
+        raise ExciterError(f"information has shape {given.shape}; this model has {b} base parameters: give {b} × {b}")
+    return given
 
 
 def designed_settings(

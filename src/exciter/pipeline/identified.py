@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +37,7 @@ from exciter.notes import Note, Severity, in_one_line, notable, texts
 from exciter.pipeline.design import Designed
 from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.logs import Logs
-from exciter.pipeline.saving import REPORT_FILE, versions
+from exciter.pipeline.saving import CAMPAIGN_SEAL, REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
 from exciter.robot.motion import Motion, as_numbers
@@ -46,6 +46,9 @@ from exciter.settings import written
 from exciter.typing import Array
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
+
+if TYPE_CHECKING:
+    from exciter.pipeline.campaign import Campaign
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 #: of a parameter in result.json
@@ -355,8 +358,8 @@ class Identified(Answers):
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
 
 
-def open(folder: str | Path) -> Identified | Designed | Followed:
-    """What ``save`` or a command wrote: an identification, a design, or what was followed.
+def open(folder: str | Path) -> Identified | Designed | Followed | Campaign:
+    """What ``save`` or a command wrote: an identification, a design, what was followed, or a campaign.
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
@@ -368,7 +371,11 @@ def open(folder: str | Path) -> Identified | Designed | Followed:
         return Designed.open(place)
     if FOLLOWED_SEAL.is_there(place):
         return Followed.open(place)
-    none = f"neither {saved.RESULT_SEAL.name}, {DESIGN.name} nor {FOLLOWED_SEAL.name}"
+    if CAMPAIGN_SEAL.is_there(place):
+        from exciter.pipeline.campaign import Campaign  # it is made of both
+
+        return Campaign.open(place)
+    none = f"neither {saved.RESULT_SEAL.name}, {DESIGN.name}, {FOLLOWED_SEAL.name} nor {CAMPAIGN_SEAL.name}"
     raise ExciterError(f"'{folder}' has {none}; give a folder that was saved")
 
 

@@ -13,6 +13,8 @@ from exciter.robot.robot import Robot
 CHECKPOINT_FILE = "checkpoint.json"  #: of a design: what --resume goes on from
 REPORT_FILE = "report.html"
 VALIDATION_SEAL = Seal("validation.json", (REPORT_FILE,), "validate again")
+CAMPAIGN_ARCHIVE = "campaign.npz"
+CAMPAIGN_SEAL = Seal("campaign.json", (REPORT_FILE, CAMPAIGN_ARCHIVE), "run the campaign again")
 RECORDED_LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from exciter.experiment.virtual import VirtualRobot
     from exciter.identification.following.follow_settings import FollowSettings
     from exciter.identification.identify_config import IdentifyConfig
+    from exciter.pipeline.campaign_settings import CampaignSettings
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
 #: sections; other keys stand at the top
-SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT = "simulate", "identify", "follow", "experiment"
+SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT, CAMPAIGN = "simulate", "identify", "follow", "experiment", "campaign"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class SettingsFile:
             return
         from exciter.excitation.design_settings import DesignSettings
 
-        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT)
+        sections = (SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT, CAMPAIGN)
+        keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), *sections)
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
     @classmethod
@@ -92,6 +94,12 @@ class SettingsFile:
 
         found: Experiment = fill(OneOf(EXPERIMENTS).hint, self.data[EXPERIMENT], f"{self.where}: {EXPERIMENT}")
         return found
+
+    @property
+    def campaign(self) -> CampaignSettings:
+        from exciter.pipeline.campaign_settings import CampaignSettings
+
+        return fill(CampaignSettings, self.data.get(CAMPAIGN), f"{self.where}: {CAMPAIGN}", folder=self.folder)
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """A robot to rehearse on; seed: of the truth, unless the file has one."""

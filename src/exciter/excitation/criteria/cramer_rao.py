@@ -29,13 +29,14 @@ from exciter.errors import ParameterError
 from exciter.excitation.criteria.criterion import Criterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import AOptimality, ConditionNumber, DOptimality, EOptimality
+from exciter.excitation.criteria.targets import Targets
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry
 from exciter.typing import Array
 
 #: functions of H alone that a file can name here
-GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
+GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber, Targets)
 Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
 #: f′(0) of a trigonometric polynomial of degree 2
 RIESZ_STENCIL: Stencil = tuple(

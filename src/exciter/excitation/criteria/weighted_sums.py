@@ -25,6 +25,7 @@ from exciter.excitation.criteria.a_priori_sizes import USUAL_SIZE_FLOOR, Floor, 
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.targets import BoundTargets, Targets
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Registry, Settings
@@ -273,6 +274,8 @@ def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
 
     A part that speaks of elements of W comes in after the others: from a random start it would keep all signs, and with
     them a bad condition number."""
+    if isinstance(criterion, Targets | BoundTargets):  # few parameters decide: far from a good motion they lead nowhere
+        return gram.DOptimality(), criterion
     criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
     powers = EQUILIBRIUM_STAGES if of_elements(criterion) else [(power, None) for power in SOFT_CONDITION_POWERS]
     alone = criterion == Equilibrium()
@@ -330,6 +333,7 @@ CRITERIA = Registry[CriterionSettings](
     ConditionAndEquilibrium,
     ConditionAndTorque,
     CramerRao,
+    Targets,
     InverseTorque,
     Equilibrium,
 )

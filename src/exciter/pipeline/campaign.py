@@ -1,0 +1,523 @@
+"""A campaign: design, log, identify, and design again with what is known now, until a stated σ is reached (Swevers et
+al. 1997, IEEE, III-B); and its folder, in which it goes on wherever it was stopped.
+
+    DIR/campaign.json, report.html        what was asked for, how σ fell
+    DIR/round-01/trajectory.csv, …        the motion of a round, as ``exciter design`` writes it
+    DIR/round-01/log.csv                  its log: written by the virtual robot, or put there by whoever ran the robot
+    DIR/round-01/identified/              from the logs of this round and all before, as ``exciter identify`` writes it
+
+Every step is written whole before the next begins, and made again where it is not there: a campaign that was stopped
+goes on to the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exciter.archive import archived, opened
+from exciter.errors import ExciterError, RecordingError
+from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.files.trajectory_files import DESIGN
+from exciter.experiment.quality.evidence import USUAL_TERMS
+from exciter.experiment.recording import Recording
+from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACTION, FilteredDifferences
+from exciter.experiment.signals.processed_motion import velocity_band
+from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
+from exciter.files import Seal, output_folder, path_of, staged
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.identified_model import RESULT_SEAL
+from exciter.identification.identify_config import CHOOSE_FRICTION, IdentifyConfig, IdentifySettings
+from exciter.identification.selection.cutoff_choice import wide
+from exciter.pipeline.campaign_rounds import CampaignAsked, CampaignRound, Known, first_design, next_design, noise_ratio
+from exciter.pipeline.campaign_settings import REAL, CampaignSettings, Goals
+from exciter.pipeline.design import Designed
+from exciter.pipeline.identified import Identified
+from exciter.pipeline.identify import identify, identify_settings
+from exciter.pipeline.inspect import inspect, naming, read
+from exciter.pipeline.logs import EXPLAINED_TORQUE
+from exciter.pipeline.saving import (
+    CAMPAIGN_ARCHIVE,
+    CAMPAIGN_SEAL,
+    REPORT_FILE,
+    description_hash,
+    robot_data,
+    versions,
+)
+from exciter.pipeline.settings_file import (
+    CAMPAIGN,
+    SIMULATE,
+    FileContent,
+    SettingsFile,
+    changed,
+    loaded,
+    refuse_unknown,
+)
+from exciter.report.campaign_report import CampaignHistory, campaign_page
+from exciter.report.page import Page
+from exciter.robot.robot import Robot
+from exciter.settings import written
+
+RESULT_FOLDER = "identified"
+LOG_FILES = ("recording.yaml", "log.csv", "log.npz", "log.mat")  #: of a round, the first that is there counts
+OTHER_MOTION_RANGE_SHARE = 0.2  #: rms of recorded less planned position over the planned range: more is another motion
+POSITION_CUTOFF_RATIO = (
+    4.0  #: of the positions' cut-off to that of the equations: ends that are lost are as much shorter
+)
+MOST_PROBLEMS_NAMED = 3
+DISAGREEING_NOISE_FACTOR = (
+    3.0  #: of the residuals of all logs before: more in one log is another robot, or another load
+)
+STATED_ANEW = ("target", "torque", "negligible", "rounds", "shortest")  #: settings that may change while it goes on
+Step = Callable[[str], None]  #: names the step that begins
+
+
+def unseen(step: str) -> None:
+    """For those who do not look."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Campaign:
+    """Rounds of motion, log and identification. A last round without a log waits for it.
+
+    >>> campaign
+    <campaign of gautier-khalil: ... s of motion in ... rounds, worst σ ... of its target>
+    >>> campaign.reached, campaign.robot_time > 0.0
+    (True, True)"""
+
+    asked: CampaignAsked
+    rounds: tuple[CampaignRound, ...]
+
+    @property
+    def robot(self) -> Robot:
+        return self.asked.robot
+
+    @property
+    def goals(self) -> Goals:
+        """Which σ are wanted."""
+        return self.asked.goals
+
+    @property
+    def done(self) -> tuple[CampaignRound, ...]:
+        """Rounds that were identified."""
+        return tuple(one for one in self.rounds if one.result is not None)
+
+    @property
+    def result(self) -> Identified:
+        """From all logs so far."""
+        if not self.done or (found := self.done[-1].result) is None:
+            raise ExciterError("nothing was identified yet: the first round waits for its log")
+        return found
+
+    @property
+    def waiting(self) -> CampaignRound | None:
+        """The round whose log is still to come."""
+        return next((one for one in self.rounds if one.log is None), None)
+
+    @property
+    def robot_time(self) -> float:
+        """[s] of motion in all rounds that were identified."""
+        return sum(one.seconds for one in self.done)
+
+    @cached_property
+    def history(self) -> CampaignHistory:
+        """σ of every goal after each round."""
+        done, goals = self.done, self.goals
+        found = [one.result.estimate for one in done if one.result is not None]
+        before = [Known.of(self.asked, done[:k]) for k in range(1, len(done) + (not self.reached))]
+        predicted = [goals.sigma(known.after(one.motion.design)) for known, one in zip(before, done[1:], strict=False)]
+        needed = np.zeros(len(goals.names))
+        if done and not self.reached:
+            needed = before[-1].times_needed(done[-1].motion.design) * done[-1].seconds
+        return CampaignHistory(
+            robot=self.robot,
+            goals=goals.names,
+            units=goals.units,
+            sigma=tuple(goals.sigma(one.covariance) for one in found),
+            wanted=tuple(goals.wanted(one.values) for one in found),
+            predicted=(None, *predicted),
+            seconds=tuple(one.seconds for one in self.rounds),
+            criteria=tuple(one.motion.design.criterion.name for one in self.rounds),
+            certified=tuple(one.motion.certificate.certified for one in self.rounds),
+            logs=tuple(one.log for one in self.rounds),
+            noise=tuple(one.noise for one in found),
+            needed=needed,
+            most_rounds=self.asked.settings.rounds,
+        )
+
+    @property
+    def worst(self) -> float:
+        """The largest σ over its target, after the last round."""
+        if not self.done:
+            return float("inf")
+        estimate = self.result.estimate
+        return float(self.goals.ratios(estimate.values, estimate.covariance).max())
+
+    @property
+    def reached(self) -> bool:
+        """Whether every goal has a σ, of the identification of all logs, that is at most as large as wanted."""
+        return self.worst <= 1.0
+
+    @property
+    def finished(self) -> bool:
+        """Reached, or as many rounds as were allowed."""
+        return self.reached or len(self.done) >= self.asked.settings.rounds
+
+    def report(self) -> Page:
+        """The whole report, which a notebook shows, and ``save`` keeps."""
+        return campaign_page(self.history, self.goals.model, settings_data(self.asked))
+
+    def _repr_html_(self) -> str:
+        return self.report().head
+
+    def __repr__(self) -> str:
+        count = f"{len(self.done)} {'round' if len(self.done) == 1 else 'rounds'}"
+        worst = f"worst σ {self.worst:.3g} of its target" if self.done else "no log yet"
+        return f"<campaign of {self.robot.name}: {self.robot_time:.4g} s of motion in {count}, {worst}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of campaign.json."""
+        waiting = self.waiting
+        return {
+            "robot": robot_data(self.robot, self.asked.sha256),
+            "reached": self.reached,
+            "worst": self.worst,
+            "robot_time": self.robot_time,
+            "waiting": None if waiting is None else round_name(waiting.number),
+            **self.history.to_dict(),
+            "settings": settings_data(self.asked),
+            "versions": versions(),
+        }
+
+    # -- saved -------------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> Path:
+        """The files of ``exciter campaign``: of each round, where they are not there yet, and the summary."""
+        place = path_of(folder, "the folder")
+        with output_folder(place), staged(place, CAMPAIGN_SEAL) as stage:
+            (stage / CAMPAIGN_ARCHIVE).write_bytes(archived(self.asked))
+            self.report().write(stage / REPORT_FILE)
+            CAMPAIGN_SEAL.write(stage, self.to_dict())
+        for one in self.rounds:
+            home = place / round_name(one.number)
+            if not DESIGN.is_there(home):
+                one.motion.save(home)
+            if one.recording is not None and log_in(home) is None:
+                one.recording.save(home / LOG_FILES[1])
+            if one.result is not None and not RESULT_SEAL.is_there(home / RESULT_FOLDER):
+                one.result.save(home / RESULT_FOLDER)
+        return place
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Campaign:
+        """What ``exciter campaign``, or ``save``, wrote."""
+        place = path_of(folder, "the folder")
+        asked = opened(place, CAMPAIGN_SEAL, CAMPAIGN_ARCHIVE, CampaignAsked)
+        return cls(asked=asked, rounds=rounds_in(place, asked))
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+def campaign(
+    robot: Robot | str | Path,
+    folder: str | Path | None = None,
+    settings: CampaignSettings | FileContent = None,
+    *,
+    design: DesignSettings | None = None,
+    identify: IdentifyConfig | IdentifySettings | None = None,
+    virtual: VirtualRobot | SimulateSettings | None = None,
+    progress: Step = unseen,
+    **changes: Any,
+) -> Campaign:
+    """Rounds of design, log, identification and redesign until every σ that is wanted is reached.
+
+    folder: where each step is kept as it is made, and from which a campaign that was stopped goes on; it may be left
+    out where logs are those of a virtual robot. settings: an object, or a YAML file or its content, whose other
+    sections say how motions are designed, robots simulated and logs identified; design, identify, virtual: the same as
+    objects. Keywords change settings: target, torque, rounds, criterion, … (fields of ``CampaignSettings``). With
+    logs="real" a round waits for its log, DIR/round-01/log.csv, and the next call goes on from there.
+
+    >>> short = ex.DesignSettings(starts=1).overridden(periods=2)
+    >>> campaign = ex.campaign("gautier-khalil", torque="2 %", design=short, rounds=6)
+    >>> campaign.result.parameters["Fv1"].std < 1.0
+    True"""
+    asked, simulated = asked_for(robot, settings, design, identify, virtual, changes)
+    if folder is None:
+        if asked.settings.logs == REAL:
+            raise ExciterError("logs: real needs a folder, where motions are written and logs are looked for; give one")
+        return _rounds(asked, simulated, None, progress)
+    place = path_of(folder, "the folder")
+    with output_folder(place):
+        refuse_other_campaign(place, asked)
+        return _rounds(asked, simulated, place, progress)
+
+
+def _rounds(asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | None, progress: Step) -> Campaign:
+    """Each step is made unless it is there already."""
+    now = Campaign(asked=asked, rounds=())
+    if place is not None and not CAMPAIGN_SEAL.is_there(place):
+        now.save(place)
+    logs = list[Recording]()
+    while not now.finished:
+        number = len(now.rounds) + 1
+        home = None if place is None else place / round_name(number)
+        words = f"round {number}"
+        if home is None or not is_whole(DESIGN, home):
+            progress(f"{words}: designing")
+            motion = next_design(asked, now.rounds) if now.rounds else first_design(asked)
+            if motion.design.interrupted and not motion.design.out_of_time:
+                raise KeyboardInterrupt  # a motion that was not searched to the end would change all that follows
+            if home is not None:
+                motion.save(home)
+        else:
+            motion = Designed.open(home)
+        made = CampaignRound(number=number, motion=motion)
+        if home is None or log_in(home) is None:
+            if virtual is None:
+                now = Campaign(asked=asked, rounds=(*now.rounds, made))
+                assert place is not None
+                now.save(place)
+                return now
+            progress(f"{words}: executing")
+            simulated = virtual.run(motion.curve, seed=asked.design.seed + number)
+            if home is not None:
+                simulated.save(home / LOG_FILES[1])
+        recording = simulated.recording if home is None else None
+        if recording is not None:
+            logs.append(recording)
+            name = f"recording {number}"
+        elif home is not None:
+            path = log_in(home)
+            assert path is not None
+            logs.append(log_of(asked, motion, path))
+            name = str(path.relative_to(place or home))
+        refuse_twice(logs, name)
+        if asked.settings.noisy_positions:
+            made = replace(made, noise_ratio=noise_ratio(logs[-1]))
+        result = None if home is None else result_in(home / RESULT_FOLDER, logs)
+        if result is None:
+            progress(f"{words}: identifying")
+            result = identified(asked, (*now.rounds, made), logs)
+            if home is not None:
+                result.save(home / RESULT_FOLDER)
+        now = Campaign(asked=asked, rounds=(*now.rounds, replace(made, log=name, result=result, recording=recording)))
+        progress(f"{words}: worst σ {now.worst:.3g} of its target after {now.robot_time:.4g} s of motion")
+        if place is not None:
+            now.save(place)
+    return now
+
+
+def asked_for(
+    robot: Robot | str | Path,
+    settings: CampaignSettings | FileContent,
+    design: DesignSettings | None,
+    identify: IdentifyConfig | IdentifySettings | None,
+    virtual: VirtualRobot | SimulateSettings | None,
+    changes: Mapping[str, Any],
+) -> tuple[CampaignAsked, VirtualRobot | None]:
+    """All settings, compared with the robot before any work; and the virtual robot, where logs are not real ones."""
+    file = SettingsFile() if isinstance(settings, CampaignSettings) else SettingsFile.read(settings)
+    own = settings if isinstance(settings, CampaignSettings) else file.campaign
+    refuse_unknown(changes, CampaignSettings)
+    own = changed(own, changes)
+    motions = file.design if design is None else design
+    config = file.identify if identify is None else identify_settings(identify, {})
+    robot, options = loaded(robot, motions.robot)
+    if motions.trajectory.drawn:
+        raise ExciterError(
+            f"a campaign searches its motions; {motions.trajectory.family} is drawn: choose another trajectory"
+        )
+    if motions.prior:
+        raise ExciterError("prior is what a campaign finds itself; leave it out, and give the logs of before as rounds")
+    terms = motions.terms if motions.terms is not None else config.terms if config.terms is not None else USUAL_TERMS
+    if config.settings.friction == CHOOSE_FRICTION or config.settings.automatic:
+        raise ExciterError(
+            "a campaign identifies the parameters that it designs for: leave friction and automatic of identify out, "
+            "and say with terms: which friction the joints have"
+        )
+    usual = MaximumLikelihood() if own.noisy_positions else WeightedLeastSquares()
+    estimator = config.settings.estimator or usual
+    if own.noisy_positions and not isinstance(estimator, MaximumLikelihood):
+        raise ExciterError(
+            f"joint_noise designs for maximum likelihood, which takes positions as noisy; estimator is "
+            f"{estimator.word}: leave it out, or leave joint_noise out"
+        )
+    config = replace(config, robot=options, terms=tuple(terms)).with_settings(estimator=estimator)
+    simulate = None
+    if own.logs != REAL:
+        if isinstance(virtual, VirtualRobot):
+            simulate = virtual
+        elif virtual is not None:
+            simulate = virtual.virtual(robot, motions.seed)
+        else:
+            simulate = file.virtual(robot, motions.seed)
+    asked = CampaignAsked(
+        robot=robot,
+        settings=own,
+        design=replace(motions, robot=options, terms=tuple(terms)),
+        identify=config,
+        sha256=description_hash(robot),
+        simulate=written(virtual if isinstance(virtual, SimulateSettings) else file.data.get(SIMULATE) or {}),
+    )
+    _ = asked.goals, asked.first_joint_noise
+    config.refuse_early(robot, planned=False)
+    return asked, simulate
+
+
+def identified(asked: CampaignAsked, rounds: Sequence[CampaignRound], logs: Sequence[Recording]) -> Identified:
+    """One problem of all logs. Positions go through a cut-off that the planned motions tell, well above the one that
+    both sides of the equations go through: a short log would tell too low a one, and lose much of itself at its ends.
+    """
+    config = asked.identify
+    if config.route is None and not isinstance(config.settings.estimator, MaximumLikelihood):
+        rate = min(1.0 / float(np.median(np.diff(log.time))) for log in logs)
+        sampled = [one.motion.velocity.values for one in rounds]
+        band = max(velocity_band([(qd, one.motion.config.rate)]) for qd, one in zip(sampled, rounds, strict=True))
+        cutoff = min(POSITION_CUTOFF_RATIO * wide(band, rate), HIGHEST_CUTOFF_RATE_FRACTION * rate)
+        config = config.with_settings(route=FilteredDifferences(cutoff=cutoff))
+    if len(logs) > 1:
+        refuse_unusable(asked, logs[-1])
+        config = config.with_settings(accept_problems=True)
+    found = identify(asked.robot, list(logs), config)
+    refuse_disagreeing(rounds, found)
+    return found
+
+
+def refuse_unusable(asked: CampaignAsked, log: Recording) -> None:
+    """Of a later round. That its torque is hard to explain is no reason: such a round may well move a joint so that
+    little but noise is in its torque; ``refuse_disagreeing`` asks better."""
+    problems = [one for one in inspect(asked.robot, log).problems if one.subject != EXPLAINED_TORQUE]
+    if problems and not asked.identify.settings.accept_problems:
+        why = "; ".join(str(one) for one in problems[:MOST_PROBLEMS_NAMED])
+        raise RecordingError(f"the last log is not usable as it is: {why}; see exciter inspect, and record it again")
+
+
+def passed(found: Identified) -> float:
+    """σ of the equations is in proportion to this, where samples have white noise: later rounds may have been faster,
+    and be filtered less."""
+    both = getattr(found.identification.problem.formulation, "parallel_filter", None)
+    return 1.0 if both is None or both.low_pass is None else float(np.sqrt(both.low_pass.cutoff))
+
+
+def refuse_disagreeing(rounds: Sequence[CampaignRound], found: Identified) -> None:
+    """A log whose residuals are far above the noise of those before, once all are identified together."""
+    *before, last = rounds
+    if not before or (earlier := before[-1].result) is None:
+        return
+    old, new = (one.estimate.noise / passed(one) for one in (earlier, found))
+    if old.shape != new.shape:
+        return
+    time = sum(one.seconds for one in before)
+    own = np.sqrt(np.maximum(((time + last.seconds) * new**2 - time * old**2) / last.seconds, 0.0))
+    for joint, was, now in zip(found.estimate.joints, old.tolist(), own.tolist(), strict=True):
+        if now > DISAGREEING_NOISE_FACTOR * was:
+            raise RecordingError(
+                f"the log of {round_name(last.number)} does not agree with those before: {joint} has residuals of "
+                f"{now:.3g} in it, {was:.3g} before; put the log of this robot there, as it was in the rounds before"
+            )
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+
+def round_name(number: int) -> str:
+    return f"round-{number:02d}"
+
+
+def is_whole(seal: Seal, folder: Path) -> bool:
+    """Whether a set is there; one whose writer was stopped is made again."""
+    if not seal.is_there(folder):
+        return False
+    try:
+        seal.refuse_open(folder)
+    except ExciterError:
+        return False
+    return True
+
+
+def log_in(home: Path) -> Path | None:
+    """The log of a round, where there is one."""
+    return next((home / name for name in LOG_FILES if (home / name).is_file()), None)
+
+
+def log_of(asked: CampaignAsked, motion: Designed, path: Path) -> Recording:
+    """A log that must be of this robot, and of this motion; its period is that of the plan unless it says so itself."""
+    with naming(path):
+        log = read(path).arranged(asked.robot)
+        for one in inspect(asked.robot, log, planned=motion.curve).findings:
+            share = one.numbers.get("share") if one.subject == "planned motion" else None
+            if isinstance(share, float) and share > OTHER_MOTION_RANGE_SHARE:
+                raise RecordingError(
+                    f"it is of another motion than {path.parent.name}/trajectory.csv: {one.joint} is off by "
+                    f"{100 * share:.0f} % of its planned range; put the log of this motion there"
+                )
+        if log.duration < (1.0 - OTHER_MOTION_RANGE_SHARE) * motion.curve.duration:
+            raise RecordingError(
+                f"it lasts {log.duration:.4g} s and the motion {motion.curve.duration:.4g} s; record all of it"
+            )
+    family = motion.design.trajectory
+    if log.about.period is None and family.periodic and motion.design.periods > 1:
+        log = replace(log, about=replace(log.about, period=family.duration))
+    return log
+
+
+def refuse_twice(logs: Sequence[Recording], name: str) -> None:
+    last = logs[-1]
+    for number, other in enumerate(logs[:-1], start=1):
+        pairs = ((getattr(other, what), getattr(last, what)) for what in ("q", "torque", "current"))
+        if all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs):
+            raise RecordingError(f"{name} has the samples of {round_name(number)}; put the log of its own motion there")
+
+
+def result_in(folder: Path, logs: Sequence[Recording]) -> Identified | None:
+    """What was identified from these very logs; None: it is to be done."""
+    if not is_whole(RESULT_SEAL, folder):
+        return None
+    found = Identified.open(folder)
+    of = {source.sha256 for run in found.identification.problem.runs for source in run.sources}
+    return found if of == {source.sha256 for log in logs for source in log.about.sources} else None
+
+
+def rounds_in(place: Path, asked: CampaignAsked) -> tuple[CampaignRound, ...]:
+    """Those that are there, as they are."""
+    rounds = list[CampaignRound]()
+    while is_whole(DESIGN, home := place / round_name(len(rounds) + 1)):
+        made = CampaignRound(number=len(rounds) + 1, motion=Designed.open(home))
+        path = log_in(home)
+        if path is None or not is_whole(RESULT_SEAL, home / RESULT_FOLDER):
+            return (*rounds, made)
+        result = Identified.open(home / RESULT_FOLDER)
+        if asked.settings.noisy_positions:
+            made = replace(made, noise_ratio=noise_ratio(log_of(asked, made.motion, path)))
+        rounds.append(replace(made, log=str(path.relative_to(place)), result=result))
+        if Campaign(asked=asked, rounds=tuple(rounds)).finished:
+            break
+    return tuple(rounds)
+
+
+def refuse_other_campaign(place: Path, asked: CampaignAsked) -> None:
+    """A folder goes on with what it was begun with; σ, and how many rounds there may be, can be stated anew."""
+    if not is_whole(CAMPAIGN_SEAL, place):
+        return
+    before = settings_data(opened(place, CAMPAIGN_SEAL, CAMPAIGN_ARCHIVE, CampaignAsked))
+    now = settings_data(asked)
+    for key in sorted({*before, *now}):
+        old, new = ({} if one is None else one for one in (before.get(key), now.get(key)))
+        if key == CAMPAIGN:
+            old, new = ({k: v for k, v in one.items() if k not in STATED_ANEW} for one in (old, new))
+        if old != new:
+            raise ExciterError(
+                f"'{place}' holds a campaign of another {key}; give the settings it was begun with, or another folder"
+            )
+
+
+def settings_data(asked: CampaignAsked) -> dict[str, Any]:
+    """Plain data; as YAML, with the section simulate:, a file that asks for the same."""
+    plain = {**asked.design.to_dict(), **asked.identify.to_dict(), CAMPAIGN: written(asked.settings)}
+    return {**plain, **({SIMULATE: dict(asked.simulate)} if asked.simulate else {})}
