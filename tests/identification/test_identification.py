@@ -48,6 +48,7 @@ FORMULATIONS = {
 }
 ESTIMATORS = (
     OrdinaryLeastSquares(),
+    OrdinaryLeastSquares(noise="common"),
     WeightedLeastSquares(),
     Huber(),
     IterativelyReweighted(),
