@@ -52,6 +52,7 @@ FORMULATIONS = {
 OF_TORQUES = (NonNegative, PhysicallyConsistent, Prior, LinkByLink, TwoStep)
 ESTIMATORS = (
     OrdinaryLeastSquares(),
+    OrdinaryLeastSquares(noise="common"),
     WeightedLeastSquares(),
     Huber(),
     IterativelyReweighted(),

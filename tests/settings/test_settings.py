@@ -231,8 +231,8 @@ def test_arrays_are_written_as_lists():
 
 def test_an_array_in_place_of_settings_is_refused_in_one_line():
     """NumPy refuses to say whether it is empty; a user is told what was wrong all the same."""
-    with pytest.raises(ExciterError, match=r"^configuration is .*ols.*array"):
-        fill(IdentifySettings, {"estimator": {"ols": np.array([1.0, 2.0])}}, "configuration")
+    with pytest.raises(ExciterError, match=r"^configuration is .*nonnegative.*array"):
+        fill(IdentifySettings, {"estimator": {"nonnegative": np.array([1.0, 2.0])}}, "configuration")
 
 
 def test_the_schema_describes_what_is_accepted():

@@ -150,9 +150,9 @@ class Design:
         return tuple(others.get(n, "") if k is None else model.units[model.base.independent[k]] for n, k in own)
 
     @property
-    def combinations(self) -> tuple[str, ...]:
-        """Sums of standard parameters that they stand for; empty for one that stands alone, or is no base parameter."""
-        return tuple("" if k is None else self.model.base.combination(k) for k in self._base_numbers)
+    def combinations(self) -> tuple[str | None, ...]:
+        """Sums of standard parameters that they stand for: empty for one that stands alone, None for no base one."""
+        return tuple(None if k is None else self.model.base.combination(k) for k in self._base_numbers)
 
     @cached_property
     def _base_numbers(self) -> list[int | None]:

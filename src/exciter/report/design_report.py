@@ -191,17 +191,14 @@ def certificate_section(design: Design) -> Section:
 
 
 def parameters_section(design: Design) -> Section:
-    names, base = design.parameters, design.model.base.names
+    names = design.parameters
     columns = {
         "parameter": names,
         "unit": design.units,
         "nominal value": design.nominal,
         "predicted σ": design.predicted_std,
         "σ / nominal": map(Bar.relative_std, design.relative_std_percent),
-        "sum of standard parameters": [
-            text or ("itself only" if name in base else "")
-            for name, text in zip(names, design.combinations, strict=True)
-        ],
+        "sum of standard parameters": ["" if text is None else text or "itself only" for text in design.combinations],
     }
     table = HtmlTable.by_column(f"{len(names)} parameters", columns)
     text = explained("design_parameters", samples=design.samples)
