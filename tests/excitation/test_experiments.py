@@ -150,7 +150,7 @@ def test_locked_joints_stand_still_and_the_others_tell_what_is_asked(word):
 
 def test_as_few_joints_move_as_show_all():
     """By brute force: no smaller set of joints shows as much in the same equations."""
-    model = designed("kuka-ir361", "link-by-link").stages[0].design.model
+    model = ex.DynamicModel(robot_of("kuka-ir361"), (ex.RotorInertia(), ex.Viscous(), ex.Coulomb()))
     for stage in locked_stages(model, [(f"link {j}", (j,)) for j in (2, 1, 0)]):
         for size in range(1, len(stage.moving)):
             for fewer in combinations(range(model.n), size):
