@@ -136,6 +136,9 @@ def test_noise_that_nobody_stated_is_found_from_the_stream():
     log = following.recording(30.0, 4)
     batch = ex.identify(following.robot(), log, estimator=ex.WeightedLeastSquares(), **settings).estimate
     clean = ex.follow(following.robot(), log, drift={}, **settings)
+    short = ex.follow(following.robot(), log[:700], drift={}, **settings)
+    assert (clean.judged, short.judged) == (True, False)
+    assert "guess" in short.notes[-1].text
     assert clean.noise == pytest.approx(batch.noise, rel=0.2)
     touched = log.torque.copy()
     touched[(log.time % 10.0 > 9.0) & (log.time % 10.0 < 9.5)] += 20.0

@@ -77,6 +77,7 @@ class Watched:
                 for k in self.which
             },
             "determined": int(state.belief.determined.sum()),
+            "judged": state.judged,
             "alarms": [one.to_dict() for one in state.alarms],
             "began": [one.to_dict() for one in begun],
             "ended": [one.to_dict() for one in ended],
@@ -89,6 +90,7 @@ class Watched:
         shown = ", ".join(f"{names[k]} {_shown(state.values[k], state.std[k])}" for k in which)
         more = len(self.which) - len(which)
         alarm = " ALARM " + "; ".join(one.sentence for one in state.alarms) if state.alarms else ""
+        alarm = alarm if state.judged else " (noise not known yet)"
         return f"{state.time:.3f} s: {shown}{f', … ({more} more: --watch)' if more else ''}{alarm}"
 
     def table(self, state: FollowState) -> Group:
@@ -96,8 +98,12 @@ class Watched:
         rows = [(names[k], units[k], *_cells(state.values[k], state.std[k])) for k in self.which]
         known = int(state.belief.determined.sum())
         head = f"{state.time:.3f} s; {known} of {len(names)} parameters determined; {state.used} equations"
-        said = [Text(one.sentence, style="bold red") for one in state.alarms] or [Text("no alarm", style="green")]
+        said = [Text(one.sentence, style="bold red") for one in state.alarms] or [_calm(state)]
         return Group(Text(head), plain_table(("parameter", "unit", "value", "σ", "σ %"), rows, right=(2, 3, 4)), *said)
+
+
+def _calm(state: FollowState) -> Text:
+    return Text("no alarm", style="green") if state.judged else Text("not judged: noise is not known yet", style="dim")
 
 
 def _shown(value: float, std: float) -> str:

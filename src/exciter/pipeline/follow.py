@@ -43,6 +43,7 @@ GROUPED_LATENCY_FRACTION = 0.1  #: of the latency: samples of so long are worked
 SHORTEST_GROUP, LONGEST_GROUP = 0.02, 0.5  #: [s]
 PIECE_SAMPLES = 1024  #: of a recording that is there already
 MOST_KEPT_STATES = 50_000  #: of a history; then every other one goes
+NOT_JUDGED = "equations were too few to tell their noise: σ rest on a guess of it, and no residual was judged"
 Start: TypeAlias = Identified | IdentifiedModel | Followed | str | Path
 Stream: TypeAlias = Recording | Simulated | str | Path | Iterable[Recording]
 Told: TypeAlias = Callable[[FollowState], None]
@@ -175,7 +176,8 @@ class Follower:
             skipped=last.skipped,
             latency=self.latency,
             started=self.started,
-            notes=self.notes,
+            judged=last.judged,
+            notes=self.notes if last.judged else (*self.notes, note("noise", NOT_JUDGED)),
         )
 
     @property

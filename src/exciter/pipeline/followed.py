@@ -33,8 +33,8 @@ NORMAL_FREEDOM = 1e9  #: as many degrees of freedom as a normal distribution
 class Followed:
     """Parameters (p,) at instants time (K,) [s] of the log: values and std (K, p), NaN where not determined yet.
     covariance (p, p) and noise (J,), σ of the equations of ``joints``: at the end. alarms: of residuals. used, skipped:
-    equations. latency [s]: from a sample to its equation. started: from what. settings: as asked for; config: of the
-    model and its equations.
+    equations. latency [s]: from a sample to its answer. started: from what. judged: whether the noise was known in the
+    end. settings: as asked for; config: of the model and its equations.
 
     >>> followed = ex.follow(robot, log, start=found)
     >>> followed
@@ -58,6 +58,7 @@ class Followed:
     skipped: int
     latency: float
     started: str
+    judged: bool = True
     notes: tuple[Note, ...] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
 
@@ -100,6 +101,7 @@ class Followed:
             "covariance": self.covariance.tolist(),
             "equations": {"used": self.used, "skipped": self.skipped},
             "latency": self.latency,
+            "judged": self.judged,
             "start": self.started,
             "settings": {"follow": written(self.settings), **self.config.to_dict()},
             "notes": [str(one) for one in self.notes],

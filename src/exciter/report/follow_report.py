@@ -19,6 +19,7 @@ from exciter.report.plot import Line, Plot, band_lines
 from exciter.typing import Array
 
 MOST_ALARMS_LISTED = 200
+MOST_DRAWN_STD_RATIO = 10.0  #: to the last: values that are less sure, and larger than the last value, are not drawn
 
 
 class FollowedStream(Protocol):
@@ -53,6 +54,8 @@ class FollowedStream(Protocol):
     @property
     def started(self) -> str: ...
     @property
+    def judged(self) -> bool: ...
+    @property
     def notes(self) -> tuple[Note, ...]: ...
     @property
     def band(self) -> tuple[Array, Array]: ...
@@ -78,7 +81,7 @@ def follow_page(followed: FollowedStream) -> Page:
 
 def headline(followed: FollowedStream) -> Summary:
     lasting = [one for one in followed.alarms if one.until is None]
-    badge = Word("no alarm", "good")
+    badge = Word("no alarm", "good") if followed.judged else Word("not judged", "unproved")
     if followed.alarms:
         badge = Word(many(len(followed.alarms), "alarm"), "poor" if lasting else "fair")
     figures = {
@@ -123,14 +126,19 @@ def history_section(followed: FollowedStream, key: str, title: str, which: Seque
 
 
 def _history(followed: FollowedStream, k: int) -> Plot:
-    low, high = (end[:, k] for end in followed.band)
     name, unit = followed.names[k], followed.units[k]
+    std, value = followed.std[:, k], followed.values[-1, k]
+    drawn = std <= max(
+        np.abs(np.nan_to_num(value)), MOST_DRAWN_STD_RATIO * std[-1]
+    )  # else the beginning hides the rest
+    values = np.where(drawn, followed.values[:, k], np.nan)
+    low, high = (np.where(drawn, end[:, k], np.nan) for end in followed.band)
     alarmed = np.zeros(len(followed.time), dtype=bool)
     for one in followed.alarms:
         alarmed |= (followed.time >= one.since) & (followed.time <= (np.inf if one.until is None else one.until))
-    lines = [*band_lines(low, high, unit), Line(name, followed.values[:, k], unit)]
+    lines = [*band_lines(low, high, unit), Line(name, values, unit)]
     if alarmed.any():
-        there = np.where(alarmed, followed.values[:, k], np.nan)
+        there = np.where(alarmed, values, np.nan)
         lines.append(Line("in alarm", there, unit, points=True, width=4.0, colour="poor"))
     title = f"{name}: {meaning(name, followed.model.robot.joint_names)}"
     return Plot(title, followed.time, "time [s]", f"{name} [{unit}]", lines, group="history", band=(0, 1))

@@ -255,7 +255,7 @@ class Following(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class ClosedLoopCheck:
     """tracking (n,): rms of the simulated position less the recorded one [position_units]; torque, prediction, signal
     (n,): rms of the simulated torque less the measured one, of the inverse model's along the recorded motion less the
     measured one, and of the measured torque [torque_units], while the joint moves; NaN where it rests throughout.
@@ -320,7 +320,7 @@ def simulate_closed_loop(
     following: Following | None = None,
     loop: loops.ClosedLoop | None = None,
     dead_zone: PerJoint = 0.0,
-) -> Followed:
+) -> ClosedLoopCheck:
     """values (b,) of the model's base parameters. loop: the robot's own controller and reference where they are known,
     instead of one that follows the recorded motion. dead_zone [rad/s or m/s]: joints with dry friction that are slower
     rest, see ``InverseDynamic``; where it is zero, a hundredth of the joint's fastest."""
@@ -360,7 +360,7 @@ def simulate_closed_loop(
     drawn = [np.concatenate(x) for x in zip(*kept, strict=True)]
     every = max(1, -(-len(drawn[0]) // MOST_DRAWN_INSTANTS))
     slides = [joint.is_prismatic for joint in model.robot.joints]
-    return Followed(
+    return ClosedLoopCheck(
         run=run.name,
         joints=model.robot.joint_names,
         position_units=tuple("m" if one else "rad" for one in slides),
@@ -418,7 +418,7 @@ class SimulationCheck:
     """The same run in both ways: under a controller, and driven by the measured torque for a short time."""
 
     run: str
-    closed_loop: Followed
+    closed_loop: ClosedLoopCheck
     open_loop: OpenLoop
 
     @property

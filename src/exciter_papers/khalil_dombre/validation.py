@@ -17,7 +17,7 @@ from exciter.typing import Array
 from exciter.validation.comparison import Comparison, IdentificationMethod, compare
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad
-from exciter.validation.simulation import Followed, simulate_closed_loop, simulate_open_loop
+from exciter.validation.simulation import ClosedLoopCheck, simulate_closed_loop, simulate_open_loop
 from exciter.validation.validation import RunValidation, validate
 from exciter_papers.khalil_dombre import set_up, virtual
 from exciter_papers.khalil_dombre.set_up import PROCEDURE_FIGURES, counted, percent, recovered
@@ -54,7 +54,7 @@ class Tested:
     inertia: InertiaMatrix
     load: KnownLoad
     methods: Comparison
-    simulated: Followed
+    simulated: ClosedLoopCheck
     noise: float  # [%] of the torque in the simulated run
     error: float  # ‖χ̂ − χ‖ / ‖χ‖, of the parameters the model has
     values: Array

@@ -34,7 +34,8 @@ HELD_STD_FRACTION = 1e-6  #: of its value: σ of a parameter that the start says
 @dataclass(frozen=True, eq=False)
 class FollowState:
     """What is known at an instant ``time`` [s] of the log: values and std (p,), NaN where not determined yet. alarms:
-    those that last. noise (J,): σ of the equations. used, skipped: how many equations were, so far."""
+    those that last. noise (J,): σ of the equations. used, skipped: how many equations were, so far. judged: whether the
+    noise is known, so that residuals can be judged; or else all σ rest on a guess of it."""
 
     time: float
     belief: Belief
@@ -42,6 +43,7 @@ class FollowState:
     noise: Array
     used: int
     skipped: int
+    judged: bool
 
     @property
     def values(self) -> Array:
@@ -117,7 +119,8 @@ class FollowedParameters:
     def state(self, time: float) -> FollowState:
         belief = self._set_drift(time)
         alarms = tuple(self.watch.active.values())
-        return FollowState(time, belief, alarms, self.noise.noise.copy(), self.used, self.skipped)
+        noise, judged = self.noise.noise.copy(), self._early is None
+        return FollowState(time, belief, alarms, noise, self.used, self.skipped, judged)
 
     def _set_drift(self, time: float | None = None) -> Belief:
         """Walks are of the values as they are; what is believed at a time [s], which may be later than the last use."""

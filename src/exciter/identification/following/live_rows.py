@@ -22,7 +22,7 @@ from exciter.identification.runs.run import Run, without_load
 from exciter.notes import Note, note
 from exciter.typing import Array
 
-RATE_SAMPLES = 64  #: from which the rate of a stream is told
+STREAM_RATE_SAMPLES = 64  #: from which the rate of a stream is told
 CHOOSING_SECONDS = 10.0  #: of motion, from which settings that were left open are chosen
 PLANNING_SECONDS = 1.0  #: where none is
 
@@ -57,7 +57,7 @@ class LiveRows:
         look_ahead: float,
     ) -> LiveRows:
         """Of pieces that have the robot's joints, in order of time."""
-        beginning, stream = peeked(filter(len, chunks), RATE_SAMPLES)
+        beginning, stream = peeked(filter(len, chunks), STREAM_RATE_SAMPLES)
         if beginning is None:
             raise RecordingError("the stream ended before its first sample")
         about = beginning.about

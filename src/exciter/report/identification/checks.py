@@ -16,7 +16,7 @@ from exciter.report.plot import Line, Plot
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import MISSED, NEARLY, KnownLoad
-from exciter.validation.simulation import Followed, OpenLoop, SimulationCheck
+from exciter.validation.simulation import ClosedLoopCheck, OpenLoop, SimulationCheck
 
 
 def comparison_section(comparison: Comparison) -> Section:
@@ -101,7 +101,7 @@ def simulated_parts(run: SimulationCheck) -> Iterator[PagePart]:
     yield Sentences(run.sentences)
 
 
-def closed_table(closed: Followed, name: str) -> HtmlTable:
+def closed_table(closed: ClosedLoopCheck, name: str) -> HtmlTable:
     columns = {
         "joint": closed.joints,
         "position error, rms": closed.tracking,
