@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
-SIMULATE, IDENTIFY, CAMPAIGN = (
-    "simulate",
-    "identify",
-    "campaign",
-)  #: sections; the keys of the others stand at the top of the file
+#: sections; the keys of the others stand at the top of the file
+SIMULATE, IDENTIFY, CAMPAIGN = "simulate", "identify", "campaign"
 
 
 @dataclass(frozen=True)
