@@ -14,7 +14,8 @@ drive is made for times a factor between ½ and 2 that is drawn, too, and encode
 - The campaign: rounds of one period of the same family, as many starts each, until all σ are as given, from its own
   covariance. Its robot time over that of the long design is what is printed, and the errors that it really has, over σ.
 
-Both are identified in the same way (weighted least squares, σ for correlated errors, the same cut-off). The median of the ratio is to be 0.7 at most."""
+Both are identified in the same way (weighted least squares, σ for correlated errors, the same cut-off).
+The median of the ratio is to be 0.7 at most."""
 
 from __future__ import annotations
 

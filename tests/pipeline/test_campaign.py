@@ -259,8 +259,8 @@ def test_the_command_goes_on_and_says_what_it_waits_for(made, tmp_path, capsys):
         main(["campaign", ROBOT, "-o", str(folder), "--config", str(config), "--rounds", "1", "--json"])
     assert left.value.code == 1
     assert json.loads(capsys.readouterr().out)["reached"] is False
+    real = ["-o", str(tmp_path / "real"), "--config", str(config), "--logs", "real"]
     with pytest.raises(SystemExit) as left:
-        real = ["-o", str(tmp_path / "real"), "--config", str(config), "--logs", "real"]
         main(["campaign", ROBOT, *real, "--target", "Fs*=5 %", "Fv*=0.5"])
     assert left.value.code == 0
     assert str(tmp_path / "real" / "round-01" / "log.csv") in capsys.readouterr().out

@@ -3,7 +3,7 @@
 campaign:
   target: {"*": 5 %, "Fs*": 0.1, MX4: {percent: 10, sigma: 0.02}}   # of parameters by name; or one for all: 5 %
   torque: 1 %                # of the predicted torque of joints: rms over random states; or by joint, or [N·m]
-  negligible: 1 %            # σ of a parameter is small enough where all torque that it moves is less; none: never
+  negligible: 0.1 %          # σ of a parameter is small enough where all torque that it moves is less; none: never
   rounds: 10                 # at most
   criterion: targets         # or d-optimal, cramer-rao
   joint_noise: 1.0e-3        # σ of positions [rad, m], for the Cramér–Rao bound: the first guess
@@ -127,7 +127,7 @@ class CampaignSettings(Settings):
 
     target: Annotated[Mapping[str, WantedSigma] | None, SigmaByName()] = None
     torque: Annotated[Mapping[str, WantedSigma] | None, SigmaByName()] = None
-    negligible: Annotated[float, PercentOrNone()] = 1.0
+    negligible: Annotated[float, PercentOrNone()] = 0.1
     rounds: Annotated[int, Whole(1, MOST_ROUNDS)] = 10
     criterion: Annotated[str, OneWord((TARGETS, D_OPTIMAL, CRAMER_RAO))] = TARGETS
     joint_noise: Annotated[Any, PerJointNumber(above=0.0, unit="rad, m")] = None

@@ -157,8 +157,6 @@ def fall_section(history: CampaignHistory) -> Section:
         kinds.setdefault(kind_of(goal), []).append(k)
     ratios = history.ratios
     lines = [Line(f"{kind} ({len(of)})", ratios[:, of].max(axis=1)) for kind, of in kinds.items()]
-    if len(kinds) > 1:
-        lines.insert(0, Line("all", ratios.max(axis=1), width=2.6))
     plot = Plot(
         "Largest σ over its target",
         history.time,
@@ -211,9 +209,8 @@ def rounds_section(history: CampaignHistory) -> Section:
             gap if k >= done or (p := history.predicted[k]) is None else float((p / history.wanted[k]).max())
             for k in range(count)
         ],
+        "noise of the joints": [", ".join(number(x, 3) for x in one) for one in history.noise] + ["–"] * (count - done),
         "goals reached": [str(int((history.ratios[k] <= 1.0).sum())) if k < done else "–" for k in range(count)],
     }
-    for j, joint in enumerate(history.robot.joint_names):
-        columns[f"noise of {joint}"] = [float(history.noise[k][j]) if k < done else gap for k in range(count)]
     table = HtmlTable.by_column("Rounds", columns)
     return Section("rounds", "Rounds", explained("campaign_rounds"), (table,))
