@@ -100,7 +100,7 @@ def pulled_back(observed: Observed, seed: Array) -> MotionGradient:
 
 
 def counted(observed: Observed, size: Array) -> BoolArray | None:
-    """(R, columns of interest) elements that are not zero, neither by structure nor to rounding, of W's absolute values;
+    """(R, columns of interest) elements that are not zero, neither by structure nor to rounding, of |W|;
     None where a column has no other."""
     largest = size.max(axis=0)
     if not largest.all():
