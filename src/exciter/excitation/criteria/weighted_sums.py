@@ -37,7 +37,7 @@ PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-z
 STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
 ROUNDED_ZERO_SHARE = 1e-12  # the same for the motion at hand: zero but for rounding
 SOFT_CONDITION_POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
-EQUILIBRIUM_HOPS = 5  # times that all stages are run through again, from near the best so far: see ``hops``
+EQUILIBRIUM_HOPS = 8  # times that all stages are run through again, from near the best so far: see ``hops``
 HOP_SHARE = 0.3  # of the mean size of the variables about the posture: standard deviation of a hop
 #: of the stand-ins for a condition number and for S, one stage each; None: without S
 EQUILIBRIUM_STAGES = ((4.0, None), (8.0, 4.0), (16.0, 16.0), (32.0, 64.0))
