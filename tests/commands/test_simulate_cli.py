@@ -53,11 +53,11 @@ simulate:
           springs: [{joint: joint_2, base_arm: 0.3, link_arm: 0.2, offset: 0.1, stiffness: 1e3, free_length: 0.1}]}
   control: {law: pd, bandwidth: 15, damping: 0.9, rate: 500}
   start: {at_rest: false, error: [0.01, 0, 0]}
-  drive: {gear: 80, torque_constant: [0.1, 0.2, 0.3]}
+  drive: {gear: 80, torque_constant: [0.1, 0.2, 0.3], stated: gains}
   encoder: {counts: 2000, side: joint, noise: 1e-5, velocity_noise: 0.001}
   torque: {signal: current, noise: 0.3, noise_before_filter: true}
   ripple: {amplitude: 0.5, per_turn: 3}
-  filter: {order: 4, cutoff: 60}
+  filter: {order: 4, cutoff: 60, family: chebyshev, ripple: 0.5}
   log: {rate: 250, jitter: 1e-4, dropped: 0.01, lead_out: true}
   flexibility: {stiffness: 30000, damping: 30, encoder: link}
   payload: {frame: tool, mass: 3.0, centre: [0, 0, 0.1], inertia: [0.01, 0, 0, 0.01, 0, 0.01]}
@@ -132,7 +132,7 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     assert set(given) == set(SECTIONS)
     for key, keys in SECTIONS.items():
         left = set(keys) - set(given[key] if keys else {})
-        assert left <= {"file", "coulomb", "stiffness", "derivative", "side"}, key
+        assert left <= {"file", "coulomb", "stiffness", "derivative", "side", "map"}, key
     assert isinstance(virtual.control, GravityPD)
     assert (virtual.control.rate, virtual.control.bandwidth, virtual.control.damping) == (500.0, 15.0, 0.9)
     assert virtual.truth.rotor.tolist() == [1.0, 2.0, 0.5]

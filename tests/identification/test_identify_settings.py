@@ -154,6 +154,7 @@ WHOLE = IdentifySettings(
     payload="flange",
     friction="choose",
     gains={"M3": (0.74, 0.0), "ZZR1": (1.2, 0.1)},
+    current_map="cubic",
     accept_problems=True,
 )
 

@@ -6,7 +6,17 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exciter.experiment.recording import About, AnalogFilter, Payload, Recording, SourceFile
+from exciter.experiment.recording import (
+    About,
+    AnalogFilter,
+    MeasuredResponse,
+    Payload,
+    Recording,
+    SignalFilters,
+    SourceFile,
+    TransferFunction,
+)
+from exciter.experiment.recording.current_map import SaturationMap
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
@@ -18,6 +28,25 @@ NUMBER = st.floats(-1e9, 1e9)
 
 
 NAMES = st.text(st.characters(categories=("L", "N"), include_characters="_-./ #;|%"), min_size=1, max_size=8)
+
+
+def filters(n: int):
+    """Of the torque, of every signal, of every joint."""
+    classical = st.builds(AnalogFilter, st.integers(1, 20), st.floats(0.1, 1e5))
+    rational = st.builds(TransferFunction, st.just((1.0,)), st.tuples(st.floats(1e-4, 1.0), st.just(1.0)))
+    table = st.builds(
+        MeasuredResponse, st.just((1.0, 2.0, 4.0)), st.tuples(*[st.floats(0.1, 2.0)] * 3), st.just((0.0,) * 3)
+    )
+    one = classical | rational | table
+    each = st.tuples(*[one] * n) | st.tuples(one)
+    return one | st.builds(SignalFilters, torque=each, position=each)
+
+
+def meanings(n: int):
+    """Of currents: gains, maps or nothing."""
+    maps = st.tuples(*[st.builds(SaturationMap, st.floats(0.1, 1e3), st.floats(0.1, 1e3))] * n)
+    gains = st.tuples(*[NUMBER] * n)
+    return st.one_of(st.just({}), st.fixed_dictionaries({"gains": gains}), st.fixed_dictionaries({"map": maps}))
 
 
 @st.composite
@@ -36,8 +65,8 @@ def abouts(draw, n: int) -> About:
         settled=maybe(NUMBER),
         gravity=maybe(triple()),
         payload=maybe(payload.filter(lambda p: p.frame.isprintable())),
-        filter=maybe(st.builds(AnalogFilter, st.integers(1, 20), st.floats(0.1, 1e5))),
-        gains=maybe(st.tuples(*[NUMBER] * n)),
+        filter=maybe(filters(n)),
+        **draw(meanings(n)),
         sources=tuple(draw(st.lists(st.builds(SourceFile, TEXT, TEXT), min_size=1, max_size=2))),
         notes=draw(st.dictionaries(TEXT, TEXT, max_size=2)),
     )

@@ -42,7 +42,7 @@ MOST_MAP_ROUNDS = 40
 SETTLED_MAP_CHANGE = 1e-4  #: of its σ: a smaller change of k is none
 NEAREST_TURNING_RATIO = 1.02  #: of the largest current measured: torque grows up to there at least
 SIGNIFICANT_STD_RATIO = 2.0  #: σ of k that it must exceed to be told from zero
-MOST_NEWTON_STEPS = 60
+MOST_CURRENT_STEPS = 60
 
 
 def current_of(torque: Array, gain: Array, cubic: Array) -> Array:
@@ -54,7 +54,7 @@ def current_of(torque: Array, gain: Array, cubic: Array) -> Array:
     low, high = np.zeros_like(within), np.minimum(np.abs(within / gain) * np.where(cubic * gain < 0.0, 1.5, 1.0), most)
     sign, wanted = np.sign(within * gain), np.abs(within)
     current = np.minimum(np.abs(within / gain), high)
-    for _ in range(MOST_NEWTON_STEPS):  # of sizes: both sides are alike
+    for _ in range(MOST_CURRENT_STEPS):  # of sizes: both sides are alike
         error = np.abs(gain) * current + np.sign(gain) * cubic * current**3 - wanted
         high, low = np.where(error > 0.0, current, high), np.where(error > 0.0, low, current)
         slope = np.abs(gain) + 3.0 * np.sign(gain) * cubic * current**2
@@ -175,7 +175,7 @@ def identify_map(
         before = at.cubic * size**2
         if round_ == 0 and start is None:  # parameters of linear drives first
             at = replace(at, beta=_linear(equations, at))
-        fit = Fit.of(equations.compressed(at), stated, noise if round_ else None)
+        fit = CubicFit.of(equations.compressed(at), stated, noise if round_ else None)
         noise = fit.noise
         at = equations.unknowns(fit.x, at, largest)
         std = np.sqrt(fit.covariance.diagonal()[-n:])
@@ -190,11 +190,11 @@ def _linear(equations: CubicDrives, at: Unknowns) -> Array:
     none = Conditions.none(len(at.beta))
     whole = equations.compressed(at)
     b = len(at.beta)
-    return Fit.of(whole.columns(np.arange(b)), none, None).x
+    return CubicFit.of(whole.columns(np.arange(b)), none, None).x
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class CubicFit:
     """x (p,) with its covariance (p, p), noise (J,) [A] and share (b, m): what β changes by per unit of the others."""
 
     x: Array
@@ -204,7 +204,7 @@ class Fit:
     freedom: float
 
     @classmethod
-    def of(cls, compressed: Compressed, known: Conditions, noise: Array | None) -> Fit:
+    def of(cls, compressed: Compressed, known: Conditions, noise: Array | None) -> CubicFit:
         """noise: that weights rows; None: found from a fit of equal weights first."""
         p, b = len(compressed.parameters), len(known.start)
         beside = known.beside(p - b)
@@ -254,7 +254,7 @@ class Fit:
         return np.asarray(share @ self.covariance[b:, b:] @ share.T)
 
 
-def _told(equations: CubicDrives, fit: Fit, at: Unknowns, largest: Array) -> DriveGains:
+def _told(equations: CubicDrives, fit: CubicFit, at: Unknowns, largest: Array) -> DriveGains:
     n, b, joints = equations.model.n, len(at.beta), equations.model.robot.joint_names
     units = equations.size**-2
     drives = fit.covariance[b:, b:]
