@@ -35,6 +35,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.experiment.plan import Plan
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources.open_source import open_source
@@ -53,6 +54,18 @@ from support.log_files import WRITERS
 CHECKED = 0.1  # of the logs and trajectories, on which the slow next step is tried, too
 ROBOTS = Path(__file__).parents[1] / "tests" / "robots"
 ARM = "gautier-khalil"
+PLAN = """
+experiment: static
+robot: gautier-khalil
+estimator: static
+stages:
+- {name: poses, purpose: rest, motion: poses/m.json, log: logs/poses.csv, moves: [joint_1], dwells: [[0.0, 1.0]]}
+- name: sweeps
+  purpose: constant-velocity
+  motion: sweeps/trajectory.json
+  log: logs/sweeps.csv
+  cruises: [{joint: joint_1, speed: 0.5, start: 1.0, end: 2.0}]
+"""
 
 
 @cache
@@ -342,6 +355,11 @@ def _options(path: Path, rng: random.Random) -> None:
     SettingsFile.read(path).robot.apply(arm())
 
 
+def _plan(path: Path, rng: random.Random) -> None:
+    Plan.is_one(path)
+    Plan.read(path).refuse_other(arm())
+
+
 def _yaml(path: Path, rng: random.Random) -> None:
     parse_yaml(path.read_text("utf-8", "replace"), "text")
 
@@ -388,6 +406,7 @@ READERS: dict[str, Reader] = {
     "design": Reader(design, _trees(DESIGNS), 8),
     "identify": Reader(identification, _trees(IDENTIFICATIONS), 8),
     "simulate": Reader(_virtual, _trees(SIMULATIONS), 4),
+    "plan": Reader(_plan, _trees([PLAN]), 4),
     "recording": Reader(described_log, _trees(map(json.dumps, RECORDINGS)), 4),
     "csv": Reader(log, _chosen(log_files, "log.csv", "text"), 8),
     "text": Reader(table, _chosen(log_files, ".csv", "text"), 8),

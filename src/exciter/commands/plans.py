@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -59,12 +58,8 @@ def design(arguments: argparse.Namespace) -> int:
 def progress_bar(starts: int) -> Iterator[StageProgress]:
     """Of the search of every stage: starts done."""
     with working(starts) as tell:
-        counted: tuple[Any, ...] = ()
 
         def told(stage: str, report: SearchProgress) -> None:
-            nonlocal counted
-            if (stage, report.done) != counted:  # a pipe gets a line for every start, not for every step of it
-                counted = stage, report.done
             tell(report.done, f"designing {stage}: {report.done} of {starts} starts")
 
         yield told

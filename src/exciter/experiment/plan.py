@@ -17,8 +17,8 @@ Times are those of the motion's file, which begins at its first row."""
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -30,7 +30,7 @@ from exciter.excitation.experiments.stage import Cruise, Purpose
 from exciter.excitation.trajectories.curve import Curve
 from exciter.files import is_plain, path_of, require_suffix, write_texts
 from exciter.robot.robot import Robot
-from exciter.robot.yaml_file import read_yaml
+from exciter.robot.yaml_file import LARGEST_YAML_BYTES, read_yaml
 from exciter.settings import Name, Names, Settings, Vector, fill, written, yaml_text
 
 PLAN_FILE = "plan.yaml"
@@ -46,7 +46,10 @@ STEADY_INSTANTS = 21  # of a stretch, at which it is looked at
 @dataclass(frozen=True)
 class PlannedStage(Settings):
     """One motion of an experiment. name: of its folder; motion, log: paths from the plan; moves: joints that move;
-    dwells: of a stage at rest, when [s] the robot stands still; cruises: of one at constant velocity, when it is."""
+    dwells: of a stage at rest, when [s] the robot stands still; cruises: of one at constant velocity, when it is.
+
+    >>> ex.PlannedStage(name="poses", purpose="rest", motion="m.json", log="poses.csv", dwells=[(0.5, 1.5)]).dwells
+    ((0.5, 1.5),)"""
 
     name: Name
     purpose: Purpose
@@ -135,12 +138,14 @@ class Plan(Settings):
 
     @staticmethod
     def is_one(path: Path) -> bool:
-        """Whether a path is that of a plan, or of a folder that has one, and not of a motion or a recording."""
+        """Whether a path is that of a plan, or of a folder that has one, and not of a motion or a recording: by the
+        keys at the beginning of its lines. Motions in YAML can be large, and nobody waits for them to be read twice."""
         file = path / PLAN_FILE if path.is_dir() else path
         if file.suffix not in PLAN_SUFFIXES or not file.is_file():
             return False
-        content = read_yaml(file, "plan")
-        return isinstance(content, Mapping) and all(key in content for key in PLAN_KEYS)
+        with file.open("rb") as stream:
+            text = stream.read(LARGEST_YAML_BYTES).decode("utf-8", "replace")
+        return all(re.search(rf"^{key}\s*:", text, re.MULTILINE) for key in PLAN_KEYS)
 
     def stage(self, name: str) -> PlannedStage:
         for one in self.stages:

@@ -13,7 +13,7 @@ from exciter.notes import texts
 from exciter.report.design_report import verdict_sentence
 from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
-from exciter.report.parts import Bar, Cards, HtmlTable, Link, NamedValues, Remarks, Section, Summary, Word
+from exciter.report.parts import Bar, Cards, FileLink, HtmlTable, NamedValues, Remarks, Section, Summary, Word
 
 
 def experiment_page(
@@ -64,7 +64,7 @@ def stages_section(stages: Sequence[ExperimentStage], report: str) -> Section:
     designs = [stage.design for stage in stages]
     worst = [design.certificate.worst for design in designs]
     columns = {
-        "stage": [Link(stage.name, f"{stage.name}/{report}") for stage in stages],
+        "stage": [FileLink(stage.name, f"{stage.name}/{report}") for stage in stages],
         "purpose": [stage.purpose for stage in stages],
         "verdict": [
             Word("certified", "good") if one.certificate.certified else Word("not certified", "poor") for one in designs

@@ -31,7 +31,7 @@ class Word(PagePart):
     tone: str
 
 
-class Link(PagePart):
+class FileLink(PagePart):
     """To a file beside the page."""
 
     text: str

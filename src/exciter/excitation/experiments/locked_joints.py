@@ -26,6 +26,7 @@ from exciter.excitation.experiments.experiment import (
     independent_columns,
 )
 from exciter.excitation.trajectories.trajectory import motion
+from exciter.parameters.terms import RotorInertia
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Whole
@@ -70,20 +71,26 @@ def ancestors(robot: Robot, joint: int) -> list[int]:
 
 def locked_stages(model: DynamicModel, groups: Sequence[tuple[str, tuple[int, ...]]]) -> tuple[LockedStage, ...]:
     """One stage for each group of joints, in order: from their equations all that is not known by then, with as few
-    joints before the group moving as show all that any motion without the joints of earlier groups could."""
-    unknown, done, found = np.arange(len(model.base)), set[int](), []
+    joints before the group moving as show all that any motion without the joints of earlier groups could.
+
+    Which must move is asked with rotor inertias, whether the model has them or not: logs are often identified with
+    them, and the rotor of a joint is told from its link only where the link is moved by another joint, too."""
+    rotors = any(isinstance(term, RotorInertia) for term in model.terms)
+    probe = model if rotors else DynamicModel(model.robot, (*model.terms, RotorInertia()), model.engine)
+    unknown, open_, done, found = np.arange(len(model.base)), np.arange(len(probe.base)), set[int](), []
     for name, joints in groups:
         before = [joint for joint in ancestors(model.robot, min(joints)) if joint not in joints]
         free = [joint for joint in range(model.n) if joint not in done]
-        most = len(told_by(model, joints, free, unknown))
+        most = len(told_by(probe, joints, free, open_))
         moving = [*joints, *before]
         for joint in reversed(before):  # those far away move a lot: they are the first to be locked
             fewer = [one for one in moving if one != joint]
-            moving = fewer if len(told_by(model, joints, fewer, unknown)) == most else moving
+            moving = fewer if len(told_by(probe, joints, fewer, open_)) == most else moving
         told = told_by(model, joints, moving, unknown)
         if len(told):
             found.append(LockedStage(name, joints, tuple(sorted(moving)), told))
         unknown = np.setdiff1d(unknown, told)
+        open_ = np.setdiff1d(open_, told_by(probe, joints, moving, open_))
         done |= set(joints)
     if len(unknown):
         names = ", ".join(model.base.names[k] for k in unknown)

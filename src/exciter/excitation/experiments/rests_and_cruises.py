@@ -32,9 +32,9 @@ from exciter.settings import Number, Whole
 from exciter.typing import Array, BoolArray
 
 LEAST_POSES = 8
-EQUATIONS_PER_PARAMETER = 4  # of the poses together, unless their number is given
+POSE_EQUATIONS_PER_PARAMETER = 4  # of the poses together, unless their number is given
 POSE_SELECTIONS = 20  # with the poses left out that cannot be reached
-SWEPT_POSITIONS = 121  # of a joint, at which it is asked how far it may travel
+SWEEP_GRID_POSITIONS = 121  # of a joint, at which it is asked how far it may travel
 WAITING_POSTURES = 24  # random ones, of the joints that wait
 CERTIFIED_WAITING_POSTURES = 6  # of these, those with the longest ways
 WAY_SHARES = (1.0, 0.9, 0.75, 0.6, 0.4)  # of a way that is certified as a whole
@@ -129,7 +129,7 @@ class StaticExperiment(Experiment):
 
 
 def _usual_poses(model: DynamicModel, base: BaseParameters) -> int:
-    return max(LEAST_POSES, -(-EQUATIONS_PER_PARAMETER * len(base) // model.n))
+    return max(LEAST_POSES, -(-POSE_EQUATIONS_PER_PARAMETER * len(base) // model.n))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class ConstantVelocityExperiment(Experiment):
     def _ways(self, roadmap: Roadmap, j: int) -> Sequence[tuple[Array, Array]]:
         """Postures (n,) at both ends of ways of a joint, long ones first: for several postures of the others."""
         lower, upper = roadmap.robot.position_range()
-        grid = np.linspace(lower[j], upper[j], SWEPT_POSITIONS)
+        grid = np.linspace(lower[j], upper[j], SWEEP_GRID_POSITIONS)
         waiting = [roadmap.home, *roadmap.random_postures(WAITING_POSTURES, "sweeps")]
         found: list[tuple[float, Array, Array]] = []
         for posture in waiting:

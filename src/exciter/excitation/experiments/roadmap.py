@@ -70,8 +70,8 @@ class Roadmap:
         if room[best] < 0.0:
             hardest = rows[int(np.argmax((values[:-1] < 0.0).mean(axis=1)))]
             raise ExciterError(
-                "infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                f"{hardest.what} of {hardest.where}; loosen it, or another one"
+                "infeasible, whatever the stage: no posture within the joint limits keeps all limits at rest; hardest "
+                f"to keep is {hardest.what} of {hardest.where}; loosen it, or another one"
             )
         return cls(robot, tuple(constraints), candidates[best], rng, deadline)
 
