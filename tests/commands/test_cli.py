@@ -125,6 +125,7 @@ COMMANDS = (
     "simulate",
     "inspect",
     "identify",
+    "follow",
     "validate",
     "export",
     "init",

@@ -671,7 +671,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         "equations",
         "join",
     }
-    assert own_names(ParallelFilter) == {"title", "low_pass", "factor", "edge", "at", "apply", "stream"}
+    assert own_names(ParallelFilter) == {"title", "low_pass", "factor", "edge", "look_ahead", "at", "apply", "stream"}
     takes = {
         thing.__name__: set(inspect.signature(thing).parameters)
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)
