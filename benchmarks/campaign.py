@@ -38,7 +38,8 @@ from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.virtual.sensors import TorqueMeter
 from exciter.experiment.virtual.true_parameters import drive_torque
 from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
-from exciter.pipeline.campaign import asked_for, campaign, identified
+from exciter.pipeline.campaign import asked_for, campaign
+from exciter.pipeline.campaign_logs import identified
 from exciter.pipeline.campaign_rounds import CampaignRound
 from exciter.robot import Robot
 

@@ -11,7 +11,9 @@ from rich.console import Console
 
 from exciter.commands.common import console, plain_table, shown, steps, with_flags
 from exciter.files import json_text
-from exciter.pipeline.campaign import LOG_FILES, Campaign, campaign, round_name
+from exciter.pipeline.campaign import Campaign, campaign
+from exciter.pipeline.campaign_logs import LOG_FILES
+from exciter.pipeline.campaign_rounds import round_name
 from exciter.pipeline.campaign_settings import SigmaByName
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.settings import fill

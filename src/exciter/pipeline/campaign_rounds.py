@@ -122,6 +122,10 @@ class CampaignRound:
         return float(self.motion.curve.duration)
 
 
+def round_name(number: int) -> str:
+    return f"round-{number:02d}"
+
+
 # -- what is known ---------------------------------------------------------------------------------------------------
 
 
