@@ -219,7 +219,7 @@ def noise_ratio(log: Recording) -> Array:
 
 def symmetric(x: ArrayLike) -> Array:
     square = np.asarray(x, dtype=float)
-    return 0.5 * (square + square.T)
+    return np.asarray(0.5 * (square + square.T))
 
 
 def log_det(h: Array) -> float:
