@@ -142,6 +142,22 @@ RECORDINGS = (
         "drive": {"position": [1.0] * arm().n, "torque": [2.0] * arm().n}, "gravity": {"exactly": [0, 0, -9.81]},
         "windows": [{"rows": [0, 20]}, {"percent": [60, 100]}], "delay": {"current": 0.004},
     },
+    {
+        "file": "log.csv", "joints": list(arm().joint_names), "time": {"column": "time", "unit": "s"},
+        "position": {"columns": "{joint}.q", "unit": "rad"},
+        "current": {
+            "columns": "{joint}.tau", "unit": "A",
+            "map": [
+                {"saturation": {"gain": 12.0, "limit": 900.0}}, {"polynomial": {"odd": [12, 0, -1e-6], "even": [1e-5]}},
+                *[{"table": {"current": [0, 50, 500], "torque": [0, 40, 300]}}] * (arm().n - 2),
+            ],
+        },
+        "filter": {
+            "torque": [{"numerator": [1], "denominator": [4e-6, 4e-3, 1]}, *["none"] * (arm().n - 1)],
+            "position": {"poles": [-400, [-150, 200]], "zeros": [-110], "gain": 1.0},
+            "velocity": {"frequency": [1, 10, 40], "gain_db": [0, -0.2, -3], "phase_rad": [-0.02, -0.2, -1]},
+        },
+    },
 )  # fmt: skip
 DESIGNS = (
     "limits: {torque: 50.0, acceleration: 5.0, velocity: 2.0}\nterms: [rotor, viscous, coulomb]\n"

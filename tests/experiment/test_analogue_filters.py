@@ -145,6 +145,15 @@ def test_positions_are_freed_of_their_filter_too() -> None:
     assert filter_delay(about.filter, 2) == pytest.approx(AnalogFilter(2, 20.0).delay - 1.0 / 125.0)
 
 
+def test_a_filter_that_never_forgets_is_refused() -> None:
+    """A pole of hours beside a zero: no kernel of a log's length undoes it; line by line it is."""
+    slow = ZerosPolesGain(poles=(-1e-5,), zeros=(-1.5e-5,))
+    recording, _, _ = logged(DOUBLE, 2, About(period=PERIOD, settled=0.0, filter=slow))
+    with pytest.raises(RecordingError, match=r"forgets too slowly|too few"):
+        Prewhitening().apply(recording)
+    assert np.isfinite(FourierFit().apply(recording).torque).all()
+
+
 TABLE = "frequency [Hz], gain [dB], phase [rad]\n1,0,-0.02\n10,-0.1,-0.2\n50,-3,-1.0\n"
 FORMS = {
     "{order: 4, cutoff: 30}": AnalogFilter(4, 30.0),

@@ -34,6 +34,7 @@ BUTTERWORTH, BESSEL, CHEBYSHEV = "butterworth", "bessel", "chebyshev"
 PASSED_GAIN = 0.99  #: down to which a filter is said to pass; and up to its inverse
 MOST_RESPONSE_POINTS = 100_000  #: of a measured frequency response
 FEWEST_RESPONSE_POINTS = 3
+LARGEST_GAIN_DB = 300.0  #: up or down: more is no measurement
 LARGEST_FIRST_PHASE_DEG = 45.0  #: of a measured response: more, and nobody knows how it goes on to 0 Hz
 LARGEST_PHASE_STEP_DEG = 150.0  #: between two frequencies: more, and it may have turned the other way
 SEARCHED_FREQUENCIES = 4000  #: between the slowest and the fastest, in search of where a filter has a certain gain
@@ -145,6 +146,10 @@ class RationalResponse(AnalogResponse):
         return float(1.0 / np.abs(self.zpk[1].real).min())
 
     def refuse_unusable(self) -> None:
+        with np.errstate(all="ignore"):
+            self._refuse_unusable()
+
+    def _refuse_unusable(self) -> None:
         zeros, poles, gain = self.zpk
         if not (np.isfinite(zeros).all() and np.isfinite(poles).all() and np.isfinite(gain)):
             raise RecordingError("its zeros and poles are not finite numbers; check the coefficients")
@@ -240,12 +245,15 @@ def _roots(given: TransferFunction) -> tuple[ComplexArray, ComplexArray, float]:
     top, bottom = (np.trim_zeros(np.array(x), "f") for x in (given.numerator, given.denominator))
     # roots in a unit of frequency in which the first and last coefficients are alike: powers of s differ by decades
     last = np.flatnonzero(bottom)[-1]
-    unit = float(np.abs(bottom[last] / bottom[0]) ** (1.0 / max(last, 1)))
     with np.errstate(all="ignore"):
+        unit = float(np.abs(bottom[last] / bottom[0]) ** (1.0 / max(last, 1)))
         scaled = [x * unit ** np.arange(len(x) - 1.0, -1.0, -1.0) for x in (top, bottom)]
         if not all(np.isfinite(x).all() and x[0] for x in scaled):
             raise RecordingError("TransferFunction: its coefficients are too far apart to have roots; check them")
-        zeros, poles = (np.asarray(unit * np.roots(x), dtype=np.complex128) for x in scaled)
+        try:
+            zeros, poles = (np.asarray(unit * np.roots(x), dtype=np.complex128) for x in scaled)
+        except np.linalg.LinAlgError:
+            raise RecordingError("TransferFunction: its coefficients are too far apart to have roots") from None
         return zeros, poles, float(top[0] / bottom[0])
 
 
@@ -353,9 +361,9 @@ class MeasuredResponse(AnalogResponse):
             if data:
                 raise RecordingError(f"file: stands alone; leave out {', '.join(map(str, data))}")
             data = response_table(file, context)
-        number = Number().number
+        number, decibels = Number().number, Number(-LARGEST_GAIN_DB, most=LARGEST_GAIN_DB, unit="dB").number
         for other, key, change in (
-            ("gain_db", "gain", lambda x: 10.0 ** (number(x) / 20.0)),
+            ("gain_db", "gain", lambda x: 10.0 ** (decibels(x) / 20.0)),
             ("phase_rad", "phase", lambda x: float(np.degrees(number(x)))),
         ):
             if other in data:

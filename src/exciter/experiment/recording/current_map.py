@@ -27,6 +27,7 @@ from exciter.typing import Array
 
 MOST_COEFFICIENTS = 20  #: of a polynomial
 MOST_TABLE_ROWS = 10_000
+CLOSEST_CURRENTS_FRACTION = 1e-9  #: of the largest: closer ones of a table have no slope between them
 BEYOND_TABLE_FRACTION = 0.1  #: of its largest current: so far a table goes on straight
 USUAL_RANGE_A = 1e6  #: within which a turning point is looked for
 MOST_HALVINGS = 200  #: in search of the current of a torque
@@ -106,6 +107,7 @@ class PolynomialMap(CurrentMap):
         if not self.odd or len(self.odd) + len(self.even) > MOST_COEFFICIENTS or self.odd[0] == 0.0:
             why = f"polynomial: odd is {shown(list(self.odd))}; it begins with the gain, other than 0"
             raise RecordingError(f"{why}, and has at most {MOST_COEFFICIENTS} coefficients")
+        _ = self.reach
 
     def values(self, current: Array) -> Array:
         size, found = np.abs(current), np.zeros(np.shape(current))
@@ -137,7 +139,11 @@ def _turning(given: PolynomialMap, side: float) -> float:
     even = {2 * k + 1: (2 * k + 2) * one * side for k, one in enumerate(given.even)}
     size = max(len(odd), max(even, default=0) + 1)
     coefficients = [(odd[k] if k < len(odd) else 0.0) + even.get(k, 0.0) for k in range(size)]
-    roots = np.roots(np.trim_zeros(coefficients[::-1], "f"))
+    try:
+        with np.errstate(all="ignore"):
+            roots = np.roots(np.trim_zeros(coefficients[::-1], "f"))
+    except np.linalg.LinAlgError:
+        raise RecordingError("polynomial: its coefficients are too far apart to be those of a drive") from None
     real = roots[(np.abs(roots.imag) < 1e-9 * np.maximum(np.abs(roots), 1e-300)) & (roots.real > 0.0)].real
     return side * float(real.min(initial=np.inf))
 
@@ -181,7 +187,8 @@ class TableMap(CurrentMap):
             why = f"table: {len(i)} currents and {len(tau)} torques; give as many of both, 2 … {MOST_TABLE_ROWS}"
             raise RecordingError(why)
         steps = np.diff(tau)
-        if (np.diff(i) <= 0.0).any() or not ((steps > 0.0).all() or (steps < 0.0).all()):
+        least = CLOSEST_CURRENTS_FRACTION * float(np.abs(i).max())
+        if (np.diff(i) <= least).any() or not ((steps > 0.0).all() or (steps < 0.0).all()):
             raise RecordingError("table: currents must increase, and torques increase or decrease all along")
         if i[0] > 0.0 or i[-1] < 0.0 or (i[0] == 0.0 and tau[0] != 0.0):
             raise RecordingError("table: currents begin at 0 with the torque 0, or reach from negative to positive")

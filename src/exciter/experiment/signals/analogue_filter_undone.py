@@ -46,7 +46,7 @@ HIGHEST_LIMIT_RATE_FRACTION = 0.4  #: the kernel needs room to fade out
 PREWHITENING_NOTE = "prewhitening"  #: of notes
 FADE_END_RATIO = 1.2  #: to the limit, from which the kernel fades out
 KERNEL_ERROR_ABOVE_RATIO = 100.0  #: of the error that a kernel may have above its limit, to that below
-MOST_KERNEL_SAMPLES = 1 << 21  #: of a filter that forgets more slowly nothing would be left
+MOST_KERNEL_SAMPLES = 1 << 18  #: of a filter that forgets more slowly nothing would be left
 CHANNELS_OF_SIGNAL = {"torque": ("torque", "current"), "position": ("q",), "velocity": ("qd",)}
 
 
@@ -168,6 +168,9 @@ def _kernel(wanted: Callable[[Array], ComplexArray], analog: AnalogResponse, lim
         return bool((np.abs(np.fft.rfft(padded) - aim) <= allowed).all())
 
     low, high = 0, (size - 1) // 2
+    if not accurate(high):
+        why = f"{analog.words} forgets too slowly, or changes too abruptly with frequency, to be undone within "
+        raise RecordingError(f"{why}{size / rate:.3g} s; check its numbers, or give a motion that repeats (period:)")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if accurate(middle) else (middle, high)
