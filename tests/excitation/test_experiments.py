@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import exciter as ex
+from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import design
@@ -186,16 +187,16 @@ def test_a_search_with_locked_joints_is_one_of_the_others_alone():
 
 
 def test_ways_go_around_what_is_in_the_way():
-    """A wall between two postures that both keep clear of it: no straight move, and a certified way around."""
-    robot = load("gautier-khalil")
-    lower, upper = robot.position_range()
-    home = 0.5 * (lower + upper)
+    """A sphere where the tool would pass: no straight move, and a certified way around."""
+    robot = load("kuka-ir361")
+    home = 0.5 * np.add(*robot.position_range())
     start, end = home.copy(), home.copy()
-    start[0], end[0] = lower[0] + 0.1, upper[0] - 0.1
-    constraints = ex.DesignSettings(
-        constraints={"obstacles": [{"sphere": {"centre": [1.2, 0.0, 0.0], "radius": 0.05}}]}
-    ).constraints_of(robot)
+    start[0], end[0] = home[0] - 1.0, home[0] + 1.0
+    centre = Dynamics(robot).placement(robot.tool_frame, home[None])[1][0].tolist()
+    obstacle = {"obstacles": [{"sphere": {"centre": centre, "radius": 0.1}}]}
+    constraints = ex.DesignSettings(constraints=obstacle).constraints_of(robot)
     roadmap = Roadmap(robot, constraints, start, np.random.default_rng(0), NEVER)
+    assert roadmap.move(start, end) is None
     assert roadmap.joined(end)
     way = roadmap.travel(start, end)
     at = start
