@@ -34,7 +34,7 @@ BEST_KNOWN = {
     ("gautier-khalil", "fourier"): 34.13,
     ("gautier-khalil", "quintic"): 12.50,
     ("gautier-khalil", "bspline"): 29.25,
-    ("kuka-ir361", "points"): 3.78,
+    ("kuka-ir361", "points"): 3.735,
     ("kuka-ir361", "fourier"): 16.80,
     ("kuka-ir361", "quintic"): 6.42,
     ("kuka-ir361", "bspline"): 11.97,

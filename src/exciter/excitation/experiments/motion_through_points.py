@@ -24,6 +24,7 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.observation_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import ConditionAndEquilibrium
+from exciter.excitation.design import TIGHT_CERTIFICATE_FACTOR
 from exciter.excitation.experiments.experiment import (
     Experiment,
     ExperimentStage,
@@ -53,10 +54,9 @@ SHORTENED_PACE = 0.995  # of acceleration and jerk limits: the rest is for what 
 INSTANTS_OF_A_SEGMENT = 24  # at which positions and constraints are looked at, before a certificate decides
 TIME_HALVINGS = 7  # between the time of a segment and the shortest that velocity, acceleration and jerk allow
 SHORTENING_SHARES = (1.0, 0.75, 0.5, 0.25)  # of what was gained, until all limits are certified
-TIGHT_CERTIFICATE_FACTOR = 4.0  # by which a certificate of the best motion takes longer than of the initial one
-RESERVED_CERTIFICATES = 3  # of the time: for times that are shortened, and for the whole motion
+CERTIFICATES_AFTER_SEARCH = 3  # of the time: for times that are shortened, and for the whole motion
 LEAST_RESERVE_SHARE = 0.1  # of the time, for these and for the figures
-LEAST_GAIN = 1e-3  # of the criterion, by which points must improve for another round
+LEAST_ROUND_GAIN = 1e-3  # of the criterion, by which points must improve for another round
 SUBJECT = "points"
 EXPLORED_SHARE = 0.7  # of the time that must be left for another start to be looked at
 
@@ -188,7 +188,7 @@ def motion_through_points(
     search = Search(family, objective, tuple(constraints), equations + 1, seed)
     with deadline.kept(), one_thread():
         initial, certificate_seconds = _rehearsed(search, deadline)
-        reserve = max(RESERVED_CERTIFICATES * certificate_seconds, LEAST_RESERVE_SHARE * deadline.left)
+        reserve = max(CERTIFICATES_AFTER_SEARCH * certificate_seconds, LEAST_RESERVE_SHARE * deadline.left)
         until = deadline.moved(-reserve) if np.isfinite(deadline.at) else deadline
         attempts = _searched(search, settings, starts, until, certificate_seconds, task)
         if any(one.cancelled for one in attempts):
@@ -280,7 +280,7 @@ def _in_rounds(
                 break
             points = replace(points, delta=found.delta, value=found.value)
             points = shortened(search, points, deadline)
-            if gain < LEAST_GAIN * points.value:
+            if gain < LEAST_ROUND_GAIN * points.value:
                 break
     return points, evaluations
 
