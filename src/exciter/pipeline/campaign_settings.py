@@ -30,7 +30,7 @@ from exciter.settings.fill import filled, json_schema
 from exciter.typing import Array
 
 PERCENTAGE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*%\s*")
-EVERY = "*"
+EVERY_NAME = "*"
 MOST_ROUNDS = 1000
 TARGETS, D_OPTIMAL, CRAMER_RAO = "targets", "d-optimal", "cramer-rao"
 VIRTUAL, REAL = "virtual", "real"
@@ -87,7 +87,7 @@ class SigmaByName(Kind):
         if isinstance(given, Mapping) and not given:
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         found = {}
-        for name, one in given.items() if by_name else ((EVERY, given),):
+        for name, one in given.items() if by_name else ((EVERY_NAME, given),):
             with inside(f": {name}" if by_name else ""):
                 found[str(name)] = SigmaWanted().check(one, context)
         return found
@@ -149,7 +149,7 @@ class CampaignSettings(Settings):
         """Whose names are compared with the robot's now."""
         target, torque = self.target or {}, self.torque or {}
         if not target and not torque:
-            torque = {EVERY: WantedSigma(percent=USUAL_TORQUE_PERCENT)}
+            torque = {EVERY_NAME: WantedSigma(percent=USUAL_TORQUE_PERCENT)}
         of_parameters = fitting(target, model.base.names, "target", "parameter")
         of_joints = fitting(torque, model.robot.joint_names, "torque", "joint")
         return Goals(model, of_parameters, of_joints, self.negligible)
