@@ -342,7 +342,7 @@ class IdentifyConfig:
             return 0.0
         parts = [part for part in bounded_parts(runs) if len(part)]
         zone = REST_SPEED_FRACTION * np.max([np.abs(part.motion.qd).max(axis=0) for part in parts], axis=0)
-        if self.planned or isinstance(self._estimator, StageSequence):
+        if self.in_stages:
             zone = np.maximum(zone, sticking_speed(parts))
             names = next((run.recording.joints for run in runs if run.recording is not None), ())
             for joint, speed in (pair for one in self.planned or () for pair in one.slowest):
@@ -368,6 +368,11 @@ class IdentifyConfig:
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
         return Problem(model, runs, self.formulation(runs), self.settings.folds)
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether joints start and stop in turns, as a plan or an estimate in stages wants it."""
+        return bool(self.planned) or isinstance(self._estimator, StageSequence)
 
     def estimator(
         self, robot: Robot, planned: Curve | None = None, periods: int | None = None, runs: tuple[Run, ...] = ()

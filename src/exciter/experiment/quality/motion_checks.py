@@ -23,6 +23,7 @@ VELOCITY_FACTOR_NAMES = {180.0 / np.pi: "degrees per second", 30.0 / np.pi: "rpm
 LEAST_COLUMN_LENGTH = 1e-100  # shorter columns are rounding
 LATE_VELOCITY_PERIODS = 0.02  # of the cut-off: a delay of the measured velocity that is reported
 VELOCITY_RESIDUAL_SHARE = 0.2  # of the velocity's RMS: with a larger residual it is not the derivative of position
+STILL_RANGE_SHARE = 1e-6  # of the largest planned range: a joint that moves less is to stand still
 CLOSED_RANGE_SHARE = 1e-3  # of the range, between start and end of a planned motion that repeats
 CORRELATION_STEP_S = 0.02
 SHIFT_SEARCH_SAMPLES = 1_000  # that shifts are compared on
@@ -142,7 +143,12 @@ class PlannedMotion:
     def __init__(self, curve: Curve) -> None:
         self.curve, self.length = curve, curve.end - curve.start
         q = curve.motion(np.linspace(curve.start, curve.end, 200)).q
-        self.range = np.maximum(np.ptp(q, axis=0), 1e-9)  # (n,) of the planned positions
+        extent = np.ptp(q, axis=0)
+        still = extent <= STILL_RANGE_SHARE * extent.max(
+            initial=0.0
+        )  # what a locked joint does is a question of its own
+        #: (n,) of the planned positions; of joints that are to stand still the largest of others
+        self.range = np.maximum(np.where(still, extent.max(initial=0.0), extent), 1e-9)
         self.repeats = bool((np.abs(q[-1] - q[0]) < CLOSED_RANGE_SHARE * self.range).all())
 
     def at(self, time: Array) -> tuple[np.ndarray, Array, Array]:

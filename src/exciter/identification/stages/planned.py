@@ -63,11 +63,11 @@ def free_in(planned: Sequence[PlannedRun] | None) -> tuple[str, ...] | None:
 
 
 def wrist_of(planned: Sequence[PlannedRun] | None, names: Sequence[str]) -> int | None:
-    """How many of the last joints move while all others are locked, in the first stage that is so."""
-    for one in planned or ():
+    """How many of the last joints are locked while the arm moves, in the last stage that locks some of them."""
+    for one in reversed(planned or ()):
         moves = [k for k, name in enumerate(names) if name in one.moves]
-        if one.purpose == "locked" and moves and moves == list(range(moves[0], len(names))) and moves[0] > 0:
-            return len(moves)
+        if one.purpose == "locked" and moves and moves[-1] < len(names) - 1:
+            return len(names) - 1 - moves[-1]
     return None
 
 
