@@ -104,10 +104,7 @@ class CampaignRound:
 
     log: by its name; None: still to be recorded. recording: its samples, where no folder has them. noise_ratio (n,): σ
     of a recorded position over that of a torque, where positions are taken as noisy.
-
-    >>> one = campaign.rounds[0]
-    >>> one.motion.certificate.certified, one.result.parameters.names == campaign.goals.model.base.names
-    (True, True)"""
+    """
 
     number: int
     motion: Designed
@@ -219,7 +216,7 @@ def noise_ratio(log: Recording) -> Array:
 
 def symmetric(x: ArrayLike) -> Array:
     square = np.asarray(x, dtype=float)
-    return 0.5 * (square + square.T)
+    return np.asarray(0.5 * (square + square.T))
 
 
 def log_det(h: Array) -> float:
