@@ -16,8 +16,9 @@ asked = {
     "campaign": {
         "criterion": "cramer-rao",
         "joint_noise": SIGMA_Q,
-        "target": {"ZZ*": "0.06 %", "MX*": "0.04 %"},
-        "rounds": 6,
+        "target": {"ZZ*": "0.2 %", "Fv*": "0.2 %"},
+        "negligible": "none",
+        "rounds": 4,
     },
 }
 made = ex.campaign("gautier-khalil", settings=asked)

@@ -80,9 +80,10 @@ def unseen(step: str) -> None:
 class Campaign:
     """Rounds of motion, log and identification. A last round without a log waits for it.
 
-    >>> campaign
-    <campaign of gautier-khalil: ... s of motion in ... rounds, worst σ ... of its target>
-    >>> campaign.reached, campaign.robot_time > 0.0
+    >>> made = ex.campaign(robot, torque="5 %", design=ex.DesignSettings(starts=1))
+    >>> made
+    <campaign of gautier-khalil: ... s of motion in ..., worst σ ... of its target>
+    >>> made.reached, made.robot_time > 0.0
     (True, True)"""
 
     asked: CampaignAsked
@@ -238,10 +239,9 @@ def campaign(
     objects. Keywords change settings: target, torque, rounds, criterion, … (fields of ``CampaignSettings``). With
     logs="real" a round waits for its log, DIR/round-01/log.csv, and the next call goes on from there.
 
-    >>> short = ex.DesignSettings(starts=1).overridden(periods=2)
-    >>> campaign = ex.campaign("gautier-khalil", torque="2 %", design=short, rounds=6)
-    >>> campaign.result.parameters["Fv1"].std < 1.0
-    True"""
+    >>> made = ex.campaign(robot, target={"Fv*": "5 %", "ZZ*": "10 %"}, rounds=4, design=ex.DesignSettings(starts=1))
+    >>> made.reached, made.result.parameters["Fv1"].relative_std_percent <= 5.0
+    (True, True)"""
     asked, simulated = asked_for(robot, settings, design, identify, virtual, changes)
     if folder is None:
         if asked.settings.logs == REAL:

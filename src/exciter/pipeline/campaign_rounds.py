@@ -104,10 +104,7 @@ class CampaignRound:
 
     log: by its name; None: still to be recorded. recording: its samples, where no folder has them. noise_ratio (n,): σ
     of a recorded position over that of a torque, where positions are taken as noisy.
-
-    >>> one = campaign.rounds[0]
-    >>> one.motion.certificate.certified, one.result.parameters.names == campaign.goals.model.base.names
-    (True, True)"""
+    """
 
     number: int
     motion: Designed
