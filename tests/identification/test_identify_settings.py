@@ -15,7 +15,7 @@ from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth, SecondOrder
 from exciter.experiment.virtual.control import LAWS, GravityPD
-from exciter.identification.equation_filter import EquationFilter
+from exciter.identification.equation_filter import EquationFilter, EvaluationFilter
 from exciter.identification.estimators.estimator import Estimator, completed
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
@@ -28,7 +28,6 @@ from exciter.identification.formulations.dynamic import FilteredDynamic, Inverse
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identify_config import (
     ERROR_MODELS,
-    EvaluationFilter,
     IdentifyConfig,
     IdentifySettings,
     IndependentErrors,

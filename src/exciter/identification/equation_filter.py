@@ -1,4 +1,5 @@
-"""``filter:`` of an identification: the low-pass that both sides of the equations go through.
+"""``filter:`` of an identification: the low-pass that both sides of the equations go through; and ``evaluation:``, that
+of the torques by which all methods are compared.
 
 filter: {cutoff: 10}                       # Butterworth; [Hz]
 filter: {cutoff: 40, kind: chebyshev}      # type I, of order 8 with 0.05 dB of ripple unless given
@@ -7,13 +8,15 @@ filter: none                               # rows as measured"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from exciter.errors import ExciterError, shown
+from exciter.errors import ExciterError, RecordingError, shown
 from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR, ParallelFilter
 from exciter.experiment.signals.low_pass_filter import LARGEST_RIPPLE_DB, Butterworth, Chebyshev
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.runs.run import Run, bounded_parts
 from exciter.settings import Number, Settings, Whole
 from exciter.settings.field_markers import OneWord, wrong
 
@@ -106,3 +109,31 @@ class EquationFilter(Settings):
         if self.decimates:
             return {DECIMATE_WORD: self.factor}
         return NO_FILTER_WORD if self.cutoff is None else {"cutoff": self.cutoff, "order": self.order, **data}
+
+
+@dataclass(frozen=True)
+class EvaluationFilter(Settings):
+    """``{cutoff: 10, order: 4}``: cutoff [Hz] and order of one pass.
+
+    Percentages are 100 · RMS(τ_f − τ̂_f) / RMS(τ_f) over every sample: τ_f is the measured torque through a zero-phase
+    Butterworth filter, τ̂_f the prediction through the same one. Edges are cut; nothing is decimated, and rest counts
+    like motion. So methods with filters and dead zones of their own are compared by one figure."""
+
+    cutoff: Annotated[float, Number(above=0.0, unit="Hz")]
+    order: Annotated[int, Whole(1)] = 4
+
+    def __post_init__(self) -> None:
+        _ = self.parallel  # refuses orders that no filter has
+
+    @property
+    def parallel(self) -> ParallelFilter:
+        return ParallelFilter(Butterworth(self.cutoff, self.order), factor=1)
+
+    def judging(self, runs: Iterable[Run], where: str) -> InverseDynamic:
+        """Of runs, which must allow it; where: the setting stands, for messages."""
+        try:
+            for part in bounded_parts(runs):
+                self.parallel.at(part.rate, part.torque_bandwidth)
+        except RecordingError as error:
+            raise ExciterError(f"{where}: {error}") from None
+        return InverseDynamic(self.parallel, 0.0)

@@ -33,20 +33,20 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, RecordingError, shown
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.prepare_log import ROUTES
 from exciter.experiment.recording.recording import LINK_SIDE
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import DECIMATION_FACTOR, ParallelFilter
-from exciter.experiment.signals.low_pass_filter import Butterworth, Chebyshev
+from exciter.experiment.signals.low_pass_filter import Chebyshev
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.beside_currents import refuse_beside_currents
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.drive_gains import KnownParameter
-from exciter.identification.equation_filter import EquationFilter
+from exciter.identification.equation_filter import EquationFilter, EvaluationFilter
 from exciter.identification.estimators.estimator import Estimator, completed, takes_noise
 from exciter.identification.estimators.least_squares import (
     LINEAR_ESTIMATORS,
@@ -85,34 +85,6 @@ CUBIC_MAP = "cubic"  #: of drives: τ = K i + k i³
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
 CRUISE_DEAD_ZONE_SHARE = 0.5  # of the slowest planned cruise of a joint: a dead zone ends there
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
-
-
-@dataclass(frozen=True)
-class EvaluationFilter(Settings):
-    """``{cutoff: 10, order: 4}``: cutoff [Hz] and order of one pass.
-
-    Percentages are 100 · RMS(τ_f − τ̂_f) / RMS(τ_f) over every sample: τ_f is the measured torque through a zero-phase
-    Butterworth filter, τ̂_f the prediction through the same one. Edges are cut; nothing is decimated, and rest counts
-    like motion. So methods with filters and dead zones of their own are compared by one figure."""
-
-    cutoff: Annotated[float, Number(above=0.0, unit="Hz")]
-    order: Annotated[int, Whole(1)] = 4
-
-    def __post_init__(self) -> None:
-        _ = self.parallel  # refuses orders that no filter has
-
-    @property
-    def parallel(self) -> ParallelFilter:
-        return ParallelFilter(Butterworth(self.cutoff, self.order), factor=1)
-
-    def judging(self, runs: Iterable[Run], where: str) -> InverseDynamic:
-        """Of runs, which must allow it; where: the setting stands, for messages."""
-        try:
-            for part in bounded_parts(runs):
-                self.parallel.at(part.rate, part.torque_bandwidth)
-        except RecordingError as error:
-            raise ExciterError(f"{where}: {error}") from None
-        return InverseDynamic(self.parallel, 0.0)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 KIND_OF_GOAL = re.compile(r"(torque)|([A-Za-z]+?)R?\d")  # XX1 → XX, Fs3 → Fs, torque of joint_1 → torque
-KINDS = {
+KINDS_OF_SYMBOLS = {
     **dict.fromkeys(("XX", "XY", "XZ", "YY", "YZ", "ZZ"), "inertias"),
     **dict.fromkeys(("MX", "MY", "MZ", "M"), "masses and first moments"),
     **dict.fromkeys(("Fs", "Fv", "off"), "friction and offsets"),
@@ -32,7 +32,7 @@ LONG_ROBOT_TIME_S = 86_400.0  #: [s] more than a day of motion for one parameter
 
 def kind_of(goal: str) -> str:
     found = KIND_OF_GOAL.match(goal)
-    return OTHER_KIND if found is None else KINDS.get(found[1] or found[2], OTHER_KIND)
+    return OTHER_KIND if found is None else KINDS_OF_SYMBOLS.get(found[1] or found[2], OTHER_KIND)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
