@@ -17,7 +17,7 @@ from exciter.excitation.criteria.optimality_and_condition import (
     FrobeniusCondition,
     QrCondition,
 )
-from exciter.excitation.criteria.weighted_sums import Equilibrium, WeightedSum
+from exciter.excitation.criteria.weighted_sums import ConditionAndEquilibrium, Equilibrium, WeightedSum
 from exciter.excitation.experiments.points import (
     NelderMead,
     PointSearch,
@@ -162,6 +162,17 @@ def test_equilibrium_in_the_criterion_keeps_elements_of_one_size(model: DynamicM
     even = optimise_points(model, PointSearch(equations=15, criterion=both, **QUICK))
     assert spread(even) < 0.1 * spread(plain)
     assert even.value == pytest.approx(even.condition_number + 0.01 * spread(even), rel=1e-6)
+
+
+@pytest.mark.parametrize(("robot", "best_known"), [("gautier-khalil", 10.2), ("kuka-ir361", 3.735)])
+def test_criterion_18_comes_near_the_best_that_is_known(robot: str, best_known: float) -> None:
+    """[12.13] with k = 0.001, r = 30; best known: ``benchmarks/equilibrium.py``. Without stand-ins for S: 122."""
+    search = {"starts": 8, "keep": 1, "explore": 100, "method": QuasiNewton(400)}
+    model = DynamicModel(embedded.robot(robot))
+    found = optimise_points(model, PointSearch(equations=30, criterion=ConditionAndEquilibrium(), **search))
+    assert found.value < 1.1 * best_known
+    size = np.abs(np.diff(model.energy(Motion.at(found.q, found.qd))[:, model.base.independent], axis=0))
+    assert found.value == pytest.approx(found.condition_number + 1e-3 * size.max() / size.min(), rel=1e-6)
 
 
 def test_prior_information_completes_what_few_equations_cannot_tell(model: DynamicModel) -> None:
