@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.identification.identify_config import REST_SPEED_FRACTION
+from exciter.identification.runs.reversals import REST_SPEED_FRACTION
 from exciter.parameters import terms
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, DryFriction
 from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices

@@ -58,14 +58,14 @@ from exciter.identification.estimators.physical import AUTO, PhysicallyConsisten
 from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS
 from exciter.identification.estimators.staged import StageSequence
 from exciter.identification.formulations import FORMULATIONS, with_filter
-from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
-from exciter.identification.runs.reversals import sticking_speed
+from exciter.identification.runs.reversals import below_cruises, resting_speed, sticking_speed
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
 from exciter.identification.stages.planned import PlannedRun
@@ -82,8 +82,6 @@ MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY_GAINS = "identify"  #: drive gains
 CUBIC_MAP = "cubic"  #: of drives: τ = K i + k i³
-REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-CRUISE_DEAD_ZONE_SHARE = 0.5  # of the slowest planned cruise of a joint: a dead zone ends there
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 
 
@@ -241,16 +239,13 @@ class IdentifyConfig:
         settings, estimator, formulation = self.settings, self._estimator, self._formulation
         if settings.dead_zone is not None and not isinstance(formulation, InverseDynamic):
             raise ExciterError(
-                f"{self.where}: dead_zone belongs to the formulation dynamic; the equations of {word_of(formulation)} "
-                "are not of single joints and instants: leave it out"
+                f"{self.where}: dead_zone belongs to the formulation dynamic, not to "
+                f"{word_of(formulation)}; leave it out"
             )
         if settings.filter is not None and settings.filter.cutoff is not None:
-            own = isinstance(formulation, FilteredDynamic) and formulation.a is not None
-            if own or isinstance(formulation, Energy):
-                why = "a: is its filter" if own else "it integrates instead"
+            if isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None:
                 raise ExciterError(
-                    f"{self.where}: filter has no part in the formulation {word_of(formulation)}, {why}; leave it out "
-                    "(percentages are of what evaluation: says)"
+                    f"{self.where}: filter has no part in the formulation {written(formulation)}; leave it out"
                 )
         if self.automatic:
             return
@@ -313,14 +308,11 @@ class IdentifyConfig:
         if not runs:
             return 0.0
         parts = [part for part in bounded_parts(runs) if len(part)]
-        zone = REST_SPEED_FRACTION * np.max([np.abs(part.motion.qd).max(axis=0) for part in parts], axis=0)
-        if self.in_stages:
-            zone = np.maximum(zone, sticking_speed(parts))
-            names = next((run.recording.joints for run in runs if run.recording is not None), ())
-            for joint, speed in (pair for one in self.planned or () for pair in one.slowest):
-                k = names.index(joint)
-                zone[k] = min(zone[k], CRUISE_DEAD_ZONE_SHARE * speed)
-        return tuple(zone.tolist())
+        if not self.in_stages:
+            return tuple(resting_speed(parts).tolist())
+        names = next((run.recording.joints for run in runs if run.recording is not None), ())
+        cruises = [(names.index(joint), speed) for one in self.planned or () for joint, speed in one.slowest]
+        return tuple(below_cruises(np.maximum(resting_speed(parts), sticking_speed(parts)), cruises).tolist())
 
     @property
     def method_name(self) -> str:

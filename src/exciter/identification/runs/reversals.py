@@ -11,6 +11,8 @@ from exciter.experiment.signals.processed_motion import Processed
 from exciter.typing import Array
 
 MOST_REVERSAL_SPEED_SHARE = 0.2  #: of a joint's rms speed: the fastest that may count as turning round
+REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+CRUISE_DEAD_ZONE_SHARE = 0.5  # of the slowest planned cruise of a joint: a dead zone ends there
 MOVING_SPEED_SHARE = 0.05  # of a joint's rms speed where it is fastest: slower, it is locked, or poses are held
 
 
@@ -41,6 +43,19 @@ def sticking_speed(parts: Iterable[Processed]) -> Array:
     moves = usual > MOVING_SPEED_SHARE * usual.max(axis=0)
     slowest = np.where(moves, usual, np.inf).min(axis=0)
     return np.where(np.isfinite(slowest), MOST_REVERSAL_SPEED_SHARE * slowest, 0.0)
+
+
+def resting_speed(parts: Iterable[Processed]) -> Array:
+    """(n,) [rad/s, m/s] a hundredth of each joint's fastest."""
+    return np.asarray(REST_SPEED_FRACTION * np.max([np.abs(part.motion.qd).max(axis=0) for part in parts], axis=0))
+
+
+def below_cruises(zone: Array, cruises: Iterable[tuple[int, float]]) -> Array:
+    """A dead zone (n,) that ends below the planned cruises of each joint: its number, and its slowest."""
+    ended = zone.copy()
+    for joint, speed in cruises:
+        ended[joint] = min(ended[joint], CRUISE_DEAD_ZONE_SHARE * speed)
+    return ended
 
 
 def _rms(values: Array) -> Array:
