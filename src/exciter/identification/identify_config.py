@@ -242,11 +242,11 @@ class IdentifyConfig:
                 f"{self.where}: dead_zone belongs to the formulation dynamic, not to "
                 f"{word_of(formulation)}; leave it out"
             )
-        if settings.filter is not None and settings.filter.cutoff is not None:
-            if isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None:
-                raise ExciterError(
-                    f"{self.where}: filter has no part in the formulation {written(formulation)}; leave it out"
-                )
+        unfiltered = isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None
+        if unfiltered and settings.filter is not None and settings.filter.parallel is not None:
+            raise ExciterError(
+                f"{self.where}: filter has no part in the formulation {written(formulation)}; leave it out"
+            )
         if self.automatic:
             return
         if settings.noise is not None and not takes_noise(estimator):
