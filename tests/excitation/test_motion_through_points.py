@@ -17,6 +17,7 @@ from exciter.excitation.experiments.motion_through_points import (
     MotionThroughPoints,
     PassedPoints,
     PointsExperiment,
+    _searched,
     energy_columns,
     first_time,
     motion_through_points,
@@ -24,7 +25,7 @@ from exciter.excitation.experiments.motion_through_points import (
 )
 from exciter.excitation.experiments.points import PointSearch, QuasiNewton, optimise_points
 from exciter.excitation.experiments.segment_times import interpolate_points
-from exciter.excitation.optimiser.deadline import Deadline
+from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import Quintic
@@ -72,6 +73,14 @@ def test_times_are_shortened_and_cond_does_not_grow(model: DynamicModel, found: 
     assert first.times[-1] == pytest.approx(18 * first_time(model.robot))
     assert final.times[-1] < 0.99 * first.times[-1]
     assert final.value <= first.value
+
+
+def test_the_start_that_is_carried_through_is_the_best_of_a_short_look(model: DynamicModel) -> None:
+    objective = DesignObjective(model, ConditionNumber(), energy_columns(model), np.ones(3), EnergyRows())
+    search = Search(Quintic.even(18 * first_time(model.robot), 18), objective, (), 19, 0)
+    looks = [search.explored(number, QUICK.explore) for number in range(5)]
+    (carried,) = _searched(search, QUICK, 5, NEVER, 0.0, None)
+    assert carried.number == int(np.argmin(looks)) != 0
 
 
 def test_it_is_far_better_than_points_that_are_drawn_inwards(model: DynamicModel, found: MotionThroughPoints) -> None:

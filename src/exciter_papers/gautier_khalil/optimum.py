@@ -41,7 +41,7 @@ def search(r: int, effort: Effort) -> PointSearch:
         return PointSearch(equations=r, starts=4, keep=1) if r == FAILING_EQUATIONS else PointSearch(equations=r)
     if r == FAILING_EQUATIONS:
         return PointSearch(equations=r, starts=1, keep=1, explore=100, method=QuasiNewton(300))
-    starts, keep, explore = {15: (24, 2, 150), 20: (8, 1, 150), 30: (8, 2, 200)}[r]
+    starts, keep, explore = {15: (12, 2, 150), 20: (8, 1, 150), 30: (8, 2, 200)}[r]
     return PointSearch(equations=r, starts=starts, keep=keep, explore=explore, method=QuasiNewton(800))
 
 

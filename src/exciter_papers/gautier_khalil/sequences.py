@@ -59,7 +59,7 @@ def uniform_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
 def starting_points(model: ex.DynamicModel, points: int, seed: int) -> ex.Motion:
     """Variables x of 4.2 normally distributed, as the optimisation of the paper begins."""
     variables = PointVariables.of(model, points, seed)
-    return variables.motion(np.random.default_rng(seed).standard_normal(variables.size))
+    return variables.motion(variables.normal(np.random.default_rng(seed)))
 
 
 def energies(model: ex.DynamicModel, points: ex.Motion) -> Array:
@@ -108,9 +108,7 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     are those of one stage."""
     model = robot_model()
     variables = PointVariables.of(model, len(points.q))
-    x = variables.inverse(points.q, points.qd) + OPTIMUM_NUDGE_STD * np.random.default_rng(seed).standard_normal(
-        variables.size
-    )
+    x = variables.inverse(points.q, points.qd) + OPTIMUM_NUDGE_STD * variables.normal(np.random.default_rng(seed))
     for element, singular in STAND_IN_POWERS:
         both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, Logarithm(SoftEquilibrium(element)))))
         objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())

@@ -248,7 +248,7 @@ def _searched(
     if keep < starts:
         looks: list[tuple[float, int]] = []
         for number in numbers:
-            if deadline.left <= EXPLORED_SHARE * deadline.seconds:
+            if np.isfinite(deadline.at) and deadline.left <= EXPLORED_SHARE * deadline.seconds:
                 break
             looks.append((search.explored(number, settings.explore, deadline), number))
             done += 1

@@ -144,6 +144,12 @@ class PointVariables:
         at = self.points * len(self.free)
         return x[:at].reshape(self.points, -1), x[at:].reshape(self.points, -1)
 
+    def normal(self, rng: np.random.Generator) -> Array:
+        """(size,) normally distributed, as in 4.3; drawn for positions without effect, too, which are left out: what
+        has an effect is the same in the variables of (23a) and (23b)."""
+        position, speed = rng.standard_normal((2, *self.kept.shape))
+        return np.concatenate([position[:, self.free].ravel(), speed.ravel()])
+
     @property
     def _range(self) -> Array:
         return (self.upper - self.lower)[self.free]
@@ -248,8 +254,7 @@ def optimise_points(
     ]
     rng = np.random.default_rng(search.seed)
     explored = [
-        search.method.minimise(functions[0], rng.standard_normal(variables.size), search.explore)
-        for _ in range(search.starts)
+        search.method.minimise(functions[0], variables.normal(rng), search.explore) for _ in range(search.starts)
     ]
     evaluations = sum(found.evaluations for found in explored)
     finished = []
@@ -257,7 +262,7 @@ def optimise_points(
         x, best_value = found.x, np.inf
         for hop in range(1 + hops(search.criterion)):
             if hop:
-                found = replace(found, x=x + HOP_STD * rng.standard_normal(variables.size))
+                found = replace(found, x=x + HOP_STD * variables.normal(rng))
             for function in functions:
                 found = search.method.minimise(function, found.x)
                 evaluations += found.evaluations
