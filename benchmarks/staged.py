@@ -26,8 +26,9 @@ import exciter as ex
 from exciter.errors import ExciterError
 from exciter.excitation.experiments.registry import EXPERIMENTS
 
-ROBOTS = ("kuka-ir361", "puma560", str(Path(__file__).parents[1] / "tests" / "robots" / "two_arms.urdf"))
-EXCITATION_PERIODS = 3  #: the motion that excites is run through so often
+ROBOTS = ("kuka-ir361", "puma560", str(Path(__file__).parents[1] / "tests" / "robots" / "gripper_arm.urdf"))
+EXCITATION_PERIODS = 3  #: motions that repeat are run through so often
+REPEATING = ("excitation", "locked")  #: purposes of stages whose motions do
 SEEDS = (1, 2, 3)
 
 
@@ -44,7 +45,7 @@ def one(robot: ex.Robot, plan: ex.Plan, other: ex.Designed, seed: int) -> str:
         ex.simulate(
             robot,
             plan.motion_path(stage),
-            periods=EXCITATION_PERIODS if stage.purpose == "excitation" and len(plan.stages) > 1 else None,
+            periods=EXCITATION_PERIODS if stage.purpose in REPEATING and len(plan.stages) > 1 else None,
             seed=seed,
         )
         for stage in plan.stages

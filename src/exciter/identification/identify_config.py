@@ -60,7 +60,7 @@ from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.reversals import below_cruises, resting_speed, sticking_speed
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
-from exciter.identification.stages.planned import PlannedRun
+from exciter.identification.stages.planned import PlannedRun, free_in
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
@@ -288,11 +288,9 @@ class IdentifyConfig:
                 f"{self.where}: dead_zone belongs to the formulation dynamic, not to "
                 f"{word_of(formulation)}; leave it out"
             )
-        if settings.filter is not None and settings.filter.cutoff is not None:
-            if isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None:
-                raise ExciterError(
-                    f"{self.where}: filter has no part in the formulation {written(formulation)}; leave it out"
-                )
+        filtered = isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None
+        if filtered and settings.filter is not None and settings.filter.cutoff is not None:
+            raise ExciterError(f"{self.where}: filter has no part in {written(formulation)}; leave it out")
         if self.automatic:
             return
         if settings.noise is not None and not takes_noise(estimator):
@@ -335,9 +333,10 @@ class IdentifyConfig:
         return self.settings.formulation or InverseDynamic()
 
     def _both(self, runs: tuple[Run, ...]) -> ParallelFilter | None:
-        """What both sides go through."""
-        given = self.settings.filter
-        return usual_filter(bounded_parts(runs)) if given is None else given.parallel
+        """What both sides go through; unless given, that of the motion itself, not of ways from pose to pose."""
+        given, free = self.settings.filter, free_in(self.planned)
+        moving = tuple(run for run in runs if free is None or run.name in free) or runs
+        return usual_filter(bounded_parts(moving)) if given is None else given.parallel
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
         # maximum likelihood compares torques as they were measured
