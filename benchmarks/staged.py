@@ -25,9 +25,12 @@ import numpy as np
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.excitation.experiments.registry import EXPERIMENTS
+from exciter.robot.embedded_robots import names
 
-ROBOTS = ("kuka-ir361", "puma560", str(Path(__file__).parents[1] / "tests" / "robots" / "two_arms.urdf"))
-EXCITATION_PERIODS = 3  #: the motion that excites is run through so often
+ROBOTS = ("kuka-ir361", "puma560", str(Path(__file__).parents[1] / "tests" / "robots" / "odd.urdf"))
+URDF_LIMITS = {"velocity": 2.0, "acceleration": 6.0}  #: [rad/s, rad/s²], which descriptions rarely have
+EXCITATION_PERIODS = 3  #: motions that repeat are run through so often
+REPEATING = ("excitation", "locked")  #: purposes of stages whose motions do
 SEEDS = (1, 2, 3)
 
 
@@ -44,7 +47,7 @@ def one(robot: ex.Robot, plan: ex.Plan, other: ex.Designed, seed: int) -> str:
         ex.simulate(
             robot,
             plan.motion_path(stage),
-            periods=EXCITATION_PERIODS if stage.purpose == "excitation" and len(plan.stages) > 1 else None,
+            periods=EXCITATION_PERIODS if stage.purpose in REPEATING and len(plan.stages) > 1 else None,
             seed=seed,
         )
         for stage in plan.stages
@@ -65,7 +68,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"{'robot':12} {'experiment':18} {'seed':>4} {'left %':>8} {'floor %':>8} {'ratio':>6} {'covered':>8}")
     for name in arguments.robots:
-        robot = ex.load(name)
+        robot = ex.load(name) if name in names() else ex.load(name, **URDF_LIMITS)
         other = ex.design(robot, ex.Fourier(period=8, harmonics=4), starts=2, seed=5)
         for word in arguments.experiments:
             with tempfile.TemporaryDirectory() as folder:

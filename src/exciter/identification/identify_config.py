@@ -68,7 +68,7 @@ from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.reversals import below_cruises, resting_speed, sticking_speed
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
-from exciter.identification.stages.planned import PlannedRun
+from exciter.identification.stages.planned import PlannedRun, free_in
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
@@ -289,9 +289,10 @@ class IdentifyConfig:
         return self.settings.formulation or InverseDynamic()
 
     def _both(self, runs: tuple[Run, ...]) -> ParallelFilter | None:
-        """What both sides go through."""
-        given = self.settings.filter
-        return usual_filter(bounded_parts(runs)) if given is None else given.parallel
+        """What both sides go through; unless given, that of the motion itself, not of ways from pose to pose."""
+        given, free = self.settings.filter, free_in(self.planned)
+        moving = tuple(run for run in runs if free is None or run.name in free) or runs
+        return usual_filter(bounded_parts(moving)) if given is None else given.parallel
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
         # maximum likelihood compares torques as they were measured
