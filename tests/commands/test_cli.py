@@ -123,6 +123,7 @@ COMMANDS = (
     "check",
     "slow",
     "simulate",
+    "campaign",
     "inspect",
     "identify",
     "follow",

@@ -142,6 +142,8 @@ def test_every_criterion_can_be_designed_for(word, energy):
     settings: dict = {}
     if word in ("condition-scaled", "condition-torque"):
         settings = {"values": tuple(1.0 + np.arange(len(model.base)) / 10)}
+    if word == "targets":
+        settings = {"sigma": tuple(0.1 + np.arange(len(model.base)) / 10)}
     if word == "cramer-rao":
         settings = {"trajectory": family, "joint_noise": 1e-3}
     criterion = CRITERIA[word](**settings)

@@ -32,7 +32,7 @@ ALL_ROWS = {"drift": {}, "alarm": {"rows": "use"}}
         (FILTERED, 7),
         ({**EQUATIONS, "filter": "none"}, 333),
         ({**FILTERED, "route": {"method": "spline", "knots_per_second": 12.0}}, 100),
-        ({**FILTERED, "formulation": "filtered"}, 100),
+        ({**FILTERED, "formulation": "filtered", "dead_zone": None}, 100),
     ],
     ids=["dynamic", "as measured", "spline", "filtered"],
 )

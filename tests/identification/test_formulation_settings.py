@@ -49,9 +49,12 @@ VARIATIONS = {
     ("energy", "even"): (Energy(), Energy(even=False)),
     ("power", "parallel_filter"): (Power(GENTLE), Power(ParallelFilter(Butterworth(8.0)))),
     ("power", "even"): (Power(GENTLE), Power(GENTLE, even=False)),
+    ("gain-free", "parallel_filter"): None,  # those of the inverse dynamic model, whose rows it takes
+    ("gain-free", "dead_zone"): None,
     ("base-wrench", "parallel_filter"): None,  # no estimator knows its rows from those of others
     ("filter", "low_pass"): (InverseDynamic(GENTLE), InverseDynamic(ParallelFilter(Butterworth(10.0), factor=1))),
     ("filter", "factor"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, factor=4))),
+    ("filter", "look_ahead"): None,  # of streams alone, where a test of its own compares it with the batch
     ("filter", "edge"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, edge=0.2))),
 }
 #: What an estimator needs beside its usual settings, on this log

@@ -15,6 +15,7 @@ from scipy.interpolate import BSpline as SciPySpline
 from exciter.dynamics.model import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.parameters import inertial
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.validation.baselines import baselines
@@ -454,7 +455,7 @@ def test_errors_and_histograms_by_own_arithmetic(monkeypatch):
         measured, measured - own, still, measured - cad, still,
     )  # fmt: skip
     monkeypatch.setattr("exciter.validation.baselines.predictions", lambda problem, estimate: [prediction])
-    problem = SimpleNamespace(run_names="log", joints=names, model=set_up.paper_model())
+    problem = SimpleNamespace(run_names="log", joints=names, model=set_up.paper_model(), formulation=InverseDynamic())
     rows = validation.errors_table(baselines(problem, None)).rows
     sizes = np.sqrt(np.mean(np.square([measured, cad, own]), axis=1))
     np.testing.assert_allclose([row[1:4] for row in rows], sizes.T)

@@ -26,7 +26,12 @@ def identified(robot, terms=TERMS, far=0.1, seed=0):
 def as_found(model, values, estimate=None, data=None):
     """What an export asks of an identified model."""
     return SimpleNamespace(
-        model=model, values=values, estimate=estimate or SimpleNamespace(std=np.abs(values)), data=data, chi=None
+        model=model,
+        values=values,
+        estimate=estimate or SimpleNamespace(std=np.abs(values)),
+        data=data,
+        chi=None,
+        refuse_currents=lambda: None,
     )
 
 

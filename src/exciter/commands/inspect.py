@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         staged = PlannedLogs.of(arguments.plan, robot, logs)
         logs, stages = staged.given, [*staged.stages]
     elif not logs:
-        raise ExciterError("no log is given; give at least one, or --plan")
+        raise ExciterError("no LOG is given; give at least one, or --plan")
     for path, stage in zip(logs, stages or [None] * len(logs), strict=True):
         file = open_recording(path, arguments.data)
         if output is not None:
