@@ -30,13 +30,13 @@ SAMPLES_PER_EQUATION = 10
 LONG_SEED = 1000
 ALLOWED_RATIO = 1.1
 BEST_KNOWN = {
-    ("gautier-khalil", "points"): 10.20,
+    ("gautier-khalil", "points"): 10.14,
     ("gautier-khalil", "fourier"): 34.13,
     ("gautier-khalil", "quintic"): 12.50,
     ("gautier-khalil", "bspline"): 29.25,
     ("kuka-ir361", "points"): 3.735,
     ("kuka-ir361", "fourier"): 16.80,
-    ("kuka-ir361", "quintic"): 6.376,
+    ("kuka-ir361", "quintic"): 6.235,
     ("kuka-ir361", "bspline"): 11.97,
 }
 FAMILIES = {

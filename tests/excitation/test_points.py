@@ -164,10 +164,10 @@ def test_equilibrium_in_the_criterion_keeps_elements_of_one_size(model: DynamicM
     assert even.value == pytest.approx(even.condition_number + 0.01 * spread(even), rel=1e-6)
 
 
-@pytest.mark.parametrize(("robot", "best_known"), [("gautier-khalil", 10.2), ("kuka-ir361", 3.735)])
+@pytest.mark.parametrize(("robot", "best_known"), [("gautier-khalil", 10.14), ("kuka-ir361", 3.735)])
 def test_criterion_18_comes_near_the_best_that_is_known(robot: str, best_known: float) -> None:
     """[12.13] with k = 0.001, r = 30; best known: ``benchmarks/equilibrium.py``. Without stand-ins for S: 122."""
-    search = {"starts": 8, "keep": 1, "explore": 100, "method": QuasiNewton(400)}
+    search = {"starts": 8, "keep": 2, "explore": 100, "method": QuasiNewton(200)}
     model = DynamicModel(embedded.robot(robot))
     found = optimise_points(model, PointSearch(equations=30, criterion=ConditionAndEquilibrium(), **search))
     assert found.value < 1.1 * best_known

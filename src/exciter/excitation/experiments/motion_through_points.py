@@ -2,7 +2,7 @@
 
 The paper finds points first and joins them afterwards by quintics in the shortest times. Quintics swing out between
 points that lie near a limit and are passed at speed, and whatever brings the motion back (smaller limits, points drawn
-inwards) spoils the points: cond(W) 11 becomes 47. Here the points are the coefficients of the motion itself, so that
+inwards) spoils the points: cond(W) 9.4 becomes 34. Here the points are the coefficients of the motion itself, so that
 every limit of the whole motion holds while cond(W) at the points falls; then segments are made as short as their points
 allow, points are improved for these times, and so on."""
 
