@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import qr
@@ -36,7 +36,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-from exciter.settings import Settings
+from exciter.settings import Settings, Whole
 from exciter.typing import Array, Index
 
 TELLS_APART = 1e-7  # singular values below this, of columns of unit length, count as zero
@@ -226,6 +226,17 @@ class Experiment(Settings):
     @abstractmethod
     def stages(self, task: ExperimentTask) -> tuple[ExperimentStage, ...]:
         """In order; each certified."""
+
+
+@dataclass(frozen=True)
+class RepeatedExperiment(Experiment):
+    """repeats: how often a periodic motion that is searched is run through, unless ``trajectory: periods`` asks for
+    more. One period is short beside what filters lose at its ends, and beside poses or sweeps of other stages."""
+
+    repeats: Annotated[int, Whole(1, 100)] = 3
+
+    def repeated(self, task: ExperimentTask) -> ExperimentTask:
+        return replace(task, periods=max(task.periods, self.repeats)) if task.family.periodic else task
 
 
 # -- which parameters --------------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import unexcited
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.experiments.experiment import (
-    Experiment,
     ExperimentStage,
     ExperimentTask,
+    RepeatedExperiment,
     base_columns,
     independent_columns,
 )
@@ -161,7 +161,7 @@ def _check_together(task: ExperimentTask, stages: Sequence[ExperimentStage]) -> 
 
 
 @dataclass(frozen=True)
-class WristThenArm(Experiment):
+class WristThenArm(RepeatedExperiment):
     """wrist: how many of the last joints, three unless given, of a short arm half of them."""
 
     word, title = "wrist-then-arm", "a motion for the wrist, then one for the arm with the wrist locked"
@@ -174,11 +174,11 @@ class WristThenArm(Experiment):
         if not 0 < wrist < n:
             raise ExciterError(f"a wrist of {wrist} joints; the robot has {n}: give 1 … {n - 1}")
         groups = (("wrist", tuple(range(n - wrist, n))), ("arm", tuple(range(n - wrist))))
-        return searched_stages(task, locked_stages(task.model, groups))
+        return searched_stages(self.repeated(task), locked_stages(task.model, groups))
 
 
 @dataclass(frozen=True)
-class LinkByLinkExperiment(Experiment):
+class LinkByLinkExperiment(RepeatedExperiment):
     """One motion for each link, from the last to the first, later joints locked."""
 
     word, title = "link-by-link", "a motion for each link, from the last to the first"
@@ -186,4 +186,4 @@ class LinkByLinkExperiment(Experiment):
 
     def stages(self, task: ExperimentTask) -> tuple[ExperimentStage, ...]:
         groups = [(f"link-{j + 1}", (j,)) for j in reversed(range(task.model.n))]
-        return searched_stages(task, locked_stages(task.model, groups))
+        return searched_stages(self.repeated(task), locked_stages(task.model, groups))

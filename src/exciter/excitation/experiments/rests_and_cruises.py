@@ -19,7 +19,13 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel, static_base
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.observation_rows import DesignColumns
-from exciter.excitation.experiments.experiment import Experiment, ExperimentStage, ExperimentTask, gathered, sampled
+from exciter.excitation.experiments.experiment import (
+    ExperimentStage,
+    ExperimentTask,
+    RepeatedExperiment,
+    gathered,
+    sampled,
+)
 from exciter.excitation.experiments.moves import FrictionMotion, rest, sweep
 from exciter.excitation.experiments.poses import PoseSearch, nearest_first, static_poses
 from exciter.excitation.experiments.roadmap import PACES, REST_CLEARANCE, Roadmap
@@ -43,7 +49,7 @@ GOOD_TRAVEL_SHARE = 0.9  # of the longest way: one from where the robot waits an
 
 
 @dataclass(frozen=True)
-class StaticExperiment(Experiment):
+class StaticExperiment(RepeatedExperiment):
     """poses: how many, 4 equations per gravity parameter and 8 at least unless given; dwell [s]: at rest, each time;
     approach: from how far above and below a pose is taken, as a share of the joint's range; candidates: random postures
     from which the poses are chosen."""
@@ -67,7 +73,7 @@ class StaticExperiment(Experiment):
         columns = replace(DesignColumns.of(task.model, base.independent), names=base.names)
         first = task.hand_made("poses", "rest", curve, log, columns=columns, dwells=dwells)
         known = task.with_information(task.objective.gram(log))
-        return first, task.searched("excitation", "excitation", prior=known)
+        return first, self.repeated(task).searched("excitation", "excitation", prior=known)
 
     def _side(self, robot: Robot, pose: Array, sign: float) -> Array:
         """(…, n) from where a pose is taken: all joints above it, or below."""
@@ -133,7 +139,7 @@ def _usual_poses(model: DynamicModel, base: BaseParameters) -> int:
 
 
 @dataclass(frozen=True)
-class ConstantVelocityExperiment(Experiment):
+class ConstantVelocityExperiment(RepeatedExperiment):
     """paces: shares of the fastest speed that leaves half of the way at constant velocity; travel: share of a joint's
     range that is swept, where nothing is in the way."""
 
@@ -163,7 +169,7 @@ class ConstantVelocityExperiment(Experiment):
         steady = gathered([sampled(curve, (one.start, one.end)) for one in cruises])
         first_stage = task.hand_made("sweeps", "constant-velocity", curve, steady, cruises=cruises)
         known = task.with_information(task.objective.gram(steady))
-        return first_stage, task.searched("excitation", "excitation", prior=known)
+        return first_stage, self.repeated(task).searched("excitation", "excitation", prior=known)
 
     def _swept(self, task: ExperimentTask, j: int) -> tuple[FrictionMotion, Array]:
         """The sweep of a joint, and the posture (n,) in which it begins and ends."""
