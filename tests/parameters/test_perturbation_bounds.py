@@ -43,6 +43,19 @@ def test_no_errors_of_y_and_w_carry_the_solution_further_than_the_bound(rows: in
     assert closest[1] > (0.1 if rows == 5 else 0.03)  # W's errors are by chance: the worst of them were not drawn
 
 
+@pytest.mark.parametrize("rows", [5, 40])
+def test_the_bound_of_errors_of_w_is_attained(rows: int) -> None:
+    """δW that takes from the smallest singular value, X in its direction, and δY along it."""
+    w = system(rows)[0]
+    u, singular, vt = np.linalg.svd(w, full_matrices=False)
+    x, size = vt[-1], 0.3 * singular[-1]
+    dw, dy = -size * np.outer(u[:, -1], vt[-1]), 0.2 * u[:, -1]
+    found = PerturbationBounds.of(w, x, 0.2, size)
+    assert found is not None
+    assert np.linalg.norm(solved(w + dw, w @ x) - x) == pytest.approx(found.by_dw, rel=1e-9)
+    assert np.linalg.norm(solved(w + dw, w @ x + dy) - x) == pytest.approx(found.by_both, rel=1e-9)
+
+
 def test_the_bound_is_that_of_the_paper_on_its_example() -> None:
     """Appendix, example 1: the bound there is in the 1-norm and attained; in the 2-norm it is nearly so."""
     a, y, dy = np.array([[4.1, 2.8], [9.7, 6.6]]), np.array([4.1, 9.7]), np.array([0.01, 0.0])

@@ -431,6 +431,12 @@ def static_base(model: DynamicModel) -> BaseParameters:
     return symbolic_static_base(model.dynamics.robot, offsets)
 
 
+def static_columns(model: DynamicModel) -> Index:
+    """Numbers, among the standard parameters of the model, of what stands for ``static_base``, which knows fewer."""
+    base = static_base(model)
+    return np.array([model.standard.index(base.standard[k]) for k in base.independent], dtype=np.int64)
+
+
 def inertia_base(model: DynamicModel) -> BaseParameters:
     """Second moments only (XX … ZZ of every link), masses and first moments taken as known (Rackl et al.)."""
     robot = model.dynamics.robot

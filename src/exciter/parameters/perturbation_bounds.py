@@ -24,8 +24,8 @@ from exciter.errors import ParameterError
 from exciter.typing import Array
 
 ASSUMED = (
-    "worst case: all errors in the one direction that the parameters feel most; norms add parameters of different "
-    "units, and rows over their noise"
+    "of the least-squares solution of these equations, in the worst case: all errors in the one direction that the "
+    "parameters feel most; norms add parameters of different units, and rows over their noise"
 )
 
 

@@ -232,6 +232,8 @@ def design_experiment(
             f"trajectory is {config.trajectory.family}, which is drawn; an experiment searches its motions: choose "
             "another family"
         )
+    if config.parameters is not None:
+        raise ExciterError("parameters is for one motion; each stage of an experiment has its own: leave it out")
     if config.duration_range is not None:
         raise ExciterError("duration_range is for one motion; leave it out of a staged experiment")
     model, noise = config.model(robot), config.noise_of(robot)

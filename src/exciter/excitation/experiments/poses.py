@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from exciter.dynamics.model import DynamicModel, static_base
+from exciter.dynamics.model import DynamicModel, static_base, static_columns
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
@@ -96,14 +96,14 @@ def static_poses(
     allowed: which positions may be taken at all (workspace, collisions), beyond the position limits. candidates (N, n):
     postures that are, from which the poses are chosen; random ones unless given."""
     search = search or PoseSearch()
-    base = static_base(model)
+    base, columns = static_base(model), static_columns(model)
     if not len(base):
         raise ExciterError(f"no weight acts on the joints of robot '{model.robot.name}'; static poses tell nothing")
     weights = model.per_joint(1.0 if noise is None else noise, "noise") ** -2.0
-    objective = DesignObjective(model, DOptimality(), DesignColumns.of(model, base.independent), weights)
+    objective = DesignObjective(model, DOptimality(), DesignColumns.of(model, columns), weights)
     count = search.poses or max(2, -(-2 * len(base) // model.n))
     candidates = _candidates(model.robot, search, allowed, count) if candidates is None else candidates
-    rows = model.regressor(Motion.at(candidates))[:, :, base.independent] * np.sqrt(weights)[:, None]
+    rows = model.regressor(Motion.at(candidates))[:, :, columns] * np.sqrt(weights)[:, None]
     chosen = select(rows, count)
     q = candidates[chosen]
     selected = objective.value(Motion.at(q))
@@ -113,7 +113,7 @@ def static_poses(
             "give more poses, or allow more of the workspace"
         )
     q = _polished(objective, q, search.iterations, allowed)
-    figures = evaluate(model, Motion.at(q), weights, base.independent)
+    figures = evaluate(model, Motion.at(q), weights, columns)
     return StaticPoses(
         q=q,
         chosen=chosen,

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel, static_base
+from exciter.dynamics.model import DynamicModel, static_base, static_columns
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.experiments.experiment import (
@@ -70,7 +70,7 @@ class StaticExperiment(RepeatedExperiment):
         curve, begin = task.led(parts, self._side(task.robot, poses[0], 1.0), poses[-1])
         dwells = [(begin + start, begin + end) for start, end in dwells]
         log = Motion.at(np.repeat(poses, 2, axis=0))
-        columns = replace(DesignColumns.of(task.model, base.independent), names=base.names)
+        columns = replace(DesignColumns.of(task.model, static_columns(task.model)), names=base.names)
         first = task.hand_made("poses", "rest", curve, log, columns=columns, dwells=dwells)
         known = task.with_information(task.objective.gram(log))
         return first, self.repeated(task).searched("excitation", "excitation", prior=known)

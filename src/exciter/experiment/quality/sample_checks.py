@@ -126,6 +126,8 @@ def stuck(evidence: Evidence) -> Iterator[Note]:
         for j in np.flatnonzero((values.range(name) == 0.0) & np.isfinite(values.lowest[name])).tolist():
             if j in evidence.silent and name in ("torque", "current"):
                 continue
+            if j in evidence.held and name in ("q", "qd"):  # the plan says so
+                continue
             value = float(values.lowest[name][j])
             there = f"{number(value, 6)} throughout"
             words = f"{name} is {there} while the robot moves; is it the right column?"

@@ -22,7 +22,7 @@ the joints, another load) shows in what is left of its equations, has that as it
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
@@ -77,6 +77,8 @@ class StageSequence(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         problem.refuse_silent("an estimate in stages")
         problem.refuse_currents("an estimate in stages")
+        # Stages and joints have variances of their own; scales of whole runs would be those of held joints, too.
+        problem = replace(problem, balanced=False)
         joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
         if problem.joints != joints:
             raise ParameterError(

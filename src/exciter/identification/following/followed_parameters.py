@@ -18,7 +18,7 @@ from exciter.identification.following.follow_settings import (
     SKIP_ROWS,
     FollowSettings,
 )
-from exciter.identification.following.noise_level import MOST_COUNTED_SIGMA, NoiseLevel
+from exciter.identification.following.noise_level import MOST_COUNTED_SIGMA, NoiseLevel, whole
 from exciter.identification.following.residual_alarm import WINDOW_STEPS, ResidualAlarm, ResidualWatch
 from exciter.identification.information.information import Information
 from exciter.identification.information.kalman import Belief, Innovations, KalmanFilter
@@ -92,6 +92,7 @@ class FollowedParameters:
         self._last: float | None = None  # [s] of the last equations that were used
         self._end: float | None = None  # [s] of the last that were seen
         self._next: float | None = None  # [s] of the next answer
+        self._largest = np.zeros((len(self.joints), len(self.names)))  # entries of W so far
         self.used = self.skipped = 0
         self._set_drift()
 
@@ -135,12 +136,14 @@ class FollowedParameters:
         if self._end is not None and time[0] - self._end > GAP_WINDOWS * self.settings.alarm.window:
             self._release(0)
             self.watch.gap()
-            if self._last is not None:
+            if self._last is not None and self._early is None:  # before, the blocks that are used again have it
                 self.filter.walk(float(time[0]) - self._last)
                 self._last = float(time[0])
         self._end = float(time[-1])
         ahead = 0.0 if self._last is None else max(float(time[-1]) - self._last, 0.0)
+        self._largest = np.maximum(self._largest, np.abs(w).max(axis=0, initial=0.0))
         seen = self.filter.innovations(w, y, ahead)
+        seen = replace(seen, counted=seen.counted & whole(w, self._largest))
         self._blocks.append(_Block(time, w, y, share, seen))
         if self._early is None and self.watch.see(time, seen, share):
             self._in_alarm()

@@ -15,7 +15,7 @@ from scipy import stats
 
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE
 from exciter.identification.information.kalman import Innovations
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 MOST_COUNTED_SIGMA = 3.0  #: k
 FORGETTING_SECONDS = 60.0
@@ -24,7 +24,15 @@ EQUATIONS_PER_PARAMETER, FEWEST_EQUATIONS = 4.0, 50.0  #: of all joints and of e
 MOST_ITERATIONS, SETTLED_CHANGE = 20, 0.01  #: of log σ
 MEDIAN_TO_SIGMA = 1.4826  #: of absolute values of a normal distribution
 MOST_CHANGE = 1.0  #: of log σ² at once
+LEAKED_EQUATION_SHARE = 0.05  # of the largest entry of every column: an equation with less in all of them is a leak
 LEAST_LEARNED_FRACTION = 1e-6  #: of the σ it began with: residuals of a simulation may be exactly zero
+
+
+def whole(w: Array, largest: Array) -> BoolArray:
+    """(N, J) which equations w (N, J, p) are there, and more than what a filter leaks of others into the time in which
+    a joint rests; largest (J, p): of every column so far. What is leaked has hardly any noise, and must not tell it."""
+    share = np.abs(w) / np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(share.max(axis=2) > LEAKED_EQUATION_SHARE)
 
 
 def clipped_mean(k: float = MOST_COUNTED_SIGMA) -> float:
@@ -53,7 +61,7 @@ class NoiseLevel:
 
     def begin(self, w: Array, y: Array, share: float) -> bool:
         """From the first equations, w (N, J, p) and y (N, J), where they are enough; whether they are."""
-        there = np.abs(w).max(axis=2) > 0.0
+        there = whole(w, np.abs(w).max(axis=0))
         number, p = share * there.sum(axis=0), w.shape[2]
         if number.sum() < EQUATIONS_PER_PARAMETER * p or (number[number > 0.0] < FEWEST_EQUATIONS).any():
             return False

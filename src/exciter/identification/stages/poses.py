@@ -33,11 +33,13 @@ Chosen = Callable[[str, Motion], BoolArray]
 @dataclass(frozen=True, eq=False)
 class PoseRows:
     """P poses: sides (P, n, p + n + 1), W, the sides s_j as n further columns, and y; scatter (P, n): variance of y as
-    the spread of its samples tells it, 0 where these are too few. time (P,) [s]: of their middles."""
+    the spread of its samples tells it, 0 where these are too few. time (P,) [s]: of their middles. usable (P, n): not
+    the equation of a joint with dry friction that came from where nobody saw, beside others that were seen."""
 
     time: Array
     sides: Array
     scatter: Array
+    usable: BoolArray
 
 
 @dataclass(eq=False)
@@ -87,12 +89,14 @@ def pose_rows(problem: Problem, chosen: Chosen) -> Iterator[tuple[int, PoseRows]
             sides[:, j, len(columns) + j] = [pose.side[j] for pose in poses]
         sides[:, :, -1] = [pose.first + pose.torque / pose.count for pose in poses]
         scale = problem.scales[index]
+        seen = ~holds | np.array([pose.side != 0.0 for pose in poses])
         yield (
             index,
             PoseRows(
                 time=np.array([pose.time for pose in poses]) / count,
                 sides=sides / scale[:, None],
                 scatter=np.array([pose.scatter for pose in poses]) / scale**2,
+                usable=seen | ~seen.any(axis=0),
             ),
         )
 

@@ -238,9 +238,10 @@ def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None
     for k, stage in enumerate(stages):
         if stage.poses:
             for index, poses in pose_rows(problem, stage.chosen):
-                count = len(poses.time)
                 for j in range(problem.model.n) if stage.joints is None else stage.joints:
-                    add((index, j, 1 << k), poses.sides[:, j], count, float(count), float(poses.scatter[:, j].mean()))
+                    usable = poses.usable[:, j]
+                    count, scatter = int(usable.sum()), float(poses.scatter[usable, j].mean())
+                    add((index, j, 1 << k), poses.sides[usable, j], count, float(count), scatter)
     for index, rows, motion in rows_with_motion(problem):
         rows[:0].equations()  # refuses what must not be used
         labels = _labels(stages, problem.runs[index].name, motion)
