@@ -12,6 +12,7 @@ import pytest
 
 import exciter as ex
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel, static_base, static_columns
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import design
@@ -375,3 +376,15 @@ def test_columns_are_independent_or_left_out():
     found = independent_columns(doubled)
     assert len(found) == 3
     assert np.linalg.matrix_rank(doubled[:, found]) == 3
+
+
+def test_poses_are_for_offsets_beside_other_terms():
+    """Numbers of static parameters are those of the whole model, in which rotors and friction stand before offsets."""
+    model = DynamicModel(load("kuka-ir361"), (ex.RotorInertia(), ex.Viscous(), ex.Coulomb(), ex.Offset()))
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 3))
+    rows = model.regressor(ex.Motion.at(q))
+    w = rows[:, :, static_columns(model)].reshape(-1, len(static_base(model)))
+    assert np.linalg.matrix_rank(w) == w.shape[1] == np.linalg.matrix_rank(rows.reshape(-1, rows.shape[2]))
+    task = {"poses": 6, "candidates": 100}
+    found = ex.design_experiment(load("kuka-ir361"), {"static": task}, terms=model.terms, starts=1)
+    assert "off2" in found.stages[0].design.parameters

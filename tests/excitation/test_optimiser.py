@@ -33,6 +33,7 @@ from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpl
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load
+from exciter.robot.motion import MotionGradient
 
 FAMILIES = {
     "fourier": Fourier(10.0, 4),
@@ -250,3 +251,27 @@ def test_a_sum_that_has_a_word_is_softened_in_its_parts(criterion):
     first = stages(criterion)[0]
     assert stages(criterion) == stages(criterion.sum)
     assert first != criterion
+
+
+@pytest.mark.parametrize("stretch", [None, (0.7, 1.3)], ids=["fixed", "free duration"])
+@pytest.mark.parametrize("name", ["fourier by joint", "fourier at rest", "bspline"])
+def test_a_locked_joint_stays_where_it_is_and_gradients_are_those_of_the_others(name, stretch):
+    locked = np.array([np.nan, 0.3, np.nan])
+    variables = Variables(FAMILIES[name], ROBOT.n, stretch, locked)
+    grid, rng = variables.grid(FAMILIES[name].sample_times(40)), np.random.default_rng(2)
+    y = 0.2 * rng.standard_normal(variables.size)
+    if stretch is not None:
+        y[-1] = 1.1
+    assert variables.size < Variables(FAMILIES[name], ROBOT.n, stretch).size
+    motion = variables.motion(grid, y)
+    assert_allclose(motion.q[:, 1], 0.3, atol=1e-12)
+    assert_allclose(motion.qdd[:, 1], 0.0, atol=1e-11)
+    seeds = rng.standard_normal((3, *motion.q.shape))
+
+    def value(y: np.ndarray) -> float:
+        there = variables.motion(grid, y)
+        return float(sum((seed * x).sum() for seed, x in zip(seeds, (there.q, there.qd, there.qdd), strict=True)))
+
+    slope = [(value(y + step) - value(y - step)) / 2e-6 for step in 1e-6 * np.eye(variables.size)]
+    exact = variables.pullback(grid, y, motion, MotionGradient(*seeds))
+    assert_allclose(slope, exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())

@@ -377,3 +377,16 @@ def test_what_was_followed_is_kept_whole(tmp_path):
     assert "Fv1" in table.dtype.names
     html = (tmp_path / "out" / "report.html").read_text()
     assert "no alarm" in html
+
+
+def test_what_a_filter_leaks_into_rest_tells_no_noise():
+    """Most of the equations of a joint are what is left of others, far below them: its noise is that of the others."""
+    rng, noise = np.random.default_rng(0), np.array([0.5, 0.2])
+    w = rng.standard_normal((4000, 2, 3)) * np.array([1.0, 30.0, 0.01])
+    y = w @ np.array([2.0, 0.1, 50.0]) + noise * rng.standard_normal((4000, 2))
+    leaked = np.where((np.arange(4000) % 10 < 7)[:, None], 10.0 ** rng.uniform(-12, -3, (4000, 1)), 1.0)
+    w[:, 1] *= leaked
+    y[:, 1:] *= leaked
+    level = NoiseLevel(np.ones(2), learned=True)
+    assert level.begin(w, y, 1.0)
+    np.testing.assert_allclose(level.noise, noise, rtol=0.1)

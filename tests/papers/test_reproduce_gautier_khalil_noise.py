@@ -295,7 +295,8 @@ def test_verdicts_of_the_noise_tables(parts: dict[str, Part]) -> None:
 @pytest.mark.parametrize("number", ["6", "7", "11", "12"])
 def test_errors_are_what_sigma_says(parts: dict[str, Part], number: str) -> None:
     part = parts[f"Table {number}"]
-    assert finding(part, "√Σσ²").verdict is (Verdict.DIFFERS if number == "6" else Verdict.MET)
+    usual = {"6": (Verdict.DIFFERS,), "12": (Verdict.MET, Verdict.UNDECIDED)}  # 12: by a handful of sequences, or many
+    assert finding(part, "√Σσ²").verdict in usual.get(number, (Verdict.MET,))
     for words in ("errors have the covariance", "2 σ cover", "root mean square", "largest |error|"):
         assert finding(part, words).verdict is Verdict.MET
     if number in ("6", "7"):
@@ -414,5 +415,6 @@ def test_the_page_says_the_same(parts):
     few_optima = (
         "‖δY‖/‖Y‖ over k, optimum, mean of the three k",
         "cond(W + δW) / cond(W) at k = 0.1, optimum",
+        "√Σσ² / ‖X‖",
     )
     assert_documented("gautier-khalil-1992", parts.values(), few_optima)

@@ -28,9 +28,10 @@ def rows_of(paper: str) -> set[tuple[str, ...]]:
 
 def assert_documented(paper: str, parts: Iterable[Part], by_sample: Iterable[str] = ()) -> None:
     """by_sample: quantities that a full run, of larger samples of ours, may judge or express otherwise."""
-    parts = tuple(parts)
+    parts, sampled = tuple(parts), tuple(by_sample)
     reasons = published(FOLDERS[paper], "reasons")
-    disagree = {part.item for part in parts if any(one.verdict in UNEXPLAINED for one in part.findings)}
+    judged = [(part.item, one) for part in parts for one in part.findings if one.quantity not in sampled]
+    disagree = {item for item, one in judged if one.verdict in UNEXPLAINED}
     assert disagree <= set(reasons), "docs/papers.md must say why in one line (reasons.yaml)"
     listed = {item for what in inventory(FOLDERS[paper]).values() if not isinstance(what, str) for item in what}
     assert {part.item for part in parts} <= listed, "inventory.yaml must say which place of the paper an item runs"
@@ -42,12 +43,7 @@ def assert_documented(paper: str, parts: Iterable[Part], by_sample: Iterable[str
             assert one.terms is not None
             assert one.terms.words in one.note, "the criterion is stated"
     known = rows_of(paper)
-    found = {
-        (plain(one.quantity).replace("\\|", "¦"), text_of(one.published), str(one.verdict))
-        for part in parts
-        for one in part.findings
-        if one.quantity not in tuple(by_sample)
-    }
+    found = {(plain(one.quantity).replace("\\|", "¦"), text_of(one.published), str(one.verdict)) for _, one in judged}
     assert found, "nothing was run"
     missing = sorted(found - known)
     assert not missing, f"docs/papers-appendix.md says otherwise (make papers): {missing[:3]}"

@@ -29,6 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
         from exciter.commands import plans
 
         return plans.simulate(arguments)
+    if not arguments.trajectory.exists():
+        raise ExciterError(f"there is no file '{arguments.trajectory}'; give a trajectory, or a plan.yaml")
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
     robot = chosen_robot(arguments)
