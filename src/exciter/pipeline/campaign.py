@@ -417,7 +417,7 @@ def refuse_other_campaign(place: Path, asked: CampaignAsked) -> None:
             old, new = ({k: v for k, v in one.items() if k not in STATED_ANEW} for one in (old, new))
         if old != new:
             raise ExciterError(
-                f"'{place}' holds a campaign of another {key}; give the settings it was begun with, or another folder"
+                f"'{place}' holds a campaign that was begun with other settings ({key}); give those, or another folder"
             )
 
 
