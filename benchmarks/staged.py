@@ -29,8 +29,6 @@ from exciter.robot.embedded_robots import names
 
 ROBOTS = ("kuka-ir361", "puma560", str(Path(__file__).parents[1] / "tests" / "robots" / "odd.urdf"))
 URDF_LIMITS = {"velocity": 2.0, "acceleration": 6.0}  #: [rad/s, rad/s²], which descriptions rarely have
-EXCITATION_PERIODS = 3  #: motions that repeat are run through so often
-REPEATING = ("excitation", "locked")  #: purposes of stages whose motions do
 SEEDS = (1, 2, 3)
 
 
@@ -43,15 +41,7 @@ def covered(found: ex.Identified, simulated: ex.Simulated) -> float:
 
 
 def one(robot: ex.Robot, plan: ex.Plan, other: ex.Designed, seed: int) -> str:
-    logs = [
-        ex.simulate(
-            robot,
-            plan.motion_path(stage),
-            periods=EXCITATION_PERIODS if stage.purpose in REPEATING and len(plan.stages) > 1 else None,
-            seed=seed,
-        )
-        for stage in plan.stages
-    ]
+    logs = [ex.simulate(robot, plan.motion_path(stage), seed=seed) for stage in plan.stages]
     clock, judge = time.perf_counter(), ex.simulate(robot, other, seed=seed)
     found = ex.identify(robot, logs, plan=plan, validate=judge)
     left, floor = found.verdict.unseen.total_percent, found.verdict.unseen.floor.total_percent
