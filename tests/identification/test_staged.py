@@ -144,7 +144,7 @@ def dwelling_problem(experiment: Experiment, formulation, dwell: float) -> tuple
 
 @pytest.mark.parametrize(
     ("formulation", "tolerance"),
-    [(InverseDynamic(DECIMATED), 1e-6), (InverseDynamic(), 1e-6), (FilteredDynamic(DECIMATED), 1e-3)],
+    [(InverseDynamic(DECIMATED), 1e-6), (InverseDynamic(), 1e-6), (FilteredDynamic(DECIMATED), 3e-3)],
 )
 @pytest.mark.parametrize("known", [False, True])
 def test_poses_are_not_filtered(experiment, formulation, tolerance, known):
@@ -155,7 +155,7 @@ def test_poses_are_not_filtered(experiment, formulation, tolerance, known):
     gravity = acting_at_rest(problem)
     assert_allclose(found.values[gravity], true[gravity], rtol=0.0, atol=1e-6)
     assert_allclose(found.values, true, rtol=0.0, atol=tolerance)
-    assert found.notes[0].text.startswith("static: 4 parameters from 27 equations")  # 8 poses, and where it began
+    assert found.notes[0].text.startswith("static: 4 parameters from 24 equations")  # 8 poses; not where it began
 
 
 def test_friction_that_holds_joints_is_told_by_the_way_they_came(experiment):

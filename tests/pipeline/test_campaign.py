@@ -151,7 +151,7 @@ def test_a_stricter_target_goes_on_and_another_design_does_not(made, tmp_path):
     short = more.history.short
     assert short
     assert more.history.needed[short[0]] > 0.0
-    with pytest.raises(ExciterError, match="another terms"):
+    with pytest.raises(ExciterError, match=r"other settings \(terms\)"):
         campaign(ROBOT, folder, {**SETTINGS, "terms": ["viscous"]})
     with pytest.raises(ExciterError, match="another campaign"):
         campaign(ROBOT, folder, settings(criterion="d-optimal"))

@@ -77,8 +77,6 @@ class StageSequence(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         problem.refuse_silent("an estimate in stages")
         problem.refuse_currents("an estimate in stages")
-        # Stages and joints have variances of their own; scales of whole runs would be those of held joints, too.
-        problem = replace(problem, balanced=False)
         joints, runs = problem.model.robot.joint_names, {run.name for run in problem.runs}
         if problem.joints != joints:
             raise ParameterError(
@@ -86,6 +84,8 @@ class StageSequence(Estimator):
                 "or filtered dynamic model, which have one equation per joint"
             )
         stages = self.stages(problem)
+        if any(stage.poses for stage in stages):  # scales of runs would be those of what holds joints in their poses
+            problem = replace(problem, balanced=False)
         for stage in stages:
             if strange := [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]:
                 raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
