@@ -22,6 +22,7 @@ from support.following import EQUATIONS, FILTERED, NOISE
 from support.robots import smooth_motion
 
 ALL_ROWS = {"drift": {}, "alarm": {"rows": "use"}}
+SETTINGS_OF_A_WALK = FollowSettings(drift={"a": (0.0, 6.0)})  # 6 per √hour
 
 # -- the batch's answer ------------------------------------------------------------------------------------------------
 
@@ -390,3 +391,28 @@ def test_what_a_filter_leaks_into_rest_tells_no_noise():
     level = NoiseLevel(np.ones(2), learned=True)
     assert level.begin(w, y, 1.0)
     np.testing.assert_allclose(level.noise, noise, rtol=0.1)
+
+
+def test_a_gap_before_the_noise_is_known_counts_as_drift():
+    """Against a dense filter: what a parameter may have walked in the gap is in its σ."""
+    rng, sigma, truth = np.random.default_rng(3), 0.3, np.array([2.0, -1.0])
+    time = np.concatenate([np.arange(30), 10_000.0 + np.arange(600)]) / 100.0
+    w = np.stack([np.ones(len(time)), np.sin(7.0 * time)], axis=1)[:, None]
+    walked = np.where(time[:, None] < 50.0, truth, truth + np.array([1.0, 0.0]))
+    y = (w[:, 0] * walked).sum(axis=1) + sigma * rng.standard_normal(len(time))
+    followed = FollowedParameters(("a", "b"), ("j",), np.ones(1), SETTINGS_OF_A_WALK, learned=True, noise_known=False)
+    for part in (slice(0, 30), *(slice(k, k + 30) for k in range(30, 630, 30))):
+        sides = np.concatenate([w[part], y[part, None, None]], axis=2)
+        for _ in followed.see(Rows(time[part], sides, 100.0, ("j",), ("a", "b"))):
+            pass
+        if followed._early is None:
+            break
+    belief, covariance, before = followed.filter.belief(), 1e8 * np.eye(2), time[0]
+    for at, row in zip(time, w[:, 0], strict=True):
+        if at > followed._last + 1e-9:
+            break
+        covariance[0, 0] += 36.0 / 3600.0 * (at - before)
+        before, gain = at, covariance @ row / (row @ covariance @ row + followed.filter.noise[0] ** 2)
+        covariance -= np.outer(gain, row @ covariance)
+    np.testing.assert_allclose(belief.std, np.sqrt(np.diag(covariance)), rtol=0.04)  # the noise is learned on the way
+    assert abs(belief.values[0] - 3.0) < 4.0 * belief.std[0]
