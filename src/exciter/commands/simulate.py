@@ -29,11 +29,11 @@ def run(arguments: argparse.Namespace) -> None:
         from exciter.commands import plans
 
         return plans.simulate(arguments)
-    if not arguments.trajectory.exists():
-        raise ExciterError(f"there is no file '{arguments.trajectory}'; give a trajectory, or a plan.yaml")
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
     robot = chosen_robot(arguments)
+    if not arguments.trajectory.exists():
+        raise ExciterError(f"there is no file '{arguments.trajectory}'; give a trajectory, or a plan.yaml")
     curve = read_trajectory(arguments.trajectory, robot)
     virtual = SettingsFile.read(arguments.config).virtual(robot, arguments.seed)
     with ExitStack() as folders:
