@@ -77,7 +77,8 @@ def problem_of(motion, torque_noise, position_noise, seed, periods=2):
 
 @pytest.mark.parametrize("bandwidth", [float("inf"), 6.0])
 def test_jacobian_is_the_derivative(bandwidth):
-    """Any joints, smooth friction, a payload, joints with fewer harmonics than others, a torque that was cut."""
+    """Any joints, smooth friction, a payload, joints with fewer harmonics than others; a torque that was cut, of which
+    instants at rest are not used."""
     robot = random_robot(2, 4, tree=True)
     model = DynamicModel(robot, (Viscous(), Coulomb(Tanh(0.3)), RotorInertia(), Offset()))
     payload = Payload("j4", 1.5, (0.1, 0.0, 0.2), (0.03, 0.0, 0.0, 0.03, 0.0, 0.02))
@@ -91,7 +92,9 @@ def test_jacobian_is_the_derivative(bandwidth):
     used[1, [2, 5]] = False  # joint 2 without harmonic 3
     piece = replace(piece, torque_bandwidth=bandwidth, series=replace(piece.series, used=used))
     one = Measured.of(model, model.base.independent, run, piece, None, None)
-    assert (one.spectrum is None) == np.isinf(bandwidth)
+    assert (one.spectra is None) == np.isinf(bandwidth)
+    one = one.beyond(np.full(robot.n, 0.2))
+    assert not one.kept.all(axis=1).any()
     delta, beta = one.delta + 0.01, rng.standard_normal(len(one.columns))
 
     def errors(x):
@@ -227,10 +230,23 @@ def test_beats_weighted_least_squares_where_angles_are_noisy_and_equals_it_where
     assert all(0.8 < one["ml"] < 1.25 for one in rms.values())
 
 
-def test_direction_of_friction_is_not_guessed():
-    """Torques where q̇ may have either sign are left out; used, they would bias friction by many σ."""
+def behind(analog, log, torque):
+    """The log of a torque (N, n) in every period, behind an analogue filter where one is given; its noise as it was."""
+    if analog is not None:
+        lines = np.fft.rfft(torque, axis=0)
+        through = analog.response(np.arange(len(lines)) / log.about.period)
+        torque = np.fft.irfft(lines * through[:, None], len(torque), axis=0)
+    return replace(log, torque=log.torque + np.tile(torque, (2, 1)), about=replace(log.about, filter=analog))
+
+
+@pytest.mark.parametrize("analog", [None, AnalogFilter(order=4, cutoff=12.0)], ids=["as it is", "filtered"])
+def test_direction_of_friction_is_not_guessed(analog):
+    """Torques where q̇ may have either sign are left out; used, they would bias friction by many σ. So it is behind an
+    analogue filter, which spreads them over all instants."""
     motion, runs = excitation(10.0, 600), 30
-    logs = [problem_of(motion, 0.1 * TORQUE_NOISE, 3e-3, seed) for seed in range(runs)]
+    made = [recorded(motion, 0.1 * TORQUE_NOISE, 3e-3, seed, chi=0.0 * KUKA.nominal) for seed in range(runs)]
+    torque = KUKA.torque(motion, KUKA.nominal)
+    logs = [Problem(KUKA, (run_of(behind(analog, log, torque)),)) for log in made]
     found = [MaximumLikelihood().estimate(problem) for problem in logs]
     assert np.abs(statistics(found, 1.96)[0]).max() < 4.0
     assert all(any("direction of its friction" in word for word in texts(one.notes)) for one in found)
@@ -239,29 +255,51 @@ def test_direction_of_friction_is_not_guessed():
     assert not any("direction" in word for word in texts(kept.notes))
 
 
-@pytest.mark.parametrize("filtered", [False, True])
-def test_a_dead_zone_leaves_joints_at_rest_out(filtered):
+def with_unknown_torques(run, zone, noise):
+    """β and σ of least squares with the torque of every instant at rest as an unknown of its own; in lines up to the
+    bandwidth of the torque, each over the noise that undoing the analogue filter gave it, one joint after the other."""
+    (piece,) = run.parts
+    count, p = len(piece), len(TRUE)
+    lines = np.arange(1, int(piece.torque_bandwidth * run.period) + 1)
+    phase = 2.0 * np.pi * np.outer(lines, np.arange(count)) / count
+    pairs = np.concatenate([np.cos(phase), np.sin(phase)]) * np.sqrt(2.0 / count)
+    through = np.abs(run.recording.about.filter.response(np.append(0.0, np.tile(lines / run.period, 2))))
+    to_lines = np.concatenate([np.full((1, count), 1.0 / np.sqrt(count)), pairs]) * through[:, None]
+    information, right = np.zeros((p, p)), np.zeros(p)
+    phi = KUKA.regressor(piece.motion)[:, :, KUKA.base.independent]
+    for j in range(KUKA.n):
+        hidden = to_lines[:, np.abs(piece.motion.qd[:, j]) < zone]
+        left = np.linalg.svd(hidden, full_matrices=False)
+        known = left[0][:, left[1] > 1e-4]
+        w, y = (x - known @ (known.T @ x) for x in (to_lines @ phi[:, j], to_lines @ piece.torque[:, j]))
+        information += w.T @ w / noise[j] ** 2
+        right += w.T @ y / noise[j] ** 2
+    return np.linalg.solve(information, right), np.sqrt(np.diag(np.linalg.inv(information)))
+
+
+@pytest.mark.parametrize("analog", [None, AnalogFilter(order=4, cutoff=20.0)], ids=["as it is", "filtered"])
+def test_a_dead_zone_leaves_joints_at_rest_out(analog):
     """Held joints have whatever torque holds them: with the zone it does no harm, ignored it spoils friction; of exact
-    angles the answer is that of weighted least squares on the same rows. A torque behind an analogue filter, too."""
-    zone, analog = 0.15, AnalogFilter(order=4, cutoff=60.0) if filtered else None
-    motion = excitation(10.0, 2000)
+    angles the answer is that of weighted least squares on the same rows. Behind an analogue filter, which smears it,
+    that of least squares with the torques at rest unknown."""
+    zone, noise = 0.15, 0.1 * TORQUE_NOISE
+    motion = excitation(10.0, 1000)
     torque = KUKA.torque(motion, KUKA.nominal) + np.where(np.abs(motion.qd) < zone, 40.0, 0.0)
-    if analog is not None:
-        lines = np.fft.rfft(torque, axis=0)
-        torque = np.fft.irfft(lines * analog.response(np.arange(len(lines)) / 10.0)[:, None], len(motion), axis=0)
-    log = recorded(motion, 0.1 * TORQUE_NOISE, 1e-9, 1)
-    held = log.torque - np.tile(KUKA.torque(motion, KUKA.nominal) - torque, (2, 1))
-    run = run_of(replace(log, torque=held, about=replace(log.about, filter=analog)))
+    run = run_of(behind(analog, recorded(motion, noise, 1e-9, 1, chi=0.0 * KUKA.nominal), torque))
     ignored, problem = (Problem(KUKA, (run,), InverseDynamic(None, z)) for z in (0.0, zone))
-    found = MaximumLikelihood().estimate(problem)
+    estimator = MaximumLikelihood(torque_noise=tuple(np.sqrt(2.0) * noise))
+    found = estimator.estimate(problem)
     assert any("dead zone" in text for text in texts(found.notes))
-    off = [np.abs((one.values - TRUE) / found.std).max() for one in (MaximumLikelihood().estimate(ignored), found)]
+    off = [np.abs((one.values - TRUE) / found.std).max() for one in (estimator.estimate(ignored), found)]
     assert off[0] > 10.0
-    assert off[1] < (10.0 if filtered else 4.0)  # around the zone the filter smears what happens in it
-    if not filtered:
-        same = WeightedLeastSquares(tuple(found.noise)).estimate(problem)
-        assert np.abs((found.values - same.values) / found.std).max() < 0.05
-        assert_allclose(found.std, same.std, rtol=0.02)
+    assert off[1] < 4.0
+    if analog is None:
+        same = WeightedLeastSquares(tuple(noise)).estimate(problem)
+        values, std = same.values, same.std
+    else:
+        values, std = with_unknown_torques(run, zone, noise)
+    assert np.abs((found.values - values) / found.std).max() < 0.05
+    assert_allclose(found.std, std, rtol=0.02)
     with pytest.raises(RecordingError, match="'joint_1' rests throughout"):
         MaximumLikelihood().estimate(replace(problem, formulation=InverseDynamic(None, (100.0, 0.0, 0.0))))
 
@@ -283,14 +321,10 @@ def test_model_errors_count_as_noise():
 def test_an_analogue_filter_is_compared_where_it_left_something():
     """Periodic torques behind a filter of 12 Hz, then white noise: undone, cut at its bandwidth, noise coloured."""
     analog = AnalogFilter(order=4, cutoff=12.0)
-    lines = np.fft.rfft(KUKA.torque(FAST, KUKA.nominal), axis=0)
-    through = analog.response(np.arange(len(lines)) / 2.5)
-    late = np.fft.irfft(lines * through[:, None], len(FAST), axis=0)
     runs, found = 50, []
     for seed in range(runs):
-        log = recorded(FAST, 0.2 * TORQUE_NOISE, 3e-4, seed)
-        exact = np.tile(KUKA.torque(FAST, KUKA.nominal), (2, 1))
-        log = replace(log, torque=log.torque - exact + np.tile(late, (2, 1)), about=replace(log.about, filter=analog))
+        log = recorded(FAST, 0.2 * TORQUE_NOISE, 3e-4, seed, chi=0.0 * KUKA.nominal)
+        log = behind(analog, log, KUKA.torque(FAST, KUKA.nominal))
         run = run_of(log)
         assert np.isfinite(run.parts[0].torque_bandwidth)
         found.append(MaximumLikelihood().estimate(Problem(KUKA, (run,))))

@@ -73,12 +73,6 @@ class MaximumLikelihood(Estimator):
         if sliding < have:
             text = f"{have - sliding} of {have} torques are not used: the joint is slower there than its dead zone"
             slow.append(done("torques", text))
-        if any(one.spectrum is not None and not one.kept.all() for one in used):
-            text = (
-                "torques behind an analogue filter carry some of what the dead zone leaves out into the instants "
-                "beside it: friction may be off by more than its σ; compare with wls"
-            )
-            slow.append(warning("torques", text))
         if count < sliding:
             text = (
                 f"{sliding - count} of {sliding} torques are not used: the joint is so slow there that the direction "

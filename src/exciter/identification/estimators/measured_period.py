@@ -3,7 +3,11 @@
 Torque errors are compared line by line where an analogue filter cut the torque: only lines it has, each over its own
 noise. Undoing a filter H multiplies white noise of the samples by 1/|H| at every line, and leaves nothing above a
 bandwidth, where the model's torque goes on. Over one period both are sums of lines, so the comparison is exact when
-lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again."""
+lines above are left out on both sides and the others divided by 1/|H|: errors of the rows are white again.
+
+An instant whose torque is not used has a share in every line. It is missing, not zero: its torque is an unknown of its
+own in front of the filter, and what rows could tell of these unknowns is taken out of them (least squares with the
+unknowns beside β and δ is the same). Errors of the rows left stay white, and none of the hidden torque is in them."""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -29,15 +34,18 @@ LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
 GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
 UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
 NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
+HIDDEN_TORQUE_FRACTION = 1e-4  # of a torque at hidden instants: what may remain of it in rows
 
 
 @dataclass(frozen=True, eq=False)
 class TorqueSpectrum:
-    """weights (L,) of lines 0 … L − 1 of a period of ``samples``. gain: σ with the filter undone over σ recorded."""
+    """weights (L,) of lines 0 … L − 1 of a period of ``samples``. gain: σ with the filter undone over σ recorded.
+    hidden (h, 2 L − 1): orthonormal directions in which torques at instants that are not used reach the lines."""
 
     samples: int
     weights: Array
     gain: float
+    hidden: Array
 
     @classmethod
     def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogResponse | None) -> TorqueSpectrum:
@@ -52,24 +60,33 @@ class TorqueSpectrum:
         frequency = np.arange(top + 1) / period
         growth = np.ones(top + 1) if analog is None else 1.0 / np.abs(analog.response(frequency))
         gain = float(np.sqrt((growth[0] ** 2 + 2.0 * (growth[1:] ** 2).sum()) / samples))
-        return cls(samples=samples, weights=gain / growth, gain=gain)
+        return cls(samples=samples, weights=gain / growth, gain=gain, hidden=np.zeros((0, 2 * top + 1)))
+
+    def without(self, instants: BoolArray) -> TorqueSpectrum:
+        """Whatever the torque is at instants (N,).
+
+        Unit torques there give lines whose Gram matrix is S K S: K the circulant of the weights' squares, S the choice
+        of instants. Its eigenvectors are combinations of these torques whose lines are orthogonal, of length √λ."""
+        at = np.flatnonzero(instants)
+        kernel, least = np.fft.irfft(self.weights**2, self.samples), HIDDEN_TORQUE_FRACTION * self.weights.max()
+        gram = kernel[(at[:, None] - at) % self.samples]
+        torque = linalg.eigh(gram, subset_by_value=(least**2, np.inf))[1] if len(at) else gram
+        spread = np.zeros((torque.shape[1], self.samples))
+        spread[:, at] = torque.T
+        plain = replace(self, hidden=self.hidden[:0])
+        return replace(self, hidden=np.linalg.qr(plain.of(spread).T)[0].T)
 
     @property
     def rows(self) -> int:
-        return 2 * len(self.weights) - 1
+        """How many are independent."""
+        return 2 * len(self.weights) - 1 - len(self.hidden)
 
     def of(self, x: Array) -> Array:
-        """(k, rows) of samples x (k, N): mean, cosines, sines, by an orthonormal transformation."""
-        lines = self._lines(x) / np.sqrt(self.samples)
+        """(k, 2 L − 1) of samples x (k, N): mean, cosines, sines, by an orthonormal transformation."""
+        lines = np.fft.rfft(x)[:, : len(self.weights)] * (self.weights / np.sqrt(self.samples))
         pairs = np.sqrt(2.0) * lines[:, 1:]
-        return np.concatenate([lines[:, :1].real, pairs.real, pairs.imag], axis=1)
-
-    def whitened(self, x: Array) -> Array:
-        """(k, N) the same lines as samples again: their squares have the same sum."""
-        return np.fft.irfft(self._lines(x), self.samples)
-
-    def _lines(self, x: Array) -> Array:
-        return np.asarray(np.fft.rfft(x)[:, : len(self.weights)] * self.weights)
+        rows = np.concatenate([lines[:, :1].real, pairs.real, pairs.imag], axis=1)
+        return np.asarray(rows - (rows @ self.hidden.T) @ self.hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +96,10 @@ class Measured:
     series: fitted to all recorded angles by least squares, with their noise: for the likelihood of the angles a
     sufficient statistic, Σ ((q_m − q(δ))/σ_q)² = ‖root (δ − δ̂)‖² + what no δ explains. torque (N, n) at ``time`` (N,).
     noise (n,): σ of one torque, known from noise_freedom degrees of freedom per joint. columns: of the standard
-    parameters, those β stands for. load: standard parameters of a known payload. spectrum: what torque errors are
-    compared in, None: as they are. kept (n, N): torques that are used; which ones is decided along δ̂ of the angles
-    alone and stays: were it decided anew with every δ, a step could lower the cost by bringing samples to rest."""
+    parameters, those β stands for. load: standard parameters of a known payload. spectra: what torque errors of each
+    joint are compared in, None: as they are. kept (n, N): torques that are used; which ones is decided along δ̂ of the
+    angles alone and stays: were it decided anew with every δ, a step could lower the cost by bringing samples to
+    rest."""
 
     model: DynamicModel
     columns: Index
@@ -91,7 +109,7 @@ class Measured:
     noise: Array
     noise_freedom: float
     load: Array
-    spectrum: TorqueSpectrum | None
+    spectra: tuple[TorqueSpectrum, ...] | None
     kept: BoolArray
 
     @classmethod
@@ -130,7 +148,7 @@ class Measured:
             noise=np.maximum(noise, LEAST_NOISE_FRACTION * _size(piece.torque)),
             noise_freedom=GIVEN_NOISE_FREEDOM if torques is not None else max((periods - 1.0) * count, 1.0),
             load=np.zeros(len(model.standard)) if run.payload is None else load_chi(model, run.payload),
-            spectrum=spectrum,
+            spectra=None if spectrum is None else (spectrum,) * model.n,
             kept=np.ones(piece.torque.shape[::-1], dtype=bool),
         )
 
@@ -179,19 +197,20 @@ class Measured:
     @property
     def rows(self) -> Index:
         """(n,) torque equations."""
-        if self.spectrum is not None:
-            return np.asarray(np.round(self.spectrum.rows * self.kept.mean(axis=1)), dtype=np.int64)
+        if self.spectra is not None:
+            return np.array([one.rows for one in self.spectra])
         return np.asarray(self.kept.sum(axis=1))
 
     def compared(self, joint: int, errors: Array, part: slice) -> Array:
-        """(k, rows) of what is compared, from (k, N) of a joint's torques in a part of the period.
+        """(k, rows) of what is compared, from (k, N) of a joint's torques in a part of the period."""
+        return errors * self.kept[joint, part] if self.spectra is None else self.spectra[joint].of(errors)
 
-        Of a cut torque P e, white within its band: where some instants K are not used, K P e. Its errors have the
-        covariance σ² K P K ≤ σ² (P is a projection), so that the bound for white ones is on the safe side."""
-        if self.spectrum is None:
-            return errors * self.kept[joint, part]
-        kept = self.kept[joint]
-        return self.spectrum.of(errors) if kept.all() else self.spectrum.whitened(errors) * kept
+    def using(self, kept: BoolArray) -> Measured:
+        """Some of the torques (n, N)."""
+        if self.spectra is None or (kept == self.kept).all():
+            return replace(self, kept=kept)
+        spectra = tuple(one.without(~some) for one, some in zip(self.spectra, kept, strict=True))
+        return replace(self, kept=kept, spectra=spectra)
 
     def squares(self, delta: Array, beta: Array) -> Array:
         """(n,) Σ of squared torque errors [(N·m)²]."""
@@ -235,12 +254,12 @@ class Measured:
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
-        parts = blocks(len(motion)) if self.spectrum is None else [slice(len(motion))]  # a line has all instants in it
+        parts = blocks(len(motion)) if self.spectra is None else [slice(len(motion))]  # a line has all instants in it
         return ((part, motion[part]) for part in parts)
 
     def beyond(self, zone: Array) -> Measured:
         """Without torques of joints that are slower than a dead zone (n,) [rad/s, m/s], as ``model_rows``."""
-        return replace(self, kept=self.kept & ~(np.abs(self.motion(self.delta).qd) < zone).T) if zone.any() else self
+        return self.using(self.kept & ~(np.abs(self.motion(self.delta).qd) < zone).T) if zone.any() else self
 
     def certain(self) -> Measured:
         """Without torques that are no smooth function of the trajectory within its noise.
@@ -248,8 +267,6 @@ class Measured:
         Coulomb friction jumps where q̇ changes sign. The series knows q̇ to σ; where it is below 4 σ the sign is a guess,
         wrong by 2 Fs, and no derivative says so. Told for the columns of any joint term: values at q̇ ± 4 σ against the
         derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)"""
-        if self.spectrum is not None:
-            return self
         motion, model = self.motion(self.delta), self.model
         reach = UNCERTAIN_SPEED_SIGMAS * self.series.noise_of_derivatives[1]
         up, down = (model.term_values(replace(motion, qd=motion.qd + sign * reach)) for sign in (1, -1))
@@ -260,7 +277,7 @@ class Measured:
             seeds[entry] = 1.0
             slope = model.terms_pullback(motion, seeds).qd @ reach
             kept[row] &= np.abs(up[entry] - down[entry] - 2.0 * slope) <= NONSMOOTH_COLUMN_FRACTION * size[entry]
-        return replace(self, kept=kept)
+        return self.using(kept)
 
 
 def _size(torque: Array) -> Array:
