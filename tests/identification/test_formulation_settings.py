@@ -1,7 +1,8 @@
-"""Every estimator on every setting of every formulation: it uses the setting, or refuses it in one line.
+"""Every estimator on every setting of every formulation: it uses the setting, or refuses it in one line that names the
+setting, or the formulation.
 
 Fields are enumerated, so that a new one, or a new estimator, is picked up: it fails here until somebody says how it can
-vary, or it passes by itself."""
+vary, or it passes by itself. Settings of estimators and of whole identifications: ``test_settings_used.py``."""
 
 from dataclasses import fields, replace
 from functools import cache
@@ -9,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from exciter.dynamics.model import BaseReaction
 from exciter.errors import ExciterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
@@ -21,8 +23,9 @@ from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.staged import FrictionFirst, StaticThenDynamic
 from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
+from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.stages.stage import SteadyMotion
@@ -49,14 +52,17 @@ VARIATIONS = {
     ("energy", "even"): (Energy(), Energy(even=False)),
     ("power", "parallel_filter"): (Power(GENTLE), Power(ParallelFilter(Butterworth(8.0)))),
     ("power", "even"): (Power(GENTLE), Power(GENTLE, even=False)),
-    ("gain-free", "parallel_filter"): None,  # those of the inverse dynamic model, whose rows it takes
-    ("gain-free", "dead_zone"): None,
-    ("base-wrench", "parallel_filter"): None,  # no estimator knows its rows from those of others
+    ("gain-free", "parallel_filter"): (GainFree(), GainFree(GENTLE)),
+    ("gain-free", "dead_zone"): (GainFree(), GainFree(None, ZONE)),
+    ("base-wrench", "parallel_filter"): (BaseWrench(), BaseWrench(GENTLE)),
     ("filter", "low_pass"): (InverseDynamic(GENTLE), InverseDynamic(ParallelFilter(Butterworth(10.0), factor=1))),
     ("filter", "factor"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, factor=4))),
-    ("filter", "look_ahead"): None,  # of streams alone, where a test of its own compares it with the batch
+    ("filter", "look_ahead"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, look_ahead=0.15))),
     ("filter", "edge"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, edge=0.2))),
 }
+#: How one line calls a setting
+OF_THE_FILTER = ("parallel_filter", *(one.name for one in fields(ParallelFilter)))
+NAMES = {"dead_zone": "dead zone"} | dict.fromkeys(OF_THE_FILTER, "filter")
 #: What an estimator needs beside its usual settings, on this log
 SPECIAL = {
     "static": StaticThenDynamic(runs=("poses",)),
@@ -83,7 +89,8 @@ def problem():
     log, _ = executed()
     speed = np.abs(log.motion.qd)
     torque = log.recording.torque + NOISE * np.random.default_rng(4).standard_normal(speed.shape)
-    held = replace(log.recording, torque=torque + np.where(speed < 0.9 * ZONE, HELD, 0.0))
+    wrench = BaseReaction(MODEL).wrench(log.motion, TRUTH.chi) + NOISE * np.random.default_rng(6).standard_normal(6)
+    held = replace(log.recording, torque=torque + np.where(speed < 0.9 * ZONE, HELD, 0.0), wrench=wrench)
     run = Run((FourierFit(20).apply(held),), period=held.about.period, recording=held)
     return Problem(MODEL, (run,))
 
@@ -118,19 +125,29 @@ def test_every_setting_is_asked_about():
     assert {(word, name) for word, names in named.items() for name in names} == set(VARIATIONS)
 
 
-@pytest.mark.parametrize("setting", [key for key, pair in VARIATIONS.items() if pair], ids=" ".join)
+def named(error, formulation, setting=None):
+    """Whether a refusal says in one line what it refuses: the formulation (its word, its class or its equations), or a
+    setting of it."""
+    names = (formulation.word, type(formulation).__name__, *formulation.equations(MODEL))
+    wanted = names if setting is None else (NAMES.get(setting, setting),)
+    return "\n" not in str(error) and any(name in str(error) for name in wanted)
+
+
+@pytest.mark.parametrize("setting", VARIATIONS, ids=" ".join)
 def test_settings_are_used_or_refused(setting):
     usual, other = VARIATIONS[setting]
-    ignored = []
+    wrong = []
     for word in ESTIMATORS.words:
         found, before = (estimated(word, one) for one in (other, usual))
         if isinstance(found, ExciterError):
-            assert "\n" not in str(found)
+            whole = isinstance(before, ExciterError) and named(before, usual) and named(found, other)
+            if not whole and not named(found, other, setting[1]):
+                wrong.append((word, str(found)))
         elif isinstance(before, ExciterError):
-            ignored.append((word, str(before)))
+            wrong.append((word, str(before)))
         elif np.abs(found.values - before.values).max() < 1e-7 * np.abs(before.values).max():
-            ignored.append((word, "the same"))
-    assert not ignored
+            wrong.append((word, "the same"))
+    assert not wrong
 
 
 def test_a_dead_zone_leaves_out_what_it_says():

@@ -251,7 +251,7 @@ def choose_automatically(
                 offset=prior is not None and prior.offset is None,
                 tilt=may_lean(config.robot.gravity, runs),
                 values=known.values,
-                folds=settings.folds,
+                folds=config.folds,
                 step=step,
             )
         )
@@ -329,5 +329,6 @@ def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen
         filter=EquationFilter.of(both),
         route=settings.route if chosen.route is None else chosen.route,
         estimator=estimator,
+        folds=None,  # nothing is left to be chosen by them
         friction=FRICTION_AS_GIVEN if settings.friction == CHOOSE_FRICTION else settings.friction,  # it was chosen
     )

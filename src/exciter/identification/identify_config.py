@@ -55,12 +55,12 @@ from exciter.identification.estimators.least_squares import (
 )
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
-from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS
+from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.estimators.staged import StageSequence
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.formulation import Formulation, word_of
 from exciter.identification.formulations.gain_free import GainFree
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import USUAL_FOLDS, Problem
@@ -148,7 +148,7 @@ class IdentifySettings(Settings):
     evaluation: EvaluationFilter | None = None
     noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
     uncertainty: Annotated[Errors | None, OneOf(ERROR_MODELS)] = None
-    folds: Annotated[int, Whole(2, MOST_FOLDS)] = USUAL_FOLDS
+    folds: Annotated[int | None, Whole(2, MOST_FOLDS)] = None
     control: Annotated[Control | None, OneOf(LAWS, tag="law", usual=ComputedTorque.word)] = None
     payload: Annotated[str | None, Text("a frame")] = None
     friction: Annotated[str | None, OneWord((CHOOSE_FRICTION, FRICTION_AS_GIVEN))] = None
@@ -180,11 +180,6 @@ class IdentifySettings(Settings):
 def has_one_sigma(estimator: Estimator | None) -> bool:
     """Whether its covariance is the chapter's, which errors that are alike, or different by joint, would change."""
     return isinstance(estimator, OrdinaryLeastSquares) and estimator.has_one_sigma
-
-
-def word_of(setting: object) -> str:
-    """That of a class in a registry; one of the user's own need not have any."""
-    return str(getattr(setting, "word", type(setting).__name__))
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +254,17 @@ class IdentifyConfig:
                 f"{self.where}: uncertainty {word_of(settings.uncertainty)} is for least squares, and "
                 f"{word_of(estimator)} has a covariance of its own; leave it out"
             )
+        if settings.control is not None and "loop" not in estimator.inner:
+            raise ExciterError(
+                f"{self.where}: control is for {' and '.join(SIMULATED_ESTIMATORS)}, which simulate the controlled "
+                f"robot; {word_of(estimator)} does not: leave it out"
+            )
+        if settings.folds is not None and settings.friction != CHOOSE_FRICTION and not cross_validates(estimator):
+            raise ExciterError(
+                f"{self.where}: folds are of cross-validation, by which {word_of(estimator)} as it is set chooses "
+                f"nothing; leave it out, or say automatic: true, friction: {CHOOSE_FRICTION}, or weight: {AUTO} of a "
+                "prior"
+            )
 
     def _plan_missing(self) -> ExciterError:
         return ExciterError(
@@ -332,7 +338,12 @@ class IdentifyConfig:
         return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
-        return Problem(model, runs, self.formulation(runs), self.settings.folds)
+        return Problem(model, runs, self.formulation(runs), self.folds)
+
+    @property
+    def folds(self) -> int:
+        """Pieces that logs are cut into for cross-validation."""
+        return self.settings.folds or USUAL_FOLDS
 
     @property
     def in_stages(self) -> bool:
@@ -442,6 +453,13 @@ def judged_words(judge: Formulation) -> str:
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
         return f"{through}. While a joint with dry friction rests, it does not count."
     return f"{through}, and every sample counts, at rest too." if both.factor == 1 else f"{through}."
+
+
+def cross_validates(estimator: Estimator) -> bool:
+    """Whether it may ask which of its answers predicts best; one of the user's own may."""
+    if isinstance(estimator, PhysicallyConsistent):
+        return estimator.prior.weight == AUTO
+    return estimator.weight in (None, AUTO) if isinstance(estimator, Prior) else type(estimator) not in ESTIMATORS
 
 
 def takes_correlated(estimator: Estimator) -> bool:

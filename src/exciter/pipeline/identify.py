@@ -20,7 +20,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
-from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.formulation import Formulation, word_of
 from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
 from exciter.identification.found_loads import (
     GAINS_COUNT,
@@ -41,7 +41,6 @@ from exciter.identification.identify_config import (
     has_one_sigma,
     terms_of,
     with_uncertainty,
-    word_of,
 )
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
@@ -278,7 +277,7 @@ def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
         return ready, ()
     config, model = ready.config, ready.config.model(ready.robot)
     known = tuple(log.run.bounded for log in ready.logs if stated.get(log.name) not in partly)
-    beside = Problem(model, known, config.judge(known), config.settings.folds) if known else None
+    beside = Problem(model, known, config.judge(known), config.folds) if known else None
     loads = dict[Payload, CompletedLoad]()
     for payload in partly:
         carry = [log.run.bounded for log in ready.logs if stated.get(log.name) == payload]

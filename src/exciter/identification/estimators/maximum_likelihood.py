@@ -20,6 +20,7 @@ from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.measured_period import Measured
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.formulation import word_of
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem, resting
@@ -95,9 +96,10 @@ class MaximumLikelihood(Estimator):
         model, formulation = problem.model, problem.formulation
         problem.refuse_currents("maximum likelihood")
         if not isinstance(formulation, InverseDynamic) or formulation.parallel_filter is not None:
+            given = "a filter" if isinstance(formulation, InverseDynamic) else f"the formulation {word_of(formulation)}"
             raise ParameterError(
-                "maximum likelihood compares torques as they were measured: use the inverse dynamic formulation "
-                "without a filter, or another estimator"
+                f"maximum likelihood compares torques as they were measured, not through {given}: use the inverse "
+                "dynamic formulation without a filter, or another estimator"
             )
         if any(term.has_memory for term in model.bound):
             raise ParameterError(

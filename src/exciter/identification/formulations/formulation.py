@@ -53,6 +53,11 @@ class Formulation(Settings, ABC):
         return model.units
 
 
+def word_of(setting: object) -> str:
+    """That of a class in a registry; one of the user's own need not have any."""
+    return str(getattr(setting, "word", type(setting).__name__))
+
+
 def blocks(length: int, size: int = BLOCK_SAMPLES) -> Iterator[slice]:
     """Of at most ``size`` instants, one after the other."""
     return (slice(start, min(start + size, length)) for start in range(0, length, size))

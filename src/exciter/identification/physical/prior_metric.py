@@ -27,6 +27,7 @@ from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
+from exciter.identification.formulations.formulation import word_of
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem
 from exciter.notes import Note, done
@@ -72,8 +73,8 @@ class StandardEquations:
         foreign = set(base.standard) - set(standard)
         if foreign:
             raise ParameterError(
-                f"{sorted(foreign)[0]} is no parameter of the model, so that it has no physical bounds; use wls, or "
-                "another estimator without them"
+                f"{sorted(foreign)[0]} of the formulation {word_of(problem.formulation)} is no parameter of the model, "
+                "so that it has no physical bounds; use wls, or another estimator without them"
             )
         grouping = np.zeros((len(base), len(standard)))
         grouping[:, [standard.index(name) for name in base.standard]] = base.grouping
