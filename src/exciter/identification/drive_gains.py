@@ -280,7 +280,10 @@ class Bilinear:
 def in_amperes(recording: Recording, name: str = "run") -> Recording:
     """A recording whose torque is the current [A], whatever gains it has."""
     if recording.current is None:
-        raise RecordingError(f"{name} has no currents [A], which are asked for; give current: in recording.yaml")
+        raise RecordingError(
+            f"{name} has no currents [A], which gain-free, gains: and current_map: are for; give current: in "
+            "recording.yaml"
+        )
     return replace(recording, torque=None, about=replace(recording.about, gains=(1.0,) * recording.n, map=None))
 
 

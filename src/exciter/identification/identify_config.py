@@ -459,7 +459,7 @@ def cross_validates(estimator: Estimator) -> bool:
     """Whether it may ask which of its answers predicts best; one of the user's own may."""
     if isinstance(estimator, PhysicallyConsistent):
         return estimator.prior.weight == AUTO
-    return estimator.weight in (None, AUTO) if isinstance(estimator, Prior) else type(estimator) not in ESTIMATORS
+    return estimator.weight in (None, AUTO) if isinstance(estimator, Prior) else type(estimator) not in {*ESTIMATORS}
 
 
 def takes_correlated(estimator: Estimator) -> bool:

@@ -119,6 +119,10 @@ def identify(
         logs, chosen = staged.given, config.settings.estimator or staged.estimator
         config = config.with_settings(estimator=chosen)
     config.refuse_early(robot, planned=sent is not None)
+    if config.settings.payload is not None and not loads:
+        raise ExciterError(
+            f"{config.where}: payload is the frame of a load to be found, and no log carries one (loaded): leave it out"
+        )
     if config.of_currents and (loads or methods):
         what = "loads are found from torques" if loads else "methods are compared by torques"
         raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")

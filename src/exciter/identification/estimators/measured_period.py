@@ -122,7 +122,7 @@ class Measured:
         if (series := piece.series) is None:
             raise RecordingError(
                 f"{run.name} is no average over periods, which maximum likelihood needs; give the recording's period "
-                "[s] where the motion repeats (FourierFit), or use another estimator"
+                "[s] where the motion repeats, with route: fourier or none, or use another estimator"
             )
         for name, size in zip(model.robot.joint_names, _size(piece.torque), strict=True):
             if size == 0.0:

@@ -377,13 +377,15 @@ def compress(
     kept = np.flatnonzero(instants)
     if not kept.size:
         raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
+    # whole numbers, whose sums do not depend on how many folds there are
+    counted = np.diff(np.rint(np.cumsum(rows[kept], axis=0)), axis=0, prepend=0.0)
     dense = np.stack([[part.dense(group) for part in parts] for group in kept.tolist()]).swapaxes(1, 2)
     return Compressed(
         parameters=tuple(parameters),
         joints=tuple(joints),
         factors=dense[:, :, 0] if jobs == 1 else np.stack([[triangular(one) for one in some] for some in dense]),
-        rows=np.rint(rows[kept]).astype(np.int64),
-        independent=independent[kept],
+        rows=counted.astype(np.int64),
+        independent=counted * independent[kept] / np.where(rows[kept] > 0.0, rows[kept], 1.0),
         run=kept // folds,
         fold=kept % folds,
     )

@@ -178,9 +178,11 @@ class Reference:
             for term, bound in zip(equations.model.terms, equations.model.bound, strict=True)
             for _ in bound.names
         ]
+        if not any(offsets):
+            raise ParameterError("offset is given, and the model has none: leave it out, or add offset to terms")
         text = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
         spread = np.where(offsets, part * equations.term_scale, np.inf)
-        return replace(self, spread=spread, notes=(*self.notes, done("offsets", text)) if any(offsets) else self.notes)
+        return replace(self, spread=spread, notes=(*self.notes, done("offsets", text)))
 
 
 class Metric(Settings, ABC):
