@@ -92,7 +92,9 @@ def test_the_error_of_w_is_what_noise_of_positions_makes_of_it(model: DynamicMod
 def test_errors_of_motions_are_what_a_filter_or_a_series_leaves(model: DynamicModel) -> None:
     """σ of the k-th derivative: of white noise through a sharp low-pass by its spectrum, of a series as it says."""
     motion = exact(model, np.arange(1000)[::2] / RATE)
-    piece = Processed(motion, motion.q, 0.5 * RATE, position_noise=np.array([1e-4, 2e-4, 1e-3]), position_bandwidth=10.0)
+    piece = Processed(
+        motion, motion.q, 0.5 * RATE, position_noise=np.array([1e-4, 2e-4, 1e-3]), position_bandwidth=10.0
+    )
     log, _ = recording(model, 0, POSITION_NOISE)
     (fitted,) = Run.of(log, FourierFit(5)).parts
     frequency = 2.0 * np.pi * np.random.default_rng(0).uniform(0.0, 10.0, 200_000)
