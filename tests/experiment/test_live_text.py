@@ -68,6 +68,20 @@ def test_bad_lines_are_left_out_told_and_counted():
         times(open_live(None, feed=Bytes(HEADER + rows), most_bad=2))
 
 
+def test_bad_lines_between_the_header_and_the_first_row_are_left_out_like_others():
+    told: list[str] = []
+    first = "started\n0,5\n# remark\nx,y,z\n"
+    file = open_live(None, feed=Bytes(HEADER + first + "0,1,2\n0.1,3,4\n"), tell=told.append)
+    assert times(file) == [0.0, 0.1]
+    assert [line.partition(": ")[2] for line in told] == [
+        "line 2 is left out: 'started' is no row of 3 numbers",
+        "line 3 is left out: '0,5' is no row of 3 numbers (2 so far)",
+        "line 5 is left out: 'x,y,z' is no row of 3 numbers (3 so far)",
+    ]
+    with pytest.raises(RecordingError, match=r"line 3.*2 lines were bad, 1 are left out at most"):
+        open_live(None, feed=Bytes(HEADER + first + "0,1,2\n"), most_bad=1)
+
+
 def test_time_that_runs_backwards_is_a_bad_line():
     told: list[str] = []
     assert times(open_live(None, feed=Bytes(HEADER + "1,1,1\n2,1,1\n1.5,1,1\n3,1,1\n"), tell=told.append)) == [1, 2, 3]
@@ -117,6 +131,8 @@ def test_what_no_stream_can_have_is_refused(tmp_path, said, told):
         ("one,two\n1,2\n", "the first line must name columns"),
         (HEADER, "no rows of numbers follow"),
         ("time,a.q,a.tau\n1,2\n", "names 3 columns and line 2 has 2"),
+        (HEADER + "\ncut,off\n" * 9, "line 3: 'cut,off' is no row of numbers, as must follow line 1"),
+        (HEADER + "a,b,c\n", "line 2: 'a,b,c' is no row of numbers"),
         (HEADER + "0," + "9" * (1 << 21), "longer than|is no row"),
     ],
 )

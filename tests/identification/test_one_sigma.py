@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 import exciter as ex
 from exciter.dynamics.model import DynamicModel
@@ -18,6 +19,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
+from support.monte_carlo import Bench, repeat
 from support.robots import smooth_motion
 
 NOISE = np.array([2.0, 0.5, 0.1])
@@ -50,6 +52,39 @@ def test_it_is_the_chapter_to_the_letter(through):
     texts = " ".join(one.text for one in found.assumptions)
     assert "one σ for the errors of all equations" in texts
     assert ("too small" in texts) == (through != "as measured")
+
+
+DRAWS = 400
+
+
+def bench(noise) -> Bench:
+    """Few rows, so that r − c is not r: 50 instants of three joints for 21 parameters."""
+    model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb()))
+    motion = smooth_motion(model.robot, np.arange(50) * 0.1, 1)
+    given = Problem(model, (Run.at(motion, model.torque(motion), 10.0),), InverseDynamic(), folds=1)
+    return Bench(given, model.base.base_values(model.nominal), lambda rng: noise * rng.standard_normal(motion.q.shape))
+
+
+def test_sigma_is_that_of_the_errors_again_and_again():
+    """Errors of one σ in all equations: σ_ρ² [12.7] has no bias, the covariance [12.8] is that of the errors in every
+    direction, and intervals cover what they say."""
+    drawn = bench(0.7)
+    found = repeat(drawn, OrdinaryLeastSquares(noise="common").estimate, DRAWS)
+    p = found.errors.shape[1]
+    assert np.abs(found.bias).max() < 4.0
+    assert_allclose(found.ratio, 1.0, atol=0.16)  # σ of one ratio: 1/√(2 DRAWS) = 0.035
+    assert found.ratio.mean() == pytest.approx(1.0, abs=0.03)
+    # F(p, r − c): its mean and σ; squares are errorᵀ Cov⁻¹ error
+    freedom = 3 * 50 - p
+    expected = stats.f(p, freedom)
+    assert found.squares.mean() / p == pytest.approx(expected.mean(), abs=4.0 * expected.std() / np.sqrt(DRAWS))
+    assert abs(found.coverage - 0.95) < 4.0 * found.coverage_error
+    sigma = np.array([OrdinaryLeastSquares("common").estimate(drawn.draw(seed)).noise[0] for seed in range(DRAWS)])
+    assert (sigma**2).mean() == pytest.approx(0.49, rel=4.0 * np.sqrt(2.0 / freedom / DRAWS))
+    # where joints differ, it is wrong, as its assumption says
+    wrong = repeat(bench(NOISE), OrdinaryLeastSquares(noise="common").estimate, DRAWS // 4)
+    assert wrong.ratio.max() > 1.2
+    assert wrong.ratio.min() < 0.3
 
 
 def test_sigma_per_joint_is_another_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,20 @@ def run(arguments: argparse.Namespace) -> int:
         stated["target"] = fill(SigmaByName().hint, by_name(arguments.target), "--target")
     changes = {key: value for key, value in stated.items() if value is not None}
     most = changes.get("rounds") or file.campaign.rounds
-    with steps(STEPS_PER_ROUND * most) as step:
-        made = campaign(arguments.robot, arguments.output, arguments.config, design=motions, progress=step, **changes)
+    made: Campaign | None = None
+    try:
+        with steps(STEPS_PER_ROUND * most) as step:
+            made = campaign(
+                arguments.robot, arguments.output, arguments.config, design=motions, progress=step, **changes
+            )
+    except KeyboardInterrupt:
+        if made is None:  # else all is written, and what it came to counts
+            raise
     if arguments.json:
         print(json_text(made.to_dict()), end="")
     else:
-        print_campaign(console(), made, arguments.output)
+        with suppress(KeyboardInterrupt):
+            print_campaign(console(), made, arguments.output)
     return 0 if made.reached or made.waiting is not None else NOT_REACHED_EXIT_CODE
 
 

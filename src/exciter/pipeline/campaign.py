@@ -11,6 +11,7 @@ goes on to the same result."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.archive import archived, opened
+from exciter.archive import archived, opened, unarchived
 from exciter.errors import ExciterError
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.trajectory_files import DESIGN
@@ -102,6 +103,11 @@ class Campaign:
     def done(self) -> tuple[CampaignRound, ...]:
         """Rounds that were identified."""
         return tuple(one for one in self.rounds if one.result is not None)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many rounds were identified, and designed."""
+        return len(self.done), len(self.rounds)
 
     @property
     def result(self) -> Identified:
@@ -214,7 +220,13 @@ class Campaign:
         """What ``exciter campaign``, or ``save``, wrote."""
         place = path_of(folder, "the folder")
         asked = opened(place, CAMPAIGN_SEAL, CAMPAIGN_ARCHIVE, CampaignAsked)
-        return cls(asked=asked, rounds=rounds_in(place, asked))
+        found = cls(asked=asked, rounds=rounds_in(place, asked))
+        if found.progress < (told := progress_told(place)):
+            raise ExciterError(
+                f"'{place}' is not whole: {CAMPAIGN_SEAL.name} speaks of {told[0]} rounds that were identified, and "
+                f"{len(found.done)} are there; {CAMPAIGN_SEAL.again}"
+            )
+        return found
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------
@@ -248,9 +260,14 @@ def campaign(
             raise ExciterError("logs: real needs a folder, where motions are written and logs are looked for; give one")
         return _rounds(asked, simulated, None, progress)
     place = path_of(folder, "the folder")
-    with output_folder(place):
-        refuse_other_campaign(place, asked)
-        return _rounds(asked, simulated, place, progress)
+    try:
+        with output_folder(place):
+            refuse_other_campaign(place, asked)
+            return _rounds(asked, simulated, place, progress)
+    except KeyboardInterrupt:
+        if (made := written_whole(place, asked)) is None:
+            raise
+        return made  # only tidying up was interrupted
 
 
 def _rounds(asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | None, progress: Step) -> Campaign:
@@ -405,12 +422,33 @@ def rounds_in(place: Path, asked: CampaignAsked) -> tuple[CampaignRound, ...]:
     return tuple(rounds)
 
 
+def progress_told(place: Path) -> tuple[int, int]:
+    """``Campaign.progress`` as the summary of a folder that is whole has it."""
+    rounds = json.loads((place / CAMPAIGN_SEAL.name).read_text(encoding="utf-8"))["rounds"]
+    return sum(one["log"] is not None for one in rounds), len(rounds)
+
+
+def written_whole(place: Path, asked: CampaignAsked) -> Campaign | None:
+    """The campaign of a folder, where all that was asked for is done and written, or waits for a log."""
+    try:
+        made = Campaign.open(place)
+    except ExciterError:
+        return None
+    waits = (one := made.waiting) is not None and log_in(place / round_name(one.number)) is None
+    ended = made.finished or (waits and asked.settings.logs == REAL)
+    same = settings_data(made.asked) == settings_data(asked) and made.progress == progress_told(place)
+    return made if ended and same else None
+
+
 def refuse_other_campaign(place: Path, asked: CampaignAsked) -> None:
     """A folder goes on with what it was begun with; σ, and how many rounds there may be, can be stated anew."""
-    if not is_whole(CAMPAIGN_SEAL, place):
+    if is_whole(CAMPAIGN_SEAL, place):
+        begun = opened(place, CAMPAIGN_SEAL, CAMPAIGN_ARCHIVE, CampaignAsked)
+    elif (path := place / CAMPAIGN_ARCHIVE).is_file():  # of a writer that was stopped, or of the one before
+        begun = unarchived(path)
+    else:
         return
-    before = settings_data(opened(place, CAMPAIGN_SEAL, CAMPAIGN_ARCHIVE, CampaignAsked))
-    now = settings_data(asked)
+    before, now = settings_data(begun), settings_data(asked)
     for key in sorted({*before, *now}):
         old, new = ({} if one is None else one for one in (before.get(key), now.get(key)))
         if key == CAMPAIGN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ from exciter.excitation.files.trajectory_files import DESIGN, EXACT_FILE, Export
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.experiment.plan import LOG_FOLDER, PLAN_FILE, Plan, PlannedStage
+from exciter.experiment.recording.own_log_format import check_beside, write_recording, written_beside
 from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.motion_execution import Progress
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
@@ -323,18 +325,35 @@ class SimulatedPlan:
 
     def save(self, folder: str | Path, truth: str | Path | None = None) -> tuple[Path, ...]:
         """The log of every stage where the plan expects it, if ``folder`` is that of the plan or of its logs; elsewhere
-        the logs there, with a plan that names them. truth: the true parameters (.json). What was written."""
+        the logs there, with a plan that names them. truth: the true parameters (.json). What was written: all of it, or
+        nothing; where it is stopped between two files some log, or the plan of its folder, is missing."""
         place = path_of(folder, "the folder of the logs")
         own = [self.plan.folder, *{self.plan.log_path(stage).parent for stage in self.plan.stages}]
         here = any(place.resolve() == one.resolve() for one in own)
         plan = self.plan if here else self.plan.with_logs_in(place)
-        written_files: list[Path] = []
-        for k, stage in enumerate(plan.stages):
-            log = plan.log_path(stage)
-            secret = truth if k == len(plan.stages) - 1 else None
-            with output_folder(log.absolute().parent):
-                written_files += self.stages[stage.name].save(log, secret)
-        return tuple(written_files) if here else (*written_files, plan.write(place))
+        logs = {plan.log_path(stage): self.stages[stage.name] for stage in plan.stages}
+        if len(logs) < len(plan.stages):
+            raise ExciterError(f"logs of two stages would be one file in '{place}'; give each log: a name of its own")
+        later = {} if here else {place / PLAN_FILE: yaml_text(written(plan))}
+        if truth is not None:
+            later[path_of(truth, "truth")] = json_text(self.stages[plan.stages[-1].name].truth_data())
+        for path in (*logs, *later):
+            if path.is_dir():
+                raise ExciterError(f"'{path}' is a folder, where a file is to be written; choose another place")
+        with ExitStack() as folders:
+            for path in (*later, *logs):
+                folders.enter_context(output_folder(path.parent))
+            with ExitStack() as renamed:  # the last that is entered is the first to be renamed
+                for path, text in later.items():
+                    (renamed.enter_context(staged(path.parent)) / path.name).write_text(text, encoding="utf-8")
+                for path, one in reversed(logs.items()):
+                    check_beside(path)
+                    stage = renamed.enter_context(staged(path.parent, last=path.name))
+                    write_recording(one.recording, stage / path.name)
+                for path in (*later, *logs):  # logs of two robots beside each other would look like those of one
+                    path.unlink(missing_ok=True)
+        files = [*logs, *reversed(later)]
+        return tuple(one for path in files for one in (path, written_beside(path)) if one is not None)
 
     def to_dict(self) -> dict[str, Any]:
         return {"stages": {name: one.to_dict() for name, one in self.stages.items()}}

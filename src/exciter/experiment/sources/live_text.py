@@ -19,9 +19,12 @@ import numpy as np
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.delimited import (
     COMMENT_MARKS,
+    DELIMITER_WORDS,
+    DELIMITERS,
     LINE_CHARACTERS_LIMIT,
     DelimitedText,
     Notation,
+    cells,
     column_names,
     heading,
 )
@@ -32,6 +35,7 @@ POLL_SECONDS = 0.05  #: between looks at what has come
 USUAL_WAIT_SECONDS = 10.0  #: without a new line, after which a file is said to have ended
 MOST_BAD_LINES = 100  #: left out before a stream is given up
 TOLD_BAD_LINES = 5  #: one by one; then every tenth
+TRIED_FIRST_ROWS = 5  #: lines after a header, one of which must have its columns
 QUEUED_READS = 256  #: of a pipe that writes faster than it is worked on: then it waits
 Told = Callable[[str], None]
 
@@ -163,9 +167,13 @@ class LiveText(DelimitedText):
         self.notation = Notation.of(self.path, decimal, missing)
         self._lines = self._numbered()
         self._skip = skip
+        self._headed, self._given = header, delimiter
         self.comment, remark, rows = self._beginning(comment, skip)
-        self._find_layout(delimiter, header, remark, rows)
+        bad = self._before_the_first_row(rows)
+        self._find_layout(delimiter, header, remark, [rows[0], *rows[1 + bad :]])
         self._width = len(self.names)
+        for number, line in rows[1 : 1 + bad]:
+            self._refuse_row(number, line)
         self._ahead = [(number, line) for number, line in rows if number >= self.first]
 
     def _numbered(self) -> Iterator[list[tuple[int, str]]]:
@@ -186,7 +194,8 @@ class LiveText(DelimitedText):
             yield [(number, rest.decode("latin-1").rstrip("\r"))]
 
     def _beginning(self, comment: str | None, skip: int) -> tuple[str, str, list[tuple[int, str]]]:
-        """How comments start, the last of them before the first row, and a header, if there is one, and a row."""
+        """How comments start, the last of them before the first row, and a header, if there is one, and lines until
+        one of them is a row below it."""
         remark, rows = "", list[tuple[int, str]]()
         for lines in self._lines:
             for number, line in lines:
@@ -195,15 +204,47 @@ class LiveText(DelimitedText):
                     continue
                 if comment is None:
                     comment = next((mark for mark in COMMENT_MARKS if text.startswith(mark)), "#")
+                self.comment = comment
                 if not text.startswith(comment):
                     rows.append((number, line))
                 elif not rows:
                     remark = text.lstrip(comment)
-            if len(rows) >= 2:
+            if len(rows) > TRIED_FIRST_ROWS or any(self._is_below(rows[0], row) for row in rows[1:]):
                 break
         if not rows:
             raise RecordingError(f"{self.path} ended without a row of numbers; its first line names the columns")
         return comment or "#", remark, rows
+
+    def _before_the_first_row(self, rows: list[tuple[int, str]]) -> int:
+        """How many lines between a header and the first row are none; refuses a stream that goes on without any."""
+        for k, row in enumerate(rows[1:]):
+            if self._is_below(rows[0], row):
+                return k
+        for number, line in rows[1:2]:
+            tables = (cells(line.partition(self.comment)[0], one) for one in self._delimiters)
+            if all(self.notation.number(cell) is None for table in tables for cell in table):
+                raise RecordingError(
+                    f"{self.path}: line {number}: {shown(line.strip()[:60])} is no row of numbers, as must follow line "
+                    f"{rows[0][0]}, which names the columns"
+                )
+        return 0  # what else is wrong is told with the layout
+
+    @property
+    def _delimiters(self) -> Sequence[str | None]:
+        return DELIMITERS if self._given is None else (DELIMITER_WORDS.get(self._given, self._given),)
+
+    def _is_below(self, first: tuple[int, str], row: tuple[int, str]) -> bool:
+        """Whether a line has the columns of the first one, and a number in one of them; any line, where that is a row
+        of numbers itself."""
+        number = self.notation.number
+        for delimiter in self._delimiters:
+            names, values = (cells(line.partition(self.comment)[0], delimiter) for _, line in (first, row))
+            if self._headed is False or all(number(cell) is not None for cell in names):
+                return True
+            widths = [len(one) - (len(one) > 1 and not one[-1]) for one in (names, values)]  # a delimiter at the end
+            if widths[0] == widths[1] > 1 and any(number(cell) is not None for cell in values if cell):
+                return True
+        return False
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
         """What has come at once, however little."""
@@ -260,7 +301,7 @@ class LiveText(DelimitedText):
         for number, text in filled:
             row = self._row(text, columns)
             if row is None or not np.isfinite(row).all():
-                self._refuse(number, f"{shown(text.strip()[:60])} is no row of {self._width} numbers")
+                self._refuse_row(number, text)
             else:
                 rows.append(row)
                 numbers.append(number)
@@ -286,6 +327,9 @@ class LiveText(DelimitedText):
             else:
                 self._refuse(numbers[k], f"the time is {t:.9g}, and was {last:.9g} before")
         return table[kept], last
+
+    def _refuse_row(self, number: int, text: str) -> None:
+        self._refuse(number, f"{shown(text.strip()[:60])} is no row of {self._width} numbers")
 
     def _refuse(self, number: int, why: str) -> None:
         self.bad += 1

@@ -18,7 +18,9 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array, Index
 
 MOST_PROBED_INSTANTS = 400  # of a run, at which W is computed with and without errors
+PERTURBATION_DRAWS = 8  # of errors, the worst of which counts: ‖δW‖ of errors that last is a matter of chance
 PERTURBATION_SEED = 0
+SINUSOIDS = 30  # of which noise of positions up to a cut-off is made
 
 
 def error_bounds(problem: Problem, estimate: Estimate) -> PerturbationBounds | None:
@@ -39,21 +41,20 @@ def _relative_error_of_w(problem: Problem, noise: Array) -> float | None:
     """‖δW‖/‖W‖ at some instants of the runs, for rows of joint torques."""
     if not isinstance(problem.formulation, InverseDynamic) or problem.base.names != problem.model.base.names:
         return None
-    rng, model, columns = np.random.default_rng(PERTURBATION_SEED), problem.model, problem.base.independent
-    plain: list[Array] = []
-    changed: list[Array] = []
-    for run in problem.bounded.runs:
-        for piece in islice(run.parts, 1):
-            if (sigma := derivative_noise(piece)) is None:
+    model, columns = problem.model, problem.base.independent
+    pieces = [piece for run in problem.bounded.runs for piece in islice(run.parts, 1)]
+    thinned = [piece.motion[:: max(1, len(piece) // MOST_PROBED_INSTANTS)] for piece in pieces]
+    w = np.vstack([_rows(model, at, columns, noise) for at in thinned])
+    worst = 0.0
+    for draw in range(PERTURBATION_DRAWS):
+        rng, changed = np.random.default_rng((PERTURBATION_SEED, draw)), list[Array]()
+        for piece, at in zip(pieces, thinned, strict=True):
+            if (errors := motion_errors(piece, at.time, rng)) is None:
                 return None
-            every = max(1, len(piece) // MOST_PROBED_INSTANTS)
-            at = piece.motion[::every]
-            errors = sigma[:, None] * rng.standard_normal((3, len(at), model.n))
             moved = replace(at, q=at.q + errors[0], qd=at.qd + errors[1], qdd=at.qdd + errors[2])
-            plain.append(_rows(model, at, columns, noise))
             changed.append(_rows(model, moved, columns, noise))
-    w = np.vstack(plain)
-    return norm_2(np.vstack(changed) - w) / norm_2(w)
+        worst = max(worst, norm_2(np.vstack(changed) - w))
+    return worst / norm_2(w)
 
 
 def _rows(model: DynamicModel, motion: Motion, columns: Index, noise: Array) -> Array:
@@ -61,12 +62,20 @@ def _rows(model: DynamicModel, motion: Motion, columns: Index, noise: Array) -> 
     return rows
 
 
-def derivative_noise(piece: Processed) -> Array | None:
-    """(3, n) σ of q, q̇ and q̈ that are left in W: of a fitted series as it says; of filtered differences as noise that
-    is white up to the cut-off f of the filter, σ (2π f)^k / √(2 k + 1). None where neither is known."""
-    if piece.series is not None:
-        return np.asarray(piece.series.noise_of_derivatives)[:3]
+def motion_errors(piece: Processed, time: Array, rng: np.random.Generator) -> Array | None:
+    """(3, N, n) errors of q, q̇ and q̈ by chance, each the derivative of the one before, as they are left in W: of a
+    fitted series those of its coefficients; of filtered differences noise that is white up to the cut-off f of the
+    filter, with σ (2π f)^k / √(2 k + 1). None where neither is known."""
+    if (series := piece.series) is not None:
+        delta = np.zeros_like(series.delta)
+        for used, sigma, own in zip(series.used, series.noise, delta, strict=True):
+            root = np.linalg.cholesky(series.gram[np.ix_(used, used)])
+            own[used] = sigma * np.linalg.solve(root.T, rng.standard_normal(len(root)))
+        return np.stack([basis @ delta.T for basis in series.trajectory.basis(time - series.start)])
     if piece.position_noise is None or not np.isfinite(piece.position_bandwidth):
         return None
-    k = np.arange(3.0)[:, None]
-    return np.asarray(piece.position_noise * (2.0 * np.pi * piece.position_bandwidth) ** k / np.sqrt(2.0 * k + 1.0))
+    omega = 2.0 * np.pi * rng.uniform(0.0, piece.position_bandwidth, (SINUSOIDS, piece.motion.n))
+    phase = rng.uniform(0.0, 2.0 * np.pi, omega.shape)
+    size, angle = piece.position_noise * np.sqrt(2.0 / SINUSOIDS), time[:, None, None] * omega + phase
+    waves = (np.sin(angle), omega * np.cos(angle), -(omega**2) * np.sin(angle))
+    return np.stack([size * wave.sum(axis=1) for wave in waves])
