@@ -88,6 +88,12 @@ class FurtherColumns(ABC):
         information, _ = self._information(weights, prior)
         return np.asarray(linalg.solve_triangular(information.r, information.z))
 
+    def taken(self, weights: Array, prior: Array | None) -> Array:
+        """(p, k) what the problem's own parameters take of each further column where it is left out: A⁻¹ Wᵀ Σ⁻¹ c."""
+        information, _ = self._information(weights, prior)
+        p = len(self.problem.names)
+        return np.asarray(linalg.solve_triangular(information.r[:p, :p], information.r[:p, p:]))
+
     def _information(self, weights: Array, prior: Array | None) -> tuple[Information, Array]:
         known = np.zeros((0 if prior is None else len(prior), len(self.names) + 1))
         if prior is not None:
