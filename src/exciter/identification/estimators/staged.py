@@ -44,6 +44,7 @@ from exciter.identification.stages.stage import (
     acting_at_rest,
     friction_of,
 )
+from exciter.identification.stages.stage_weights import StagedEstimate, StageWeights
 from exciter.notes import Note, done, note
 from exciter.settings import Switch, Whole
 from exciter.settings.field_markers import ListOfTexts
@@ -118,9 +119,11 @@ class StageSequence(Estimator):
             for stage in stages
             if stage.poses
         )
-        return Estimate.of(
+        weights = None if self.known else StageWeights.of(cells, state.noise, p, balanced=problem.balanced)
+        return StagedEstimate.of(
             problem,
             everything,
+            weights=weights,
             values=state.values[:p],
             covariance=root @ root.T,
             noise=np.sqrt(np.bincount(joint, rows * squares, len(problem.joints)) / total),  # whatever stage used them

@@ -1,6 +1,6 @@
 """When torques act: a log does not say to a fraction of a sample, and parameters take what that leaves.
 
-A torque that is held until the next one acts half a sample after its time stamp, a mean over the sample before it half a
+A torque that is held until the next one acts half a sample after its time stamp, a mean over the sample before half a
 sample earlier. A log whose torques are later than its positions by d has τ(t − d) ≈ τ − d τ̇; in motion that swings,
 inertia times jerk looks like viscous friction, so that tenths of a millisecond are seen where noise is small.
 
@@ -19,10 +19,9 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.run import bounded_parts
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.identification.uncertainty.further_columns import FurtherColumns
+from exciter.identification.uncertainty.further_columns import FurtherColumns, Weighted
 from exciter.notes import Note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.typing import Array
@@ -85,13 +84,11 @@ def timing_error(problem: Problem, estimate: Estimate) -> TimingError | None:
     for term, columns in model.term_columns:
         if isinstance(term, BoundDryFriction):
             chi[columns] = 0.0
-    weights, prior = estimate.noise, None
-    if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
-        weights, prior = estimate.weights, estimate.prior
-    delayed = _WithDelay(problem, chi)
+    fit = Weighted.of(problem, estimate)
+    delayed = _WithDelay(fit.problem, chi)
     try:
-        values, found = delayed.fitted(weights, prior, StationaryErrors())
-        taken = delayed.taken(weights, prior)[:, 0]
+        values, found = delayed.fitted(fit.weights, fit.prior, StationaryErrors())
+        taken = delayed.taken(fit.weights, fit.prior)[:, 0]
     except ParameterError:
         return None
     known = (HALF_SAMPLE_STD / min(part.rate for part in parts)) ** 2
