@@ -20,6 +20,7 @@ from exciter.dynamics.parameter_kinds import columns_at_rest, friction_columns
 from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.information.compressed import FEWEST_FREE_ROWS
 from exciter.identification.information.problem import Problem
 from exciter.identification.stages.planned import Span
 from exciter.identification.stages.poses import pose_rows
@@ -198,6 +199,13 @@ class Cells:
     def unknowns(self) -> int:
         """m"""
         return int(self.factors.shape[2]) - 1
+
+    def sources(self, stage: Index | int) -> Index:
+        """(c,) numbers: cells of one source have one variance, that of a stage (c,) and joint. Beside poses, where runs
+        are not brought to equal terms, a run in motion has its own if its equations are enough to tell."""
+        run, joints = np.array([key[0] for key in self.keys]), self.joint.max() + 1
+        own = ~self.means & self.means.any() & (self.independent > FEWEST_FREE_ROWS + self.unknowns)
+        return np.asarray((stage * joints + self.joint) * (run.max() + 2) + np.where(own, run + 1, 0))
 
     @classmethod
     def of(cls, problem: Problem, stages: Sequence[Stage]) -> Cells:
