@@ -144,7 +144,7 @@ def dwelling_problem(experiment: Experiment, formulation, dwell: float) -> tuple
 
 @pytest.mark.parametrize(
     ("formulation", "tolerance"),
-    [(InverseDynamic(DECIMATED), 1e-6), (InverseDynamic(), 1e-6), (FilteredDynamic(DECIMATED), 3e-3)],
+    [(InverseDynamic(DECIMATED), 1e-6), (InverseDynamic(), 1e-6), (FilteredDynamic(DECIMATED), 1e-3)],
 )
 @pytest.mark.parametrize("known", [False, True])
 def test_poses_are_not_filtered(experiment, formulation, tolerance, known):

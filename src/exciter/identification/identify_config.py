@@ -69,6 +69,7 @@ from exciter.identification.runs.reversals import below_cruises, resting_speed, 
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cutoff_choice import usual_filter
 from exciter.identification.stages.planned import PlannedRun, free_in
+from exciter.identification.stages.stage_weights import StagedEstimate
 from exciter.identification.uncertainty import covariance_of_correlated_errors as correlated
 from exciter.notes import note
 from exciter.parameters.terms import JointTerm, ListOfTerms, RotorInertia
@@ -464,7 +465,8 @@ def cross_validates(estimator: Estimator) -> bool:
 
 def takes_correlated(estimator: Estimator) -> bool:
     """Whether the covariance of errors that are alike from instant to instant can be that of its estimates."""
-    return isinstance(estimator, (*LINEAR_ESTIMATORS, PhysicallyConsistent, Prior))
+    in_stages = isinstance(estimator, StageSequence) and not estimator.known
+    return in_stages or isinstance(estimator, (*LINEAR_ESTIMATORS, PhysicallyConsistent, Prior))
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
@@ -477,6 +479,8 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
         return _of_the_free_fit(problem, estimate, errors)
     if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
         return correlated.with_correlated_errors_and_prior(problem, estimate, errors)
+    if isinstance(estimate, StagedEstimate) and estimate.weights is not None:
+        return correlated.with_correlated_errors_of_stages(problem, estimate, errors)
     own = f"uncertainty: {errors.word} is for least squares; {type(estimator).__name__} has a covariance of its own"
     return replace(estimate, notes=(*estimate.notes, note("uncertainty", own)))
 

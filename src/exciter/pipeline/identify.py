@@ -52,6 +52,7 @@ from exciter.identification.selection.friction_candidates import fixed_friction
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.identification.uncertainty.missing_terms import find_missing
+from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
@@ -487,7 +488,10 @@ def covariance_of(
             known = [base.standard[k] for k in base.independent]
             changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
             estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
-        if (lacking := find_missing(problem.bounded, estimate)) is None:
+        late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
+        if late is not None:
+            estimate = estimate.with_error(late.change, *late.assumptions)
+        if lacking is None:
             return estimate
         estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
         return replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))

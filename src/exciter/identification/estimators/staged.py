@@ -16,7 +16,8 @@ and σ too small.) So an error of an early stage stays, and what later motion kn
 
 Unless ``known`` is asked for, x_e is kept, too: what a stage found and its covariance are information that the next
 one adds to. In the end every equation counted once, with the variance of its own stage and joint; in which order does
-not matter, and no linear estimate is better (Gauss–Markov). A stage that contradicts the others (friction that held
+not matter, and no linear estimate is better (Gauss–Markov): ``StageWeights`` says how it is one of weighted least
+squares, whose covariance for correlated errors is its own, too. A stage that contradicts the others (friction that held
 the joints, another load) shows in what is left of its equations, has that as its variance, and counts for less."""
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from exciter.identification.stages.stage import (
     acting_at_rest,
     friction_of,
 )
+from exciter.identification.stages.stage_weights import StagedEstimate, StageWeights
 from exciter.notes import Note, done, note
 from exciter.settings import Switch, Whole
 from exciter.settings.field_markers import ListOfTexts
@@ -118,9 +120,11 @@ class StageSequence(Estimator):
             for stage in stages
             if stage.poses
         )
-        return Estimate.of(
+        weights = None if self.known else StageWeights.of(cells, state.noise, p, balanced=problem.balanced)
+        return StagedEstimate.of(
             problem,
             everything,
+            weights=weights,
             values=state.values[:p],
             covariance=root @ root.T,
             noise=np.sqrt(np.bincount(joint, rows * squares, len(problem.joints)) / total),  # whatever stage used them
@@ -192,9 +196,9 @@ class State:
 
 def together(problem: Problem, state: State, stages: tuple[Stage, ...]) -> list[Note]:
     """Every equation that a stage used once more, with the variance of its stage and joint, for all unknowns."""
-    cells, count = state.cells, len(problem.joints)
+    cells = state.cells
     stage = cells.used.shape[1] - 1 - np.argmax(cells.used[:, ::-1], axis=1)  # the last one that uses a cell
-    source = stage * count + cells.joint
+    source = cells.sources(stage)
     system = JointSystem(cells, source)
     lost = [state.names[k] for k in system.active[~system.determined] if k < len(problem.names)]
     if lost or (missing := sorted(set(range(len(problem.names))) - set(system.active.tolist()))):
@@ -210,9 +214,10 @@ def together(problem: Problem, state: State, stages: tuple[Stage, ...]) -> list[
     state.noise, state.left, state.source = sigma, left, source
     notes = list[Note]()
     for k, one in enumerate(stages):
-        size = {
-            problem.joints[j]: float(sigma[(source == k * count + j)][0]) for j in np.unique(cells.joint[stage == k])
-        }
+        size = dict[str, float]()
+        for j in np.unique(cells.joint[stage == k]):
+            mine = (stage == k) & (cells.joint == j)
+            size[problem.joints[j]] = float(np.sqrt(np.average(sigma[mine] ** 2, weights=cells.rows[mine])))
         if size:
             told = ", ".join(f"{name} {value:.3g}" for name, value in size.items())
             text = f"{one.name}: σ of an equation {told} N·m (N)"
@@ -311,7 +316,7 @@ class StageSolver:
     def __init__(self, state: State, stage: int, chosen: BoolArray, alone: bool) -> None:
         cells = state.cells
         self.state, self.mine = state, cells.used[:, stage]
-        self.source = stage * (cells.joint.max() + 1) + cells.joint
+        self.source = cells.sources(stage)
         active = speaking_of(cells, self.mine)
         self.unknown = active[~state.known[active] & (chosen[active] if alone else True)]
         self.known = active[state.known[active]]

@@ -123,13 +123,17 @@ class Problem:
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
         """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
-        scales = self.scales
         for index, rows in self._as_measured():
-            if (scales[index] != 1.0).any():
-                sides = rows.sides / scales[index][:, None]
-                sides.flags.writeable = False
-                rows = replace(rows, sides=sides)
-            yield index, rows
+            yield index, self.weighted(index, rows)
+
+    def weighted(self, run: int, rows: Rows) -> Rows:
+        """Equations of a run (number) as measured, divided by its ``scales``."""
+        scales = self.scales[run]
+        if (scales == 1.0).all():
+            return rows
+        sides = rows.sides / scales[:, None]
+        sides.flags.writeable = False
+        return replace(rows, sides=sides)
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
         if "_held" in self.__dict__:

@@ -20,6 +20,7 @@ from exciter.dynamics.parameter_kinds import columns_at_rest, friction_columns
 from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.information.compressed import FEWEST_FREE_ROWS
 from exciter.identification.information.problem import Problem
 from exciter.identification.stages.planned import Span
 from exciter.identification.stages.poses import pose_rows
@@ -31,7 +32,8 @@ from exciter.typing import Array, BoolArray, Index
 #: out by itself
 Parameters = Callable[[Problem], BoolArray]
 LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
-Key = tuple[int, int, int]  # number of a run, joint, and label: which stages use an equation, one bit each
+Key = tuple[int, int, int]  #: number of a run, joint, and label: which stages use an equation, one bit each
+Labels = dict[int, tuple[Array, Index]]  #: see ``Cells``
 
 
 def others(problem: Problem) -> BoolArray:
@@ -171,7 +173,8 @@ class Cells:
     """c cells: factors (c, m + 1, m + 1) as in ``Compressed``, joint (c,), used (c, stages): by which, rows and
     independent (c,). m: the p parameters, then where there are poses what holds each joint (``PoseRows``). The errors
     of different cells are independent of each other. scatter (c,): variance of equations that are means, as the
-    spread of what they are the means of tells it, 0 where it tells nothing; NaN where equations are no means."""
+    spread of what they are the means of tells it, 0 where it tells nothing; NaN where equations are no means. keys: of
+    the cells. labels: of every run, instants (N,) [s] of its equations in motion, and (N, n) which stages use them."""
 
     factors: Array
     joint: Index
@@ -179,6 +182,8 @@ class Cells:
     rows: Index
     independent: Array
     scatter: Array
+    keys: tuple[Key, ...]
+    labels: Labels
 
     @property
     def inflation(self) -> Array:
@@ -195,11 +200,19 @@ class Cells:
         """m"""
         return int(self.factors.shape[2]) - 1
 
+    def sources(self, stage: Index | int) -> Index:
+        """(c,) numbers: cells of one source have one variance, that of a stage (c,) and joint. Beside poses, where runs
+        are not brought to equal terms, a run in motion has its own if its equations are enough to tell."""
+        run, joints = np.array([key[0] for key in self.keys]), self.joint.max() + 1
+        own = ~self.means & self.means.any() & (self.independent > FEWEST_FREE_ROWS + self.unknowns)
+        return np.asarray((stage * joints + self.joint) * (run.max() + 2) + np.where(own, run + 1, 0))
+
     @classmethod
     def of(cls, problem: Problem, stages: Sequence[Stage]) -> Cells:
         """All equations that a stage uses, in one pass over the rows; in none where stages differ in joints only."""
         holding = problem.model.n if any(stage.poses for stage in stages) else 0
         size, factors, sums = len(problem.names) + holding + 1, dict[Key, Array](), dict[Key, Array]()
+        instants: Labels = {}
 
         def add(key: Key, sides: Array, rows: float, independent: float, scatter: float = np.nan) -> None:
             if sides.shape[1] < size:  # without what holds joints: they move
@@ -209,7 +222,7 @@ class Cells:
             sums[key] = sums.get(key, 0.0) + np.array([rows, independent, rows * scatter])
 
         plain = all(stage == Stage(stage.name, stage.parameters, stage.joints) for stage in stages)
-        (_add_compressed if plain else _add_rows)(problem, stages, add)
+        (_add_compressed if plain else _add_rows)(problem, stages, add, instants)
         used = [key for key, total in sums.items() if key[2] and total[0]]
         square = np.zeros((len(used), size, size))
         for factor, key in zip(square, used, strict=True):
@@ -223,18 +236,23 @@ class Cells:
             rows=np.maximum(np.round(rows), 1.0).astype(np.int64),
             independent=independent,
             scatter=scatter / rows,
+            keys=tuple(used),
+            labels=instants,
         )
 
 
-def _add_compressed(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> None:
-    compressed = problem.compressed
+def _add_compressed(problem: Problem, stages: Sequence[Stage], add: Callable[..., None], labels: Labels) -> None:
+    compressed, always = problem.compressed, np.zeros((1, len(problem.joints)), dtype=np.int64)
     for j in range(len(compressed.joints)):
         label = sum(1 << k for k, stage in enumerate(stages) if stage.joints is None or j in stage.joints)
+        always[0, j] = label
         for g, run in enumerate(compressed.run.tolist()):
             add((run, j, label), compressed.factors[g, j], int(compressed.rows[g, j]), compressed.independent[g, j])
+    labels.update({index: (np.zeros(1), always) for index in range(len(problem.runs))})
 
 
-def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None]) -> None:
+def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None], found: Labels) -> None:
+    held = dict[int, list[tuple[Array, Index]]]()
     for k, stage in enumerate(stages):
         if stage.poses:
             for index, poses in pose_rows(problem, stage.chosen):
@@ -250,6 +268,7 @@ def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None
         if rows.present is not None:
             there = np.asarray(rows.sides.any(axis=2))
             present = rows.counted / np.maximum(there.sum(axis=0), 1)
+        held.setdefault(index, []).append((rows.time, np.where(there, labels, 0)))
         share = rows.independent / max(len(rows), 1)
         for j in range(len(rows.joints)):
             for label in np.unique(labels[there[:, j], j]).tolist():
@@ -257,6 +276,8 @@ def _add_rows(problem: Problem, stages: Sequence[Stage], add: Callable[..., None
                 if label:
                     count = min(present[j], 1.0) * int(chosen.sum())
                     add((index, j, label), rows.sides[chosen, j], count, share * count)
+    for index, parts in held.items():
+        found[index] = np.concatenate([time for time, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
 def _labels(stages: Sequence[Stage], run: str, motion: Motion) -> Index:

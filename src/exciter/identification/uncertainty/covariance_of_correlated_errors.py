@@ -22,7 +22,9 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import OverlappedPiece, overlapped
 from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
+from exciter.identification.stages.stage_weights import StagedEstimate, StagedProblem
 from exciter.identification.uncertainty.residual_autocorrelation import (
     Correlation,
     LinearEquations,
@@ -320,6 +322,26 @@ def with_correlated_errors_and_prior(
         covariance=found.covariance,
         freedom=found.sandwich.freedom,
         assumptions=(*errors.assumptions, *estimate.pulled, *assumed(further)),
+    )
+
+
+def with_correlated_errors_of_stages(
+    problem: Problem, estimate: StagedEstimate, errors: CorrelatedErrors
+) -> StagedEstimate:
+    """For estimates in stages that are least squares. Errors of poses are independent, of the variance that σ says."""
+    assert estimate.weights is not None
+    equations, poses = StagedProblem.of_stages(problem, estimate.weights), estimate.weights.poses
+    compressed, alike = equations.compressed, np.ones(len(equations.joints))
+    information = compressed.information(alike).add(poses[:, :-1], poses[:, -1])
+    root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
+    every = np.arange(len(estimate.values))
+    found = sandwich(equations, LinearFit(compressed, estimate.values, alike, every, root), errors)
+    spread = root @ (root.T @ poses[:, :-1].T)
+    return replace(
+        estimate,
+        covariance=found.covariance + spread @ spread.T,
+        freedom=min(found.freedom, estimate.freedom),
+        assumptions=(*errors.assumptions, *estimate.assumptions[1:]),
     )
 
 

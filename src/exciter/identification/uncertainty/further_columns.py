@@ -17,13 +17,39 @@ from scipy import linalg
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.information.compressed import Compressed, compress
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
+from exciter.identification.physical.penalised_fit import PhysicalEstimate
+from exciter.identification.stages.stage_weights import StagedEstimate, StagedProblem
 from exciter.identification.uncertainty.covariance_of_correlated_errors import CorrelatedErrors, Pulled, pulled
 from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.typing import Array
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """An estimate as weighted least squares: equations, what they are divided by (J,), what is known of the parameters
+    beside (m, p + 1), and σ (J,) of what is left of the equations."""
+
+    problem: Problem
+    weights: Array
+    prior: Array | None
+    noise: Array
+
+    @classmethod
+    def of(cls, problem: Problem, estimate: Estimate) -> Weighted:
+        if isinstance(estimate, StagedEstimate) and estimate.weights is not None:
+            staged = StagedProblem.of_stages(problem, estimate.weights)
+            compressed = staged.compressed
+            rows = np.maximum(compressed.rows.sum(axis=0), 1)
+            left = np.sqrt(compressed.squares(estimate.values).sum(axis=0) / rows)
+            return cls(staged, np.ones(len(problem.joints)), estimate.weights.poses, left)
+        if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
+            return cls(problem, estimate.weights, estimate.prior, estimate.noise)
+        return cls(problem, estimate.noise, None, estimate.noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +89,10 @@ class FurtherColumns(ABC):
     def signal(self, made: Callable[[Processed], Array]) -> Iterator[Array]:
         """(J, N) piece by piece: a torque (N, n) that is made of pieces of motion, as the equations have it."""
         problem = self.problem
-        for run, scales in zip(problem.runs, problem.scales, strict=True):
+        for index, run in enumerate(problem.runs):
             torques = (replace(piece, torque=made(piece)) for piece in problem.pieces(run))
             for rows in problem.formulation.rows(problem.model, torques, NO_COLUMNS):
-                yield rows.y.T / scales[:, None]
+                yield problem.weighted(index, rows).y.T
 
     def power(self, column: int, joint: int) -> float:
         """Mean square of a column in the equations of a joint."""
@@ -87,6 +113,12 @@ class FurtherColumns(ABC):
         """The values alone."""
         information, _ = self._information(weights, prior)
         return np.asarray(linalg.solve_triangular(information.r, information.z))
+
+    def taken(self, weights: Array, prior: Array | None) -> Array:
+        """(p, k) what the problem's own parameters take of each further column where it is left out: A⁻¹ Wᵀ Σ⁻¹ c."""
+        information, _ = self._information(weights, prior)
+        p = len(self.problem.names)
+        return np.asarray(linalg.solve_triangular(information.r[:p, :p], information.r[:p, p:]))
 
     def _information(self, weights: Array, prior: Array | None) -> tuple[Information, Array]:
         known = np.zeros((0 if prior is None else len(prior), len(self.names) + 1))

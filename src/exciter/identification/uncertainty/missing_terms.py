@@ -19,10 +19,9 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.run import bounded_parts
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.identification.uncertainty.further_columns import FurtherColumns
+from exciter.identification.uncertainty.further_columns import FurtherColumns, Weighted
 from exciter.notes import Note, warning
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, BoundStribeck
 from exciter.typing import Array
@@ -100,22 +99,20 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
     squares = np.mean(np.concatenate([part.motion.qd**2 for part in bounded_parts(problem.runs)]), axis=0)
     speed = np.maximum(LOW_SPEED_SHARE * np.sqrt(squares), STANDSTILL_SPEED)
     known = {j for term in problem.model.bound if isinstance(term, BoundStribeck) for j in term.joints}
-    weights, prior = estimate.noise, None
-    if isinstance(estimate, PhysicalEstimate) and estimate.weights is not None:
-        weights, prior = estimate.weights, estimate.prior
-    every = _WithLowSpeedFriction(problem, tuple(j for j in range(robot.n) if j not in known), speed)
+    fit = Weighted.of(problem, estimate)
+    every = _WithLowSpeedFriction(fit.problem, tuple(j for j in range(robot.n) if j not in known), speed)
     first = len(problem.names)
     heard = tuple(j for k, j in enumerate(every.at, start=first) if every.power(k, j) > 0.0)  # no rest, no lost torque
     every = every if heard == every.at else replace(every, at=heard)
     try:
-        values, found = every.fitted(weights, prior, StationaryErrors())
+        values, found = every.fitted(fit.weights, fit.prior, StationaryErrors())
     except ParameterError:
         return None
     missing = dict[int, MissingFriction]()
     std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
     p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
     for k, j in enumerate(every.at, start=first):
-        share = every.power(k, j) * (values[k] / estimate.noise[j]) ** 2
+        share = every.power(k, j) * (values[k] / fit.noise[j]) ** 2
         if p_values[k] * len(every.at) < level and share > LEAST_MISSING_SHARE:
             missing[j] = MissingFriction(
                 joint=robot.joints[j].name,
@@ -127,5 +124,5 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
             )
     if not missing:
         return None
-    let_in, without = (replace(every, at=at).values(weights, prior)[:first] for at in (tuple(missing), ()))
+    let_in, without = (replace(every, at=at).values(fit.weights, fit.prior)[:first] for at in (tuple(missing), ()))
     return ModelError(missing=tuple(sorted(missing.values(), key=lambda one: one.p_value)), change=let_in - without)
