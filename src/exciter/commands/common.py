@@ -25,6 +25,8 @@ from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, VALIDATION_S
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
+from exciter.settings import fill
+from exciter.settings.fill import flags, settings_fields
 from exciter_papers import paper_seals
 
 if TYPE_CHECKING:  # commands that judge nothing need not wait for it
@@ -39,9 +41,10 @@ def chosen_robot(arguments: argparse.Namespace) -> Robot:
 
 def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOptions:
     """A flag goes before the file."""
-    lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
-    gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
-    return replace(options, lock=lock, gravity=gravity)
+    hints, spelled = settings_fields(RobotOptions), flags(("lock", "gravity"))
+    given = {"lock": dict(map(locked, arguments.lock)), "gravity": arguments.gravity}
+    said = {key: fill(hints[key], one, spelled[key]) for key, one in given.items() if one is not None}
+    return replace(options, **{**said, "lock": {**options.lock, **said["lock"]}})
 
 
 def refuse_parts_of_sets(*paths: Path) -> None:

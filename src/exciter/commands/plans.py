@@ -32,7 +32,7 @@ from exciter.pipeline.experiment import (
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
-SEARCH_FLAGS = ("trajectory", "criterion", "starts", "seed", "jobs", "time_limit")
+SEARCH_FLAGS = ("trajectory", "criterion", "parameters", "starts", "seed", "jobs", "time_limit")
 ONE_MOTION_FLAGS = ("periods", "motion")  # of simulate
 
 
@@ -40,7 +40,7 @@ def design(arguments: argparse.Namespace) -> int:
     """0 when all stages are designed, certified and written."""
     if arguments.resume:
         raise ExciterError("--resume is for one motion; a staged experiment keeps no checkpoint: leave it out")
-    experiment = chosen_experiment(arguments.config, arguments.experiment)
+    experiment = chosen_experiment(arguments.config, arguments.experiment, "--experiment")
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in SEARCH_FLAGS})
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
