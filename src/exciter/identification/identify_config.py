@@ -434,7 +434,7 @@ def judged_words(judge: Formulation) -> str:
         return "Percentages are of the measured side of the equations."
     both = judge.parallel_filter
     if both is None:
-        return "Percentages are of the measured torque."
+        return f"Percentages are of the measured {judge.measured}."
     if (low_pass := both.low_pass) is None:
         count = both.factor or DECIMATION_FACTOR
         words = f"Chebyshev low-pass at 0.8 of the half rate that is left, one of {count} kept"
@@ -442,8 +442,8 @@ def judged_words(judge: Formulation) -> str:
         words = f"{type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
     order = Chebyshev.order if low_pass is None else low_pass.order
     through = (
-        f"Percentages are of the measured torque through a {words}, order {order}, forwards and backwards; the "
-        "prediction went through the same"
+        f"Percentages are of the measured {judge.measured} through a {words}, order {order}, forwards and backwards; "
+        "the prediction went through the same"
     )
     zone = judge.dead_zone
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
